@@ -1,0 +1,149 @@
+"""What each claim says. The meaning of a claim is the text here, never free text in a certificate.
+
+An entry fixes the statement, whether it is a fact or a statement about new data, and the assumptions it must carry.
+SPEC.md gives parameters, witness and check of each.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+ASSUMPTIONS = {
+    "A-IID(train)": "the training rows are independent draws from one distribution, and new data come from the same one",
+    "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, and new data come from the same one",
+    "A-SPLIT(holdout)": "nothing about the model (preprocessing, features, hyper-parameters, stopping) was chosen "
+    "by looking at the hold-out rows",
+    "A-RANGE": "the loss lies in the stated range by construction",
+    "A-CLASS": "the class of hypotheses (features, encodings, kernel) was fixed without looking at the labelled sample",
+    "A-PRIOR": "the prior, code or grid was fixed without looking at the sample",
+    "A-DELTA": "the confidence and the choice of claims were fixed in advance, or are paid for in the ledger",
+    "A-ORDER": "the order of the rows was not chosen by looking at their values",
+    "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
+    "A-KERNEL": "the kernel is positive semidefinite",
+}
+
+Phrase = Callable[[float, str, Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class Template:
+    """The fixed part of a claim: `name`, whether it is a `fact`, its `assumptions` and its sentence."""
+
+    name: str
+    fact: bool
+    sentence: Phrase
+    assumptions: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ("upper",)
+
+
+def _side(direction: str) -> str:
+    return "at most" if direction == "upper" else "at least"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f} %"
+
+
+def _problem(params: Mapping[str, Any]) -> str:
+    penalty = params.get("penalty", "none")
+    return f"{params.get('loss', 'squared')} loss" + ("" if penalty == "none" else f" with {penalty} penalty")
+
+
+def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    if params["loss"] == "zero-one":
+        return f"On the {params['rows']} {params['set']} rows the model makes between {params['low']} and {int(value)} errors."
+    return f"On the {params['rows']} {params['set']} rows the mean squared error lies between {params['low']:.6g} and {value:.6g}."
+
+
+def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    if params["form"] == "a":
+        return f"The training objective is at most {value:.3g} above its minimum."
+    return (
+        f"No coefficients within distance {params['radius']:.3g} of these lower the training objective by more than {value:.3g}."
+    )
+
+
+def _gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The training objective ({_problem(params)}) is at most {value:.3g} above its minimum."
+
+
+def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    kind = "hyperplane" if params["intercept"] else "hyperplane through the origin"
+    if direction == "lower":
+        return f"The classes are separated: some {kind} leaves a margin of at least {value:.6g}."
+    return f"No {kind} separates the classes with a margin above {value:.6g}."
+
+
+def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    if params["form"] == "ii":
+        return "No hyperplane separates the classes: the hulls of a few listed rows intersect."
+    return f"Every half-space makes at least {int(value)} training errors."
+
+
+def _mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The perceptron made {params['updates']} updates, within the bound (R / margin)^2 <= {value:.6g} "
+        f"for a separator of margin {params['margin']:.6g}."
+    )
+
+
+def _enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    text = f"The coefficients are within distance {value:.3g} of the exact optimum's."
+    if "fixed_rows" in params:
+        text += f" The exact optimum predicts the same class on at least {params['fixed_rows']} training rows."
+    return text
+
+
+def _risk(how: str) -> Phrase:
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        return f"The error rate on new data is {_side(direction)} {_percent(value)} ({how.format(**params)})."
+
+    return sentence
+
+
+def _mean_loss(how: str) -> Phrase:
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        return (
+            f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} {value:.6g} ({how})."
+        )
+
+    return sentence
+
+
+_HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
+_UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
+_BOTH = ("upper", "lower")
+
+TEMPLATES: dict[str, Template] = {
+    "D01/1": Template(
+        "data.identity", True, lambda v, d, p: f"The certificate is about exactly these {int(v)} {p['set']} rows.", (), ("lower",)
+    ),
+    "D02/1": Template("train.errors", True, _errors),
+    "D03/1": Template(
+        "train.error-floor",
+        True,
+        lambda v, d, p: f"Every classifier makes at least {int(v)} training errors, because identical rows carry different labels.",
+        (),
+        ("lower",),
+    ),
+    "D04/1": Template("opt.duality-gap", True, _gap),
+    "D05/1": Template("opt.suboptimality", True, _suboptimality),
+    "D06/1": Template("ridge.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", "penalty": "L2"})),
+    "D08/1": Template("logistic.gap", True, lambda v, d, p: _gap(v, d, {"loss": "logistic", "penalty": "L2"})),
+    "D09/1": Template("multinomial.gap", True, lambda v, d, p: _gap(v, d, {"loss": "multinomial logistic", "penalty": "L2"})),
+    "D13/1": Template("margin.bounds", True, _margin, (), _BOTH),
+    "D14/1": Template("inseparability", True, _inseparable, (), ("lower",)),
+    "D15/1": Template("solution.enclosure", True, _enclosure),
+    "D17/1": Template("perceptron.mistakes", True, _mistakes),
+    "P01/1": Template("holdout.binomial", False, _risk("{errors} errors in {rows} hold-out rows"), _HOLDOUT, _BOTH),
+    "P02/1": Template("holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH),
+    "P04/1": Template("holdout.empirical-bernstein", False, _mean_loss("empirical Bernstein, hold-out rows"), (*_HOLDOUT, "A-RANGE")),
+    "P07/1": Template(
+        "holdout.select",
+        False,
+        _risk("{errors} errors in {rows} hold-out rows, after comparing {compared} models on them"),
+        _HOLDOUT,
+    ),
+    "P08/1": Template("finite.class", False, _risk("{errors} errors in {rows} training rows, finite class"), _UNIFORM),
+    "P10/1": Template("vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM),
+}

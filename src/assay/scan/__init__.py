@@ -1,0 +1,26 @@
+"""Learning by summing: the only room that spreads work over threads, files and machines.
+
+`rows(...)` makes a `Rows` of arrays, Parquet files or Dask collections; `rows.sum(statistic, *parameters)` adds a
+function of one block of rows over all blocks, in block order; `thread_map` runs anything else on threads.
+This file imports `blocks` alone, because the checker of certificates reads blocks and must start no thread.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from assay.scan.blocks import Block, rows_per_block
+
+if TYPE_CHECKING:
+    from assay.scan.memory import thread_map
+    from assay.scan.source import Rows, rows
+
+__all__ = ["Block", "Rows", "rows", "rows_per_block", "thread_map"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("rows", "Rows"):
+        from assay.scan import source as module
+    elif name == "thread_map":
+        from assay.scan import memory as module
+    else:
+        raise AttributeError(f"module 'assay.scan' has no attribute {name!r}")
+    return getattr(module, name)

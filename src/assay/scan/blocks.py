@@ -1,0 +1,58 @@
+"""Cutting rows into blocks, in NumPy and on one thread; the checker of certificates reads data through it.
+
+The borders depend on the number of columns alone, never on the machine or the number of threads. This is what
+makes every sum over blocks the same to the last bit wherever it is computed.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+BLOCK_BYTES = 2**20
+"""Aim of `rows_per_block`: a block of doubles that stays in a core's cache."""
+
+
+class Block(NamedTuple):
+    """Consecutive rows. The arrays may be views of the data: a statistic reads them and writes none."""
+
+    X: np.ndarray
+    """(rows, d) float64, C order."""
+    y: np.ndarray | None
+    """(rows,) or (rows, k), in the type it came in."""
+    weight: np.ndarray | None
+    """(rows,) float64."""
+    start: int
+    """The number of the block's first row, from 0."""
+
+
+def rows_per_block(n_features: int) -> int:
+    """Return how many rows make a block: a power of two from 256 to 65,536, about 1 MiB of doubles.
+
+    >>> rows_per_block(28)
+    4096
+    """
+    wanted = BLOCK_BYTES // (8 * max(n_features, 1))
+    return min(max(1 << (wanted.bit_length() - 1 if wanted else 0), 256), 65_536)
+
+
+def block(X: Any, y: Any, weight: Any, start: int, stop: int) -> Block:
+    """Return the rows from start to stop as a block; copy them only if they are not C-ordered doubles."""
+    part = np.ascontiguousarray(X[start:stop], dtype=np.float64)
+    return Block(
+        part,
+        None if y is None else y[start:stop],
+        None if weight is None else np.ascontiguousarray(weight[start:stop], dtype=np.float64),
+        start,
+    )
+
+
+def blocks(X: Any, y: Any = None, weight: Any = None) -> Iterator[Block]:
+    """Yield the blocks of two-dimensional X, and of y and weight beside it, in order.
+
+    >>> [b.X.shape for b in blocks(np.zeros((10_000, 28)))]
+    [(4096, 28), (4096, 28), (1808, 28)]
+    """
+    step = rows_per_block(X.shape[1])
+    for start in range(0, X.shape[0], step):
+        yield block(X, y, weight, start, start + step)

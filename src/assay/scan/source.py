@@ -1,0 +1,141 @@
+"""`Rows`, the rows that a learner sums over, and `rows`, which makes them of whatever the user holds."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from assay.scan.blocks import Block
+
+Statistic = Callable[..., Any]
+
+
+class Rows(ABC):
+    """Rows of a table, cut into fixed blocks (`scan.blocks`), wherever they are kept.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    feature_names : list of str, or None when the source has no names
+    n_jobs : int or None
+        Threads used; None means every core this process may use. It changes the time, never a bit of a sum.
+    """
+
+    n_rows: int
+    n_features: int
+    feature_names: list[str] | None = None
+    n_jobs: int | None = None
+    has_y: bool
+    has_weight: bool
+
+    @abstractmethod
+    def sum(self, statistic: Statistic, *parameters: Any) -> Any:
+        """Return the sum over all blocks of statistic(block, *parameters).
+
+        The statistic returns an array, a number, or a tuple (best a NamedTuple) of such, with the same shapes
+        for each block. Partial sums are added in block order, so the threads used change no bit. While it runs,
+        BLAS keeps to one thread. The statistic must not write to the block.
+        """
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
+        """Return function(block, *parameters) of each block, in order. The results are all kept in memory."""
+
+    def labels(self) -> np.ndarray:
+        """Return the distinct values of y, sorted; one pass."""
+        return np.unique(np.concatenate(self.map(_distinct)))
+
+    def encoded(self, classes: np.ndarray) -> "Rows":
+        """Return the same rows with y replaced by its position in `classes` (int64)."""
+        return EncodedRows(self, np.asarray(classes))
+
+
+class EncodedRows(Rows):
+    """Rows whose y is looked up in a list of classes, block by block, on the way to the statistic."""
+
+    def __init__(self, rows: Rows, classes: np.ndarray):
+        self.rows, self.classes = rows, classes
+        self.n_rows, self.n_features, self.feature_names = rows.n_rows, rows.n_features, rows.feature_names
+        self.n_jobs, self.has_y, self.has_weight = rows.n_jobs, rows.has_y, rows.has_weight
+
+    def sum(self, statistic: Statistic, *parameters: Any) -> Any:
+        return self.rows.sum(_on_encoded, self.classes, statistic, *parameters)
+
+    def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
+        return self.rows.map(_on_encoded, self.classes, function, *parameters)
+
+
+def _on_encoded(block: Block, classes: np.ndarray, statistic: Statistic, *parameters: Any) -> Any:
+    return statistic(block._replace(y=class_codes(block, classes)), *parameters)
+
+
+def _distinct(block: Block) -> np.ndarray:
+    y = block.y
+    if y is None:
+        raise ValueError("rows: labels() needs y, and these rows have none.")
+    if y.ndim != 1:
+        raise ValueError(f"rows: labels() needs y with one column; got shape (rows, {y.shape[1]}).")
+    return np.unique(y)
+
+
+def class_codes(block: Block, classes: np.ndarray) -> np.ndarray:
+    """Return the position in `classes` of each label of the block (int64), or name the first that is not there."""
+    labels = np.asarray(block.y)
+    order = np.argsort(classes)
+    codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+    unknown = classes[codes] != labels
+    if unknown.any():
+        at = int(np.argmax(unknown))
+        known = ", ".join(repr(c.item() if isinstance(c, np.generic) else c) for c in classes[:10])
+        more = ", ..." if len(classes) > 10 else ""
+        label = labels[at].item() if isinstance(labels[at], np.generic) else labels[at]
+        raise ValueError(
+            f"rows: the label {label!r} in row {block.start + at} is not among the classes {known}{more}; "
+            "correct the label, or learn from rows that contain it."
+        )
+    return codes.astype(np.int64, copy=False)
+
+
+def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None = None) -> Rows:
+    """Return X (and y, and sample_weight) as rows to sum over.
+
+    X is one of
+
+    - an array, or anything NumPy can read as one, with y and sample_weight arrays beside it;
+    - Parquet: a path, a pattern such as "folder/*.parquet", or a list of paths; y and sample_weight name columns.
+      The files are streamed at each pass and may be larger than memory;
+    - an Arrow table or data set; y and sample_weight name columns;
+    - a Dask data frame with y and sample_weight naming columns, or a Dask array with Dask arrays beside it;
+    - `Rows`, returned as they are.
+
+    >>> import numpy as np
+    >>> table = rows(np.arange(12.0).reshape(6, 2))
+    >>> table.sum(lambda block: block.X.sum(axis=0))
+    array([30., 36.])
+    """
+    if isinstance(X, Rows):
+        if y is not None or sample_weight is not None:
+            raise ValueError("rows: X already holds its y and weights; pass y=None and sample_weight=None with it.")
+        return X
+    if hasattr(X, "__dask_graph__"):
+        from assay.scan.dask import dask_rows
+
+        return dask_rows(X, y, sample_weight, n_jobs=n_jobs)
+    if _is_parquet(X):
+        from assay.scan.parquet import parquet_rows
+
+        return parquet_rows(X, y, sample_weight, n_jobs=n_jobs)
+    from assay.scan.memory import MemoryRows
+
+    return MemoryRows(X, y, sample_weight, n_jobs=n_jobs)
+
+
+def _is_parquet(X: Any) -> bool:
+    """Tell whether X is for the Arrow reader: a path, a list of paths, an Arrow table or data set."""
+    if isinstance(X, (str, PathLike)):
+        return True
+    if isinstance(X, (list, tuple)) and X:
+        return all(isinstance(item, (str, PathLike)) and fspath(item) for item in X)
+    return type(X).__module__.partition(".")[0] == "pyarrow"

@@ -147,7 +147,7 @@ def spread(
     """Call work(0), ..., work(count - 1), each once, on at most `threads` threads of which the caller's is one.
 
     After an error no further work is begun, `abandon` is called to wake whoever waits for its turn, and the error of
-    the smallest number is raised. A call from within `work` runs on its own thread alone.
+    the smallest number is raised (an interrupt before any other). A call from within `work` runs on its own thread alone.
     """
     if threads <= 1 or count <= 1 or getattr(_local, "working", False):
         for i in range(count):
@@ -179,7 +179,7 @@ def spread(
         abandon()
         raise
     if failures:
-        raise min(failures, key=lambda failure: failure[0])[1]
+        raise min(failures, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
 
 
 class OrderedSum:

@@ -1,0 +1,265 @@
+"""Deviation of a mean from its expectation, and the limits of an error rate.
+
+Notation: m independent rows, losses in a known range, delta the probability with which a statement may fail.
+"Upper" functions return U with P[L <= U] >= 1 - delta, L the expected loss; no function asks for more than it needs.
+
+References: Hoeffding 1963; McDiarmid 1989; Bernstein (see Boucheron, Lugosi and Massart 2013, section 2.8);
+Maurer and Pontil 2009; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2024; Maurer 2004.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainccinv, betaincinv, gammaln, logsumexp
+
+from assay.theory import _checks as check
+from assay.theory._tails import log_binomial_cdf
+
+_LOG_TINY = -600.0  # below e^-600 a share of delta is handled by its logarithm
+
+
+def _log_inverse(delta: float, two_sided: bool) -> float:
+    return math.log((2.0 if two_sided else 1.0) / check.failure(delta))
+
+
+def hoeffding_failure(m: int, epsilon: float, *, width: float = 1.0, two_sided: bool = False) -> float:
+    """Return the probability bound exp(-2 m (epsilon/width)^2), doubled if two-sided, at most 1.
+
+    Theorem (Hoeffding 1963): the mean of m independent values, each in an interval of length `width`, exceeds its
+    expectation by epsilon or more with at most this probability.
+
+    >>> round(hoeffding_failure(100, 0.1), 4)
+    0.1353
+    """
+    m, width = check.whole("m", m), check.positive("width", width)
+    ratio = check.positive("epsilon", epsilon) / width
+    return check.up((2.0 if two_sided else 1.0) * math.exp(-2.0 * m * ratio * ratio))
+
+
+def hoeffding_deviation(m: int, delta: float, *, width: float = 1.0, two_sided: bool = False) -> float:
+    """Return epsilon = width sqrt(ln(1/delta) / (2m)), with ln(2/delta) if two-sided: the inverse in epsilon.
+
+    >>> round(hoeffding_deviation(1000, 0.05), 5)
+    0.0387
+    """
+    m, width = check.whole("m", m), check.positive("width", width)
+    return check.enlarge(width * math.sqrt(_log_inverse(delta, two_sided) / (2.0 * m)))
+
+
+def hoeffding_sample_size(epsilon: float, delta: float, *, width: float = 1.0, two_sided: bool = False) -> int:
+    """Return the smallest m whose Hoeffding deviation is at most epsilon: the inverse in m.
+
+    >>> hoeffding_sample_size(0.03, 0.05, two_sided=True)  # television rating to 3 points, 95 % sure
+    2050
+    """
+    ratio = check.positive("width", width) / check.positive("epsilon", epsilon)
+    return check.ceil(_log_inverse(delta, two_sided) * ratio * ratio / 2.0)
+
+
+def _square_sum(differences: ArrayLike) -> float:
+    c = np.asarray(differences, dtype=np.float64)
+    if c.ndim != 1 or c.size == 0 or not np.all(np.isfinite(c) & (c >= 0.0)) or not c.any():
+        raise ValueError("differences must be a non-empty list of finite numbers >= 0, not all of them 0.")
+    return float(np.sum(c * c))
+
+
+def mcdiarmid_failure(epsilon: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
+    """Return exp(-2 epsilon^2 / sum c_i^2), doubled if two-sided, at most 1.
+
+    Theorem (McDiarmid 1989): f of independent values, where changing the i-th alone moves f by at most c_i, exceeds
+    its expectation by epsilon or more with at most this probability. c_i = 1/m gives Hoeffding's inequality.
+    """
+    epsilon = check.positive("epsilon", epsilon)
+    return check.up((2.0 if two_sided else 1.0) * math.exp(-2.0 * epsilon * epsilon / _square_sum(differences)))
+
+
+def mcdiarmid_deviation(delta: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
+    """Return sqrt(ln(1/delta) sum c_i^2 / 2), with ln(2/delta) if two-sided."""
+    return check.enlarge(math.sqrt(_log_inverse(delta, two_sided) * _square_sum(differences) / 2.0))
+
+
+def bernstein_failure(m: int, epsilon: float, variance: float, *, width: float = 1.0) -> float:
+    """Return exp(-m epsilon^2 / (2 variance + 2 width epsilon / 3)), at most 1.
+
+    Theorem (Bernstein): the mean of m independent values with variance at most `variance` and distance at most
+    `width` from their expectation exceeds that expectation by epsilon or more with at most this probability.
+    """
+    m, epsilon, width = check.whole("m", m), check.positive("epsilon", epsilon), check.positive("width", width)
+    variance = check.number("variance", variance, low=0.0)
+    return check.up(math.exp(-m * epsilon * epsilon / (2.0 * variance + 2.0 * width * epsilon / 3.0)))
+
+
+def bernstein_deviation(m: int, delta: float, variance: float, *, width: float = 1.0) -> float:
+    """Return the epsilon at which Bernstein's probability is delta: (a + sqrt(a^2 + 2 m variance ln(1/delta)))/m.
+
+    Here a = width ln(1/delta) / 3. With variance 0 this falls like 1/m instead of 1/sqrt(m).
+    """
+    m, variance = check.whole("m", m), check.number("variance", variance, low=0.0)
+    log_inverse = _log_inverse(delta, False)
+    a = check.positive("width", width) * log_inverse / 3.0
+    return check.enlarge((a + math.sqrt(a * a + 2.0 * m * variance * log_inverse)) / m)
+
+
+def empirical_bernstein_upper(losses: ArrayLike, delta: float, *, high: float = 1.0) -> float:
+    """Return mean + sqrt(2 V ln(2/delta) / m) + 7 high ln(2/delta) / (3(m-1)), V the unbiased sample variance.
+
+    Theorem 4 of Maurer and Pontil 2009; one-sided, the 2 in the logarithm pays for estimating the variance. Assumes m
+    independent losses in [0, high]. At most `high`, never below the mean.
+    """
+    high = check.positive("high", high)
+    values = check.losses(losses, high, least=2)
+    m, log_inverse = values.size, _log_inverse(delta, True)
+    mean = math.fsum(values) / m
+    variance = math.fsum((values - mean) ** 2) / (m - 1)
+    bound = mean + math.sqrt(2.0 * variance * log_inverse / m) + 7.0 * high * log_inverse / (3.0 * (m - 1))
+    return min(high, max(mean, check.enlarge(bound)))
+
+
+def clopper_pearson_upper(k: int, m: int, delta: float, *, log_weight: float = 0.0) -> float:
+    """Return the largest error rate p with P[Bin(m, p) <= k] >= delta: an upper limit after k errors in m rows.
+
+    Theorem (Clopper and Pearson 1934; Langford 2005 calls it the test-set bound): with probability at least 1 - delta
+    over m independent rows on which the classifier was not chosen, its error rate is at most this.
+    `log_weight` <= 0 is ln of the share of delta that this statement may use, such as -ln K for one of K statements;
+    it may be far below what a float can hold. Never below k/m.
+
+    >>> round(clopper_pearson_upper(0, 100, 0.05), 4)
+    0.0295
+    """
+    k, m = check.errors(k, m)
+    log_delta = math.log(check.failure(delta)) + check.number("log_weight", log_weight, high=0.0)
+    if k == m:
+        return 1.0
+    if log_delta > _LOG_TINY:
+        return check.up(float(betainccinv(k + 1, m - k, math.exp(log_delta))), k / m)
+    return check.up(_solve_upper(k, m, log_delta), k / m)
+
+
+def _solve_upper(k: int, m: int, log_delta: float) -> float:
+    """Return p with ln P[Bin(m, p) <= k] <= log_delta, by bisection on the complement, which may be tiny."""
+    low, high = k / m, 1.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if not low < middle < high or high - low <= 1e-12 * (1.0 - low):
+            break
+        if log_binomial_cdf(k, m, middle) <= log_delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def clopper_pearson_lower(k: int, m: int, delta: float, *, log_weight: float = 0.0) -> float:
+    """Return the smallest error rate p with P[Bin(m, p) >= k] >= delta: the lower limit. Never above k/m.
+
+    It is 1 minus the upper limit for the m - k rows that were right.
+    """
+    k, m = check.errors(k, m)
+    log_delta = math.log(check.failure(delta)) + check.number("log_weight", log_weight, high=0.0)
+    if k == 0:
+        return 0.0
+    if log_delta > _LOG_TINY:
+        return check.down(float(betaincinv(k, m - k + 1, math.exp(log_delta))), k / m)
+    return check.down(1.0 - _solve_upper(m - k, m, log_delta), k / m)
+
+
+def kl(p: float, q: float) -> float:
+    """Return the relative entropy p ln(p/q) + (1-p) ln((1-p)/(1-q)) of two coins, in nats, with 0 ln 0 = 0."""
+    p, q = check.number("p", p, low=0.0, high=1.0), check.number("q", q, low=0.0, high=1.0)
+    return _kl(p, q)
+
+
+def _kl(p: float, q: float) -> float:
+    if p == q:
+        return 0.0
+    if q <= 0.0 or q >= 1.0:
+        return math.inf
+    first = p * math.log(p / q) if p > 0.0 else 0.0
+    second = (1.0 - p) * (math.log1p(-p) - math.log1p(-q)) if p < 1.0 else 0.0
+    return max(0.0, first + second)
+
+
+def kl_upper(p: float, c: float) -> float:
+    """Return sup{q >= p : kl(p, q) <= c}, rounded up.
+
+    With c = ln(1/delta)/m and p the mean of m independent losses in [0, 1], this is at least the expected loss with
+    probability 1 - delta (Hoeffding 1963, theorem 1; one-sided, no further factor).
+
+    >>> round(kl_upper(0.1, 0.02), 4)
+    0.1704
+    """
+    p, c = check.number("p", p, low=0.0, high=1.0), check.number("c", c, low=0.0)
+    if p == 0.0:
+        return check.up(-math.expm1(-c))
+    low, high = p, 1.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if _kl(p, middle) > c:
+            high = middle
+        else:
+            low = middle
+    return check.up(high, p)
+
+
+def kl_lower(p: float, c: float) -> float:
+    """Return inf{q <= p : kl(p, q) <= c}, rounded down."""
+    p, c = check.number("p", p, low=0.0, high=1.0), check.number("c", c, low=0.0)
+    if p == 1.0:
+        return check.down(math.exp(-c))
+    low, high = 0.0, p
+    for _ in range(1100):  # q may lie near the smallest float
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if _kl(p, middle) > c:
+            low = middle
+        else:
+            high = middle
+    return check.down(low, p)
+
+
+def maurer_xi(n: int) -> float:
+    """Return Xi(n) = sum_k C(n,k) (k/n)^k (1-k/n)^(n-k), the exact value of E exp(n kl(mean, p)) for n coins.
+
+    It does not depend on p, and is at most 2 sqrt(n) (Maurer 2004). Summed in O(n) for n <= 10^6, above that the
+    closed form 2 sqrt(n) is returned.
+    """
+    n = check.whole("n", n)
+    if n > 1_000_000:
+        return check.enlarge(2.0 * math.sqrt(n))
+    k = np.arange(n + 1, dtype=np.float64)
+    terms = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    terms += k * np.log(np.maximum(k, 1.0) / n) + (n - k) * np.log(np.maximum(n - k, 1.0) / n)
+    error = 64.0 * 2.0**-53 * float(gammaln(n + 1))
+    return min(check.enlarge(2.0 * math.sqrt(n)), check.enlarge(math.exp(float(logsumexp(terms)) + error)))
+
+
+def betting_upper(losses: ArrayLike, delta: float) -> float:
+    """Return the smallest g at which a gambler, betting that the expected loss is below g, multiplies money by 1/delta.
+
+    Statement: for losses in [0, 1] in an order chosen without looking at them, and stakes s_t that depend on earlier
+    losses only, W_t(g) = product over s <= t of (1 - stake_s (loss_s - g)) is a non-negative supermartingale whenever
+    the expected loss is at least g; by Ville's inequality it ever reaches 1/delta with probability at most delta. So
+    the expected loss is at most inf{g : max_t W_t(g) >= 1/delta}. The stake is
+    min(0.75, sqrt(2 ln(1/delta) / (m v_{t-1}))), v the running variance started at 1/4. After Waudby-Smith and Ramdas
+    2024. Never below the mean.
+    """
+    values = check.losses(losses)
+    m, log_inverse = values.size, _log_inverse(delta, False)
+    count = np.arange(2, m + 2, dtype=np.float64)
+    mean = (0.5 + np.cumsum(values)) / count
+    variance = (0.25 + np.cumsum((values - mean) ** 2)) / count
+    stake = np.minimum(0.75, np.sqrt(2.0 * log_inverse / (m * np.concatenate(([0.25], variance[:-1])))))
+    needed = log_inverse + 1e-9
+
+    def wins(g: float) -> bool:
+        return bool(np.cumsum(np.log1p(-stake * (values - g))).max() >= needed)
+
+    low, high = 0.0, 1.0
+    if not wins(high):
+        return 1.0
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if wins(middle) else (middle, high)
+    return check.up(high, math.fsum(values) / m)

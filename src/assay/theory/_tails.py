@@ -1,8 +1,9 @@
-"""Logarithms of binomial and hypergeometric tails and of sums of binomial coefficients, never below the truth.
+"""Logarithms of binomial and hypergeometric tails and of binomial sums, never below the truth.
 
-Every such sum has log-concave terms. It is summed outward from its largest term by the ratio of neighbours; what is
-cut off is replaced by the geometric series that dominates it, and the error of `lgamma` is added. So the result is an
-upper bound, exact to about 1e-6 relative for millions of rows and to 1e-12 for hundreds.
+Every such sum has log-concave terms. It is summed outward from its largest term by the ratio of neighbours;
+what is cut off is replaced by the geometric series that dominates it, and the error of `lgamma` is added.
+So the result is an upper bound, exact to about 1e-6 relative for millions of rows and to 1e-12 for
+hundreds.
 """
 
 import math
@@ -27,7 +28,7 @@ def _log_choose_error(n: int) -> float:
 
 
 def _sum_from(start: int, stop: int, step: int, ratio: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Return an upper bound of term(start+step)/term(start) + ... + term(stop)/term(start); the ratios fall."""
+    """Return at least the sum of term(j)/term(start), j from start+step to stop; the ratios fall."""
     total, term, at = 0.0, 1.0, start
     while at != stop:
         count = min(_CHUNK, abs(stop - at))
@@ -42,7 +43,7 @@ def _sum_from(start: int, stop: int, step: int, ratio: Callable[[np.ndarray], np
 
 
 def _log_tail(log_top: float, error: float, top: int, k: int, low: int, down: Callable) -> float:
-    """Return ln of the sum over low <= j <= k of terms whose largest is at `top`; down(j) = term(j-1)/term(j)."""
+    """Return ln of the terms from low to k, the largest at `top`; down(j) = term(j-1)/term(j)."""
     total = 1.0 + _sum_from(top, low, -1, down)
     if top < k:
         total += _sum_from(top, k, 1, lambda j: 1.0 / down(j + 1.0))
@@ -63,7 +64,7 @@ def log_binomial_cdf(k: int, m: int, p: float) -> float:
 
 
 def log_hypergeometric_cdf(k: int, total: int, marked: int, drawn: int) -> float:
-    """Return an upper bound of ln P[at most k marked among `drawn` of `total` rows, `marked` of them marked]."""
+    """Return at least ln P[k or fewer marked among `drawn` of `total` rows, `marked` marked]."""
     low, high = max(0, drawn - (total - marked)), min(drawn, marked)
     if k < low:
         return -math.inf

@@ -1,7 +1,8 @@
 """Deviation of a mean from its expectation, and the limits of an error rate.
 
-Notation: m independent rows, losses in a known range, delta the probability with which a statement may fail.
-"Upper" functions return U with P[L <= U] >= 1 - delta, L the expected loss; no function asks for more than it needs.
+Notation: m independent rows, losses in a known range, delta the probability with which a statement may
+fail. "Upper" functions return U with P[L <= U] >= 1 - delta, L the expected loss; no function asks for more
+than it needs.
 
 References: Hoeffding 1963; McDiarmid 1989; Bernstein (see Boucheron, Lugosi and Massart 2013, section 2.8);
 Maurer and Pontil 2009; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2024; Maurer 2004.
@@ -26,8 +27,8 @@ def _log_inverse(delta: float, two_sided: bool) -> float:
 def hoeffding_failure(m: int, epsilon: float, *, width: float = 1.0, two_sided: bool = False) -> float:
     """Return the probability bound exp(-2 m (epsilon/width)^2), doubled if two-sided, at most 1.
 
-    Theorem (Hoeffding 1963): the mean of m independent values, each in an interval of length `width`, exceeds its
-    expectation by epsilon or more with at most this probability.
+    Theorem (Hoeffding 1963): the mean of m independent values, each in an interval of length `width`,
+    exceeds its expectation by epsilon or more with at most this probability.
 
     >>> round(hoeffding_failure(100, 0.1), 4)
     0.1353
@@ -47,7 +48,9 @@ def hoeffding_deviation(m: int, delta: float, *, width: float = 1.0, two_sided: 
     return check.enlarge(width * math.sqrt(_log_inverse(delta, two_sided) / (2.0 * m)))
 
 
-def hoeffding_sample_size(epsilon: float, delta: float, *, width: float = 1.0, two_sided: bool = False) -> int:
+def hoeffding_sample_size(
+    epsilon: float, delta: float, *, width: float = 1.0, two_sided: bool = False
+) -> int:
     """Return the smallest m whose Hoeffding deviation is at most epsilon: the inverse in m.
 
     >>> hoeffding_sample_size(0.03, 0.05, two_sided=True)  # television rating to 3 points, 95 % sure
@@ -67,11 +70,14 @@ def _square_sum(differences: ArrayLike) -> float:
 def mcdiarmid_failure(epsilon: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
     """Return exp(-2 epsilon^2 / sum c_i^2), doubled if two-sided, at most 1.
 
-    Theorem (McDiarmid 1989): f of independent values, where changing the i-th alone moves f by at most c_i, exceeds
-    its expectation by epsilon or more with at most this probability. c_i = 1/m gives Hoeffding's inequality.
+    Theorem (McDiarmid 1989): f of independent values, where changing the i-th alone moves f by at most c_i,
+    exceeds its expectation by epsilon or more with at most this probability. c_i = 1/m gives Hoeffding's
+    inequality.
     """
     epsilon = check.positive("epsilon", epsilon)
-    return check.up((2.0 if two_sided else 1.0) * math.exp(-2.0 * epsilon * epsilon / _square_sum(differences)))
+    return check.up(
+        (2.0 if two_sided else 1.0) * math.exp(-2.0 * epsilon * epsilon / _square_sum(differences))
+    )
 
 
 def mcdiarmid_deviation(delta: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
@@ -82,18 +88,23 @@ def mcdiarmid_deviation(delta: float, differences: ArrayLike, *, two_sided: bool
 def bernstein_failure(m: int, epsilon: float, variance: float, *, width: float = 1.0) -> float:
     """Return exp(-m epsilon^2 / (2 variance + 2 width epsilon / 3)), at most 1.
 
-    Theorem (Bernstein): the mean of m independent values with variance at most `variance` and distance at most
-    `width` from their expectation exceeds that expectation by epsilon or more with at most this probability.
+    Theorem (Bernstein): the mean of m independent values with variance at most `variance` and distance at
+    most `width` from their expectation exceeds that expectation by epsilon or more with at most this
+    probability.
     """
-    m, epsilon, width = check.whole("m", m), check.positive("epsilon", epsilon), check.positive("width", width)
+    m, epsilon, width = (
+        check.whole("m", m),
+        check.positive("epsilon", epsilon),
+        check.positive("width", width),
+    )
     variance = check.number("variance", variance, low=0.0)
     return check.up(math.exp(-m * epsilon * epsilon / (2.0 * variance + 2.0 * width * epsilon / 3.0)))
 
 
 def bernstein_deviation(m: int, delta: float, variance: float, *, width: float = 1.0) -> float:
-    """Return the epsilon at which Bernstein's probability is delta: (a + sqrt(a^2 + 2 m variance ln(1/delta)))/m.
+    """Return the epsilon at which Bernstein's probability is delta.
 
-    Here a = width ln(1/delta) / 3. With variance 0 this falls like 1/m instead of 1/sqrt(m).
+    It is (a + sqrt(a^2 + 2 m variance ln(1/delta))) / m with a = width ln(1/delta) / 3. With variance 0 this falls like 1/m instead of 1/sqrt(m).
     """
     m, variance = check.whole("m", m), check.number("variance", variance, low=0.0)
     log_inverse = _log_inverse(delta, False)
@@ -102,10 +113,10 @@ def bernstein_deviation(m: int, delta: float, variance: float, *, width: float =
 
 
 def empirical_bernstein_upper(losses: ArrayLike, delta: float, *, high: float = 1.0) -> float:
-    """Return mean + sqrt(2 V ln(2/delta) / m) + 7 high ln(2/delta) / (3(m-1)), V the unbiased sample variance.
+    """Return mean + sqrt(2 V ln(2/delta) / m) + 7 high ln(2/delta) / (3(m-1)), V the unbiased variance.
 
-    Theorem 4 of Maurer and Pontil 2009; one-sided, the 2 in the logarithm pays for estimating the variance. Assumes m
-    independent losses in [0, high]. At most `high`, never below the mean.
+    Theorem 4 of Maurer and Pontil 2009; one-sided, the 2 in the logarithm pays for estimating the variance.
+    Assumes m independent losses in [0, high]. At most `high`, never below the mean.
     """
     high = check.positive("high", high)
     values = check.losses(losses, high, least=2)
@@ -117,12 +128,12 @@ def empirical_bernstein_upper(losses: ArrayLike, delta: float, *, high: float = 
 
 
 def clopper_pearson_upper(k: int, m: int, delta: float, *, log_weight: float = 0.0) -> float:
-    """Return the largest error rate p with P[Bin(m, p) <= k] >= delta: an upper limit after k errors in m rows.
+    """Return the largest p with P[Bin(m, p) <= k] >= delta: the upper limit after k errors in m rows.
 
-    Theorem (Clopper and Pearson 1934; Langford 2005 calls it the test-set bound): with probability at least 1 - delta
-    over m independent rows on which the classifier was not chosen, its error rate is at most this.
-    `log_weight` <= 0 is ln of the share of delta that this statement may use, such as -ln K for one of K statements;
-    it may be far below what a float can hold. Never below k/m.
+    Theorem (Clopper and Pearson 1934; Langford 2005 calls it the test-set bound): with probability at least
+    1 - delta over m independent rows on which the classifier was not chosen, its error rate is at most
+    this. `log_weight` <= 0 is ln of the share of delta that this statement may use, such as -ln K for one
+    of K statements; it may be far below what a float can hold. Never below k/m.
 
     >>> round(clopper_pearson_upper(0, 100, 0.05), 4)
     0.0295
@@ -165,7 +176,7 @@ def clopper_pearson_lower(k: int, m: int, delta: float, *, log_weight: float = 0
 
 
 def kl(p: float, q: float) -> float:
-    """Return the relative entropy p ln(p/q) + (1-p) ln((1-p)/(1-q)) of two coins, in nats, with 0 ln 0 = 0."""
+    """Return p ln(p/q) + (1-p) ln((1-p)/(1-q)), the relative entropy of two coins, with 0 ln 0 = 0."""
     p, q = check.number("p", p, low=0.0, high=1.0), check.number("q", q, low=0.0, high=1.0)
     return _kl(p, q)
 
@@ -183,8 +194,8 @@ def _kl(p: float, q: float) -> float:
 def kl_upper(p: float, c: float) -> float:
     """Return sup{q >= p : kl(p, q) <= c}, rounded up.
 
-    With c = ln(1/delta)/m and p the mean of m independent losses in [0, 1], this is at least the expected loss with
-    probability 1 - delta (Hoeffding 1963, theorem 1; one-sided, no further factor).
+    With c = ln(1/delta)/m and p the mean of m independent losses in [0, 1], this is at least the expected
+    loss with probability 1 - delta (Hoeffding 1963, theorem 1; one-sided, no further factor).
 
     >>> round(kl_upper(0.1, 0.02), 4)
     0.1704
@@ -222,8 +233,8 @@ def kl_lower(p: float, c: float) -> float:
 def maurer_xi(n: int) -> float:
     """Return Xi(n) = sum_k C(n,k) (k/n)^k (1-k/n)^(n-k), the exact value of E exp(n kl(mean, p)) for n coins.
 
-    It does not depend on p, and is at most 2 sqrt(n) (Maurer 2004). Summed in O(n) for n <= 10^6, above that the
-    closed form 2 sqrt(n) is returned.
+    It does not depend on p, and is at most 2 sqrt(n) (Maurer 2004). Summed in O(n) for n <= 10^6, above
+    that the closed form 2 sqrt(n) is returned.
     """
     n = check.whole("n", n)
     if n > 1_000_000:
@@ -236,14 +247,14 @@ def maurer_xi(n: int) -> float:
 
 
 def betting_upper(losses: ArrayLike, delta: float) -> float:
-    """Return the smallest g at which a gambler, betting that the expected loss is below g, multiplies money by 1/delta.
+    """Return the smallest g such that betting on an expected loss below g multiplies money by 1/delta.
 
-    Statement: for losses in [0, 1] in an order chosen without looking at them, and stakes s_t that depend on earlier
-    losses only, W_t(g) = product over s <= t of (1 - stake_s (loss_s - g)) is a non-negative supermartingale whenever
-    the expected loss is at least g; by Ville's inequality it ever reaches 1/delta with probability at most delta. So
-    the expected loss is at most inf{g : max_t W_t(g) >= 1/delta}. The stake is
-    min(0.75, sqrt(2 ln(1/delta) / (m v_{t-1}))), v the running variance started at 1/4. After Waudby-Smith and Ramdas
-    2024. Never below the mean.
+    Statement: for losses in [0, 1] in an order chosen without looking at them, and stakes s_t that depend
+    on earlier losses only, W_t(g) = product over s <= t of (1 - stake_s (loss_s - g)) is a non-negative
+    supermartingale whenever the expected loss is at least g; by Ville's inequality it ever reaches 1/delta
+    with probability at most delta. So the expected loss is at most inf{g : max_t W_t(g) >= 1/delta}. The
+    stake is min(0.75, sqrt(2 ln(1/delta) / (m v_{t-1}))), v the running variance started at 1/4. After
+    Waudby-Smith and Ramdas 2024. Never below the mean.
     """
     values = check.losses(losses)
     m, log_inverse = values.size, _log_inverse(delta, False)

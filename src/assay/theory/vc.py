@@ -1,11 +1,11 @@
 """Bounds through the growth function: how many patterns of right and wrong a class can make on N points.
 
-`log_growth` is ln of the growth function, given either as the number at the N that the docstring names or as a
-function of N such as `HalfSpaces(2).log_growth`. Every bound holds for all hypotheses of the class at once, whatever
-the distribution; rows are independent, the class is fixed before they are seen.
+`log_growth` is ln of the growth function, given either as the number at the N that the docstring names or
+as a function of N such as `HalfSpaces(2).log_growth`. Every bound holds for all hypotheses of the class at
+once, whatever the distribution; rows are independent, the class is fixed before they are seen.
 
-References: Vapnik and Chervonenkis 1971; Sauer 1972; Cover 1965; Blumer, Ehrenfeucht, Haussler and Warmuth 1989;
-Mohri, Rostamizadeh and Talwalkar 2018, chapter 3.
+References: Vapnik and Chervonenkis 1971; Sauer 1972; Cover 1965; Blumer, Ehrenfeucht, Haussler and Warmuth
+1989; Mohri, Rostamizadeh and Talwalkar 2018, chapter 3.
 """
 
 import math
@@ -38,17 +38,20 @@ def log_sauer(n: int, d: int) -> float:
 
 def log_sauer_simple(n: int, d: int) -> float:
     """Return d ln(e n / d), which is at least ln of Sauer's sum for n >= d >= 1."""
-    n, d = check.whole("n", n), check.whole("d", d, why="the closed form divides by d; for d = 0 the growth is 1")
+    n, d = (
+        check.whole("n", n),
+        check.whole("d", d, why="the closed form divides by d; for d = 0 the growth is 1"),
+    )
     if n < d:
         raise ValueError(f"n must be at least d (the closed form (en/d)^d needs it); got n = {n}, d = {d}.")
     return d * (1.0 + math.log(n / d))
 
 
 def cover(n: int, dimension: int) -> int:
-    """Return 2 (C(n-1,0) + ... + C(n-1,dimension-1)): dichotomies of n points by hyperplanes through the origin.
+    """Return 2 (C(n-1,0) + ... + C(n-1,dimension-1)): dichotomies by hyperplanes through the origin.
 
-    Exact for points in general position in R^dimension, an upper bound for all (Cover 1965). Affine hyperplanes in
-    R^d are those through the origin of R^(d+1).
+    Exact for points in general position in R^dimension, an upper bound for all (Cover 1965). Affine
+    hyperplanes in R^d are those through the origin of R^(d+1).
 
     >>> [cover(n, 3) for n in range(2, 7)]
     [4, 8, 14, 22, 32]
@@ -80,15 +83,17 @@ def uniform_deviation(m: int, delta: float, log_growth: LogGrowth) -> float:
     sqrt((8 d ln(2em/d) + 8 ln(4/delta)) / m).
     """
     m, log_delta = check.whole("m", m), math.log(check.failure(delta))
-    return check.enlarge(math.sqrt(8.0 * (check.log_growth_at(log_growth, 2 * m) + math.log(4.0) - log_delta) / m))
+    return check.enlarge(
+        math.sqrt(8.0 * (check.log_growth_at(log_growth, 2 * m) + math.log(4.0) - log_delta) / m)
+    )
 
 
 def massart_deviation(n: int, delta: float, log_growth: LogGrowth) -> float:
     """Return sqrt(2 ln Pi(n) / n) + sqrt(ln(1/delta) / (2n)); `log_growth` is taken at n.
 
-    Theorem: L <= L_n + this, for all h. Symmetrisation bounds E sup(L - L_n) by the Rademacher complexity of the +-1
-    patterns, Massart's lemma bounds that by sqrt(2 ln Pi / n), and McDiarmid's inequality adds the second term (Mohri
-    et al. 2018, corollary 3.9).
+    Theorem: L <= L_n + this, for all h. Symmetrisation bounds E sup(L - L_n) by the Rademacher complexity
+    of the +-1 patterns, Massart's lemma bounds that by sqrt(2 ln Pi / n), and McDiarmid's inequality adds
+    the second term (Mohri et al. 2018, corollary 3.9).
     """
     n, log_delta = check.whole("n", n), math.log(check.failure(delta))
     first = math.sqrt(2.0 * check.log_growth_at(log_growth, n) / n)
@@ -124,18 +129,18 @@ class GhostSample(NamedTuple):
 def ghost_sample_bound(
     k: int, n: int, log_growth: LogGrowth, delta: float, M: int | None = None, q: float = 0.5
 ) -> GhostSample:
-    """Return the error bound of any h in the class after k errors in n training rows, by an exact ghost sample.
+    """Return the error bound of any h in the class after k errors in n training rows (ghost sample).
 
     Theorem. Fix a ghost size M (default 4n) and q before seeing the data. Let K be the smallest number with
-    P[at most k of K marked rows fall among n of n+M rows] <= delta q / Pi(n+M), and let the bound be the smallest
-    epsilon with P[Bin(M, epsilon) >= K - k] >= q. With probability 1 - delta it holds for every h of the class, k
-    being its own number of errors; `log_growth` is taken at n + M.
+    P[at most k of K marked rows fall among n of n+M rows] <= delta q / Pi(n+M), and let the bound be the
+    smallest epsilon with P[Bin(M, epsilon) >= K - k] >= q. With probability 1 - delta it holds for every h
+    of the class, k being its own number of errors; `log_growth` is taken at n + M.
 
-    Proof. Draw M more rows. If some h has error at least its bound, then with probability q it makes K - k or more
-    ghost errors, so at least K errors on all n + M rows. Given these rows as a set, the split is uniform; for one
-    pattern with T errors in all, K(k) <= T means k <= k* for some k* because K(k) grows with k, and the hypergeometric
-    probability of that is at most delta q / Pi(n+M) since it falls as T grows beyond K(k*). There are at most Pi(n+M)
-    patterns, so q P(failure) <= delta q.
+    Proof. Draw M more rows. If some h has error at least its bound, then with probability q it makes K - k
+    or more ghost errors, so at least K errors on all n + M rows. Given these rows as a set, the split is
+    uniform; for one pattern with T errors in all, K(k) <= T means k <= k* for some k* because K(k) grows
+    with k, and the hypergeometric probability of that is at most delta q / Pi(n+M) since it falls as T
+    grows beyond K(k*). There are at most Pi(n+M) patterns, so q P(failure) <= delta q.
 
     K = n + M + 1 and bound 1 mean that no K does. 20 ms at most for a million rows.
 

@@ -1,7 +1,7 @@
 """Learning by summing: the only room that spreads work over threads, files and machines.
 
-`rows(...)` makes a `Rows` of arrays, Parquet files or Dask collections; `rows.sum(statistic, *parameters)` adds a
-function of one block of rows over all blocks, in block order; `thread_map` runs anything else on threads.
+`rows(...)` makes a `Rows` of arrays, Parquet files or Dask collections; `rows.sum(statistic, *parameters)`
+adds a function of one block of rows over all blocks, in order; `thread_map` runs anything else on threads.
 This file imports `blocks` alone, because the checker of certificates reads blocks and must start no thread.
 """
 
@@ -17,10 +17,8 @@ __all__ = ["Block", "Rows", "rows", "rows_per_block", "thread_map"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("rows", "Rows"):
-        from assay.scan import source as module
-    elif name == "thread_map":
-        from assay.scan import memory as module
-    else:
+    if name not in ("rows", "Rows", "thread_map"):
         raise AttributeError(f"module 'assay.scan' has no attribute {name!r}")
-    return getattr(module, name)
+    from assay.scan import memory, source
+
+    return getattr(memory if name == "thread_map" else source, name)

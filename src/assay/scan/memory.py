@@ -1,8 +1,8 @@
 """Arrays in memory: blocks on threads.
 
-The caller's own thread works too, so n_jobs threads cost n_jobs - 1 tasks of a pool that is made once. Each thread
-takes the next block that nobody has taken; partial sums are added in block order as they come in, and a thread that
-is far ahead waits, so that only a few partial sums exist at a time.
+The caller's own thread works too, so n_jobs threads cost n_jobs - 1 tasks of a pool that is made once. Each
+thread takes the next block that nobody has taken; partial sums are added in block order as they come in, and
+a thread that is far ahead waits, so that only a few partial sums exist at a time.
 """
 
 import itertools
@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from assay.scan.blocks import Block, block, rows_per_block
+from assay.scan.blocks import Block, block, blocks, rows_per_block
 from assay.scan.source import Rows, Statistic, class_codes
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _MAX_THREADS = 256
-_AHEAD = 4  # blocks per thread that may be finished before their turn to be added
+AHEAD = 4  # blocks per thread that may be finished before their turn to be added
 
 
 class MemoryRows(Rows):
@@ -56,7 +56,7 @@ class MemoryRows(Rows):
         if not starts:
             raise ValueError("rows: there are no rows to sum over; got 0 rows.")
         threads = min(thread_count(self.n_jobs), len(starts))
-        total = OrderedSum(ahead=_AHEAD * threads)
+        total = OrderedSum(ahead=AHEAD * threads)
         with one_blas_thread():
             spread(
                 lambda i: total.add(i, on_block(statistic, self._block(starts[i]), parameters)),
@@ -68,8 +68,13 @@ class MemoryRows(Rows):
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         return thread_map(
-            lambda start: on_block(function, self._block(start), parameters), self._starts(), n_jobs=self.n_jobs
+            lambda start: on_block(function, self._block(start), parameters),
+            self._starts(),
+            n_jobs=self.n_jobs,
         )
+
+    def blocks(self) -> Iterator[Block]:
+        return blocks(self.X, self.y, self.weight)
 
     def encoded(self, classes: np.ndarray) -> "MemoryRows":
         codes = np.concatenate(self.map(class_codes, np.asarray(classes)))
@@ -84,7 +89,9 @@ def _beside(values: Any, name: str, n_rows: int) -> np.ndarray | None:
         return None
     values = np.asarray(values)
     if values.ndim not in (1, 2) or len(values) != n_rows or (name == "sample_weight" and values.ndim != 1):
-        raise ValueError(f"rows: {name} must have one value for each of the {n_rows} rows; got shape {values.shape}.")
+        raise ValueError(
+            f"rows: {name} must have one value for each of the {n_rows} rows; got shape {values.shape}."
+        )
     return values
 
 
@@ -136,18 +143,17 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-# The crew -----------------------------------------------------------------------------------------------------------
-
 _local = threading.local()
 
 
 def spread(
     work: Callable[[int], None], count: int, threads: int, abandon: Callable[[], None] = lambda: None
 ) -> None:
-    """Call work(0), ..., work(count - 1), each once, on at most `threads` threads of which the caller's is one.
+    """Call work(0), ..., work(count - 1), each once, on at most `threads` threads, the caller's among them.
 
-    After an error no further work is begun, `abandon` is called to wake whoever waits for its turn, and the error of
-    the smallest number is raised (an interrupt before any other). A call from within `work` runs on its own thread alone.
+    After an error no further work is begun, `abandon` is called to wake whoever waits for its turn, and the
+    error of the smallest number is raised (an interrupt before any other). A call from within `work` runs on
+    its own thread alone.
     """
     if threads <= 1 or count <= 1 or getattr(_local, "working", False):
         for i in range(count):
@@ -168,16 +174,19 @@ def spread(
         finally:
             _local.working = False
 
-    others = [_pool().submit(crew) for _ in range(min(threads, count) - 1)]
-    try:
-        crew()
+    def finish() -> None:
         for other in others:
             if not other.cancel():
                 other.result()
-    except BaseException as error:  # an interrupt that struck outside `crew`
+
+    others = [_pool().submit(crew) for _ in range(min(threads, count) - 1)]
+    try:
+        crew()
+        finish()
+    except BaseException as error:  # an interrupt that struck outside `work`
         failures.append((-1, error))
         abandon()
-        raise
+        finish()
     if failures:
         raise min(failures, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
 
@@ -187,7 +196,8 @@ class OrderedSum:
 
     def __init__(self, ahead: int):
         self.value: Any = None
-        self._ahead, self._next, self._waiting = ahead, 0, {}
+        self._ahead, self._next = ahead, 0
+        self._waiting: dict[int, Any] = {}
         self._turn = threading.Condition()
         self._abandoned = False
 
@@ -209,7 +219,7 @@ class OrderedSum:
 
 
 def added(total: Any, partial: Any) -> Any:
-    """Return total + partial, member by member of tuples; arrays are added in place once the total owns them."""
+    """Return total + partial, member by member of tuples; arrays that the total owns are added in place."""
     if isinstance(partial, tuple):
         members = (None,) * len(partial) if total is None else total
         sums = [added(a, b) for a, b in zip(members, partial, strict=True)]
@@ -219,7 +229,9 @@ def added(total: Any, partial: Any) -> Any:
     if not isinstance(total, np.ndarray):
         return total + partial
     if total.shape != np.shape(partial):
-        raise ValueError(f"rows: a statistic gave shape {total.shape} for one block, {np.shape(partial)} for another.")
+        raise ValueError(
+            f"rows: a statistic gave shape {total.shape} for one block, {np.shape(partial)} for another."
+        )
     if total.dtype == np.result_type(total, partial):
         total += partial
         return total
@@ -228,10 +240,8 @@ def added(total: Any, partial: Any) -> Any:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="assay")  # threads start only when they are needed
-
-
-# BLAS ---------------------------------------------------------------------------------------------------------------
+    """Return the pool of this process; its threads start when they are first needed."""
+    return ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="assay")
 
 
 class _Blas:
@@ -270,7 +280,7 @@ _blas = cache(_Blas)
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread, so that blocks do not compete for cores and no bit depends on the thread count."""
+    """Hold BLAS to one thread: blocks must not compete for cores, nor a bit depend on the thread count."""
     blas = _blas()
     blas.enter()
     try:

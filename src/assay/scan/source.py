@@ -1,7 +1,7 @@
 """`Rows`, the rows that a learner sums over, and `rows`, which makes them of whatever the user holds."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 from typing import Any
 
@@ -35,13 +35,17 @@ class Rows(ABC):
         """Return the sum over all blocks of statistic(block, *parameters).
 
         The statistic returns an array, a number, or a tuple (best a NamedTuple) of such, with the same shapes
-        for each block. Partial sums are added in block order, so the threads used change no bit. While it runs,
-        BLAS keeps to one thread. The statistic must not write to the block.
+        for each block. Partial sums are added in block order, so the threads used change no bit. While it
+        runs, BLAS keeps to one thread. The statistic must not write to the block.
         """
 
     @abstractmethod
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         """Return function(block, *parameters) of each block, in order. The results are all kept in memory."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks in order, on the caller's thread; one pass."""
 
     def labels(self) -> np.ndarray:
         """Return the distinct values of y, sorted; one pass."""
@@ -66,6 +70,10 @@ class EncodedRows(Rows):
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         return self.rows.map(_on_encoded, self.classes, function, *parameters)
 
+    def blocks(self) -> Iterator[Block]:
+        for block in self.rows.blocks():
+            yield block._replace(y=class_codes(block, self.classes))
+
 
 def _on_encoded(block: Block, classes: np.ndarray, statistic: Statistic, *parameters: Any) -> Any:
     return statistic(block._replace(y=class_codes(block, classes)), *parameters)
@@ -81,7 +89,7 @@ def _distinct(block: Block) -> np.ndarray:
 
 
 def class_codes(block: Block, classes: np.ndarray) -> np.ndarray:
-    """Return the position in `classes` of each label of the block (int64), or name the first that is not there."""
+    """Return the position in `classes` of each label of the block (int64); refuse the first unknown one."""
     labels = np.asarray(block.y)
     order = np.argsort(classes)
     codes = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
@@ -104,8 +112,8 @@ def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None
     X is one of
 
     - an array, or anything NumPy can read as one, with y and sample_weight arrays beside it;
-    - Parquet: a path, a pattern such as "folder/*.parquet", or a list of paths; y and sample_weight name columns.
-      The files are streamed at each pass and may be larger than memory;
+    - Parquet: a path, a folder, a pattern such as "folder/*.parquet", or a list of paths; y and sample_weight
+      name columns. The files are streamed at each pass and may be larger than memory;
     - an Arrow table or data set; y and sample_weight name columns;
     - a Dask data frame with y and sample_weight naming columns, or a Dask array with Dask arrays beside it;
     - `Rows`, returned as they are.
@@ -117,7 +125,9 @@ def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None
     """
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
-            raise ValueError("rows: X already holds its y and weights; pass y=None and sample_weight=None with it.")
+            raise ValueError(
+                "rows: X already holds its y and weights; pass y=None and sample_weight=None with it."
+            )
         return X
     if hasattr(X, "__dask_graph__"):
         from assay.scan.dask import dask_rows

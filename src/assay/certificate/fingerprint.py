@@ -1,0 +1,101 @@
+"""Fingerprints of data and model, as SPEC.md section 1 defines them (producer's side)."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import DataReference, ModelReference
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+CHUNK = 4096  # rows hashed together; part of the format
+
+FAMILIES = {
+    "linear-classifier": ("coef_", "intercept_", "classes_"),
+    "linear-regressor": ("coef_", "intercept_"),
+}
+
+
+def data_reference(rows: Rows, classes: np.ndarray | None) -> DataReference:
+    """Return the fingerprint of `rows`, whose labels are positions in `classes` (None for a numeric target)."""
+    labels = None if classes is None else tuple(str(label) for label in classes.tolist())
+    first = next(iter(rows.blocks()))
+    header = {
+        "columns": rows.n_features,
+        "labels": None if labels is None else list(labels),
+        "rows": rows.n_rows,
+        "targets": 1 if first.y.ndim == 1 else first.y.shape[1],
+        "weights": first.weight is not None,
+    }
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    digest = hashlib.sha256(f"assay-data/1\n{text}\n".encode())
+    for part in _chunk_digests(rows, "<i4" if labels is not None else "<f8"):
+        digest.update(part)
+    return DataReference(digest.hexdigest(), rows.n_rows, rows.n_features, labels)
+
+
+def model_reference(model: Any) -> ModelReference:
+    """Return the fingerprint of the stored parameters of a fitted model."""
+    digest = hashlib.sha256(f"assay-model/1\n{model.family}\n".encode())
+    for name in FAMILIES[model.family]:
+        values = np.atleast_1d(getattr(model, name))
+        digest.update(f"{name}\n{','.join(map(str, values.shape))}\n".encode())
+        if name == "classes_":
+            encoded = (str(label).encode() for label in values.tolist())
+            digest.update(b"".join(b"%d:%s" % (len(text), text) for text in encoded))
+        else:
+            digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+    return ModelReference(type(model).__name__, model.family, digest.hexdigest())
+
+
+def _chunk_digests(rows: Rows, target: str) -> list[bytes]:
+    """Return the digest of every chunk, on threads when the blocks of the scan are whole chunks."""
+    starts = rows.map(lambda block: (block.start, len(block.X)))
+    aligned = all(start % CHUNK == 0 for start, _ in starts) and all(size % CHUNK == 0 for _, size in starts[:-1])
+    if aligned:
+        return [part for parts in rows.map(_hash_block, target) for part in parts]
+    return [part for block in _regrouped(rows) for part in _hash_block(block, target)]
+
+
+def _hash_block(block: Block, target: str) -> list[bytes]:
+    return [
+        _hash_chunk(block.X[i : i + CHUNK], block.y[i : i + CHUNK], _slice(block.weight, i), target)
+        for i in range(0, len(block.X), CHUNK)
+    ]
+
+
+def _hash_chunk(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, target: str) -> bytes:
+    digest = hashlib.sha256(np.add(X, 0.0, dtype="<f8", order="C").data)  # adding 0.0 turns -0.0 into 0.0
+    values = np.ascontiguousarray(y).astype(target)
+    digest.update((values + 0.0).data if target == "<f8" else values.data)
+    if weight is not None:
+        digest.update(np.add(weight, 0.0, dtype="<f8", order="C").data)
+    return digest.digest()
+
+
+def _regrouped(rows: Rows) -> Iterator[Block]:
+    """Yield blocks of exactly CHUNK rows (the last may be shorter) from blocks of any size."""
+    held: list[Block] = []
+    start = size = 0
+    for block in rows.blocks():
+        held.append(block)
+        size += len(block.X)
+        while size >= CHUNK:
+            whole = _joined(held, start)
+            yield Block(whole.X[:CHUNK], whole.y[:CHUNK], _slice(whole.weight, 0), start)
+            start, size = start + CHUNK, size - CHUNK
+            held = [Block(whole.X[CHUNK:], whole.y[CHUNK:], None if whole.weight is None else whole.weight[CHUNK:], start)]
+    if size:
+        yield _joined(held, start)
+
+
+def _joined(parts: list[Block], start: int) -> Block:
+    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
+    return Block(np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight, start)
+
+
+def _slice(weight: np.ndarray | None, i: int) -> np.ndarray | None:
+    return None if weight is None else weight[i : i + CHUNK]

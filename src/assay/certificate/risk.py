@@ -1,0 +1,132 @@
+"""Statements about new data: which apply to a learner, and their bounds.
+
+Each statement is prepared first and computed when its share of delta is known, so that the number of statements, and
+with it the price of reading them together, is fixed before any bound is looked at.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.templates import TEMPLATES
+from assay.scan import Rows
+from assay.theory import concentration, vc
+
+OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict
+
+Statement = Callable[[str], Claim | NotApplicable]
+
+
+@dataclass(frozen=True)
+class Vacuous(NotApplicable):
+    """A bound that was computed at `delta` and says nothing."""
+
+    delta: str = "0"
+
+
+def statements(learner: Any, cut: Any, *, compared: Sequence[np.ndarray], clip: float | None) -> Iterator[Any]:
+    """Yield, for each statement that could be expected, how to make it, or why it is not made."""
+    if is_classifier(learner):
+        yield from _by_class(learner, cut.train)
+        yield from _by_holdout(learner, cut.holdout, compared)
+    elif learner.card.task == "regress":
+        yield from _by_clipped_holdout(learner, cut.holdout, clip)
+
+
+def _by_class(learner: Any, train: Rows) -> Iterator[Any]:
+    space = learner.card.model.at(train.n_features, len(learner.classes_), getattr(learner, "fit_intercept", True))
+    n = train.n_rows
+    if space.vc_dimension is None or space.vc_dimension == np.inf:
+        yield NotApplicable("P10/1", f"{space}: the class has no finite VC dimension, so no bound of this kind exists.")
+    elif train.has_weight:
+        yield NotApplicable("P10/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+    elif space.log_growth(5 * n) >= n / 3:
+        yield NotApplicable("P10/1", f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.")
+    else:
+        yield partial(_ghost_sample, learner, train, space)
+
+
+def _ghost_sample(learner: Any, train: Rows, space: Any, delta: str) -> Claim | NotApplicable:
+    errors, n = learner.count_errors(train)[1], train.n_rows
+    found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta))
+    if found.bound >= 1:
+        return Vacuous("P10/1", f"With {errors} errors in {n} rows the bound for {space} is 1.", delta)
+    params = {"class": space.descriptor(), "form": "c", "errors": errors, "rows": n, "M": found.M, "q": found.q, "K": found.K}
+    return _claim("P10/1", found.bound, params, "train", delta)
+
+
+def _by_holdout(learner: Any, holdout: Rows | None, compared: Sequence[np.ndarray]) -> Iterator[Any]:
+    if holdout is None:
+        yield NotApplicable("P01/1", "No hold-out rows were given; they usually give the tightest bound.")
+    elif len(compared):
+        yield partial(_selected, learner, holdout, _label_positions(learner, compared, holdout.n_rows))
+    else:
+        yield partial(_binomial, learner, holdout)
+
+
+def _binomial(learner: Any, holdout: Rows, delta: str) -> Claim:
+    errors, m = learner.count_errors(holdout)[1], holdout.n_rows
+    bound = concentration.clopper_pearson_upper(errors, m, float(delta))
+    return _claim("P01/1", bound, {"errors": errors, "rows": m}, "holdout", delta)
+
+
+def _selected(learner: Any, holdout: Rows, predictions: np.ndarray, delta: str) -> Claim:
+    errors, m, compared = learner.count_errors(holdout)[1], holdout.n_rows, len(predictions)
+    bound = concentration.clopper_pearson_upper(errors, m, float(delta) / compared)
+    params = {"errors": errors, "rows": m, "compared": compared}
+    return _claim("P07/1", bound, params, "holdout", delta, {"predictions": predictions})
+
+
+def _label_positions(learner: Any, compared: Sequence[np.ndarray], rows: int) -> np.ndarray:
+    """Return predicted labels of all compared models as positions in `classes_`, one row per model."""
+    predictions = np.asarray(compared)
+    if predictions.shape != (len(compared), rows):
+        raise ValueError(f"compared: each array must hold one predicted label for each of the {rows} hold-out rows.")
+    order = np.argsort(learner.classes_)
+    at = np.minimum(np.searchsorted(learner.classes_, predictions, sorter=order), len(order) - 1)
+    positions = order[at]
+    if (learner.classes_[positions] != predictions).any():
+        raise ValueError("compared: a predicted label is not among the classes of this model.")
+    return positions.astype(np.int32)
+
+
+def _by_clipped_holdout(learner: Any, holdout: Rows | None, clip: float | None) -> Iterator[Any]:
+    if holdout is None:
+        yield NotApplicable("P04/1", "No hold-out rows were given.")
+    elif clip is None:
+        yield NotApplicable("P04/1", "The error of a regression has no range: pass clip=, fixed before looking at the data.")
+    elif not (np.isfinite(clip) and clip > 0):
+        raise ValueError(f"clip must be a finite number > 0 (absolute errors are clipped there); got {clip!r}.")
+    else:
+        yield partial(_hoeffding, learner, holdout, float(clip))
+        yield partial(_empirical_bernstein, learner, holdout, float(clip))
+
+
+def _hoeffding(learner: Any, holdout: Rows, clip: float, delta: str) -> Claim | NotApplicable:
+    losses = learner.clipped_errors(holdout, clip)
+    deviation = concentration.hoeffding_deviation(len(losses), float(delta), width=clip)
+    return _mean_loss("P02/1", float(losses.mean()) + deviation, clip, len(losses), delta)
+
+
+def _empirical_bernstein(learner: Any, holdout: Rows, clip: float, delta: str) -> Claim | NotApplicable:
+    losses = learner.clipped_errors(holdout, clip)
+    if len(losses) < 2:
+        return Vacuous("P04/1", "The sample variance needs two hold-out rows.", delta)
+    bound = concentration.empirical_bernstein_upper(losses, float(delta), high=clip)
+    return _mean_loss("P04/1", bound, clip, len(losses), delta)
+
+
+def _mean_loss(template: str, bound: float, clip: float, rows: int, delta: str) -> Claim | NotApplicable:
+    if bound >= clip:
+        return Vacuous(template, f"With {rows} hold-out rows the bound is the clip {clip:g} itself.", delta)
+    return _claim(template, bound + clip * OUTWARD, {"clip": clip, "rows": rows}, "holdout", delta)
+
+
+def _claim(template: str, bound: float, params: dict, data: str, delta: str, witness: dict | None = None) -> Claim:
+    value = min(1.0, bound + OUTWARD) if template not in ("P02/1", "P04/1") else bound
+    return Claim(template, value, "upper", params, (data,), delta, TEMPLATES[template].assumptions, witness or {})

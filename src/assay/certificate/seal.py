@@ -1,0 +1,85 @@
+"""Issue a certificate: seal a learner's facts with fingerprints, and add what can be said about new data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from assay.certificate import risk
+from assay.certificate.claim import Certificate, Claim, DataReference, NotApplicable
+from assay.certificate.duplicates import error_floor
+from assay.certificate.fingerprint import data_reference, model_reference
+from assay.scan import Rows
+
+# Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
+_session: dict[str, tuple[int, Fraction]] = {}
+
+_SHARE = Context(prec=12, rounding=ROUND_DOWN)
+
+
+class Cut(NamedTuple):
+    """The rows of a certificate: training, hold-out, and their row numbers if both come from one table."""
+
+    train: Rows
+    holdout: Rows | None = None
+    split: Mapping[str, np.ndarray] | None = None
+
+
+def issue(
+    learner: Any, cut: Cut, *, delta: float, compared: Sequence[np.ndarray] = (), clip: float | None = None
+) -> Certificate:
+    """Return the certificate of a fitted learner on the rows of `cut`."""
+    classes = learner.classes_ if is_classifier(learner) else None
+    data = {name: data_reference(rows, classes) for name, rows in _named(cut)}
+    stated = [*_about_rows(learner, cut, data), *learner.facts(cut.train)]
+    total = Decimal(repr(delta))
+    statements = list(risk.statements(learner, cut, compared=compared, clip=clip))
+    made = [one for one in statements if not isinstance(one, NotApplicable)]
+    if made:
+        share = str(_SHARE.divide(total, Decimal(len(made))))
+        stated += [one(share) for one in made]
+    stated += [one for one in statements if isinstance(one, NotApplicable)]
+    spent = Fraction(total) if made else Fraction(0)
+    serial, session = _log_session(data, spent)
+    return Certificate(
+        claims=tuple(one for one in stated if isinstance(one, Claim)),
+        model=model_reference(learner),
+        data=data,
+        delta_total=str(total),
+        not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
+        unreported=tuple((one.template, one.delta) for one in stated if isinstance(one, risk.Vacuous)),
+        split=cut.split,
+        serial=serial,
+        session_delta=str(_SHARE.divide(Decimal(session.numerator), Decimal(session.denominator))),
+    )
+
+
+def _named(cut: Cut) -> list[tuple[str, Rows]]:
+    return [(name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None]
+
+
+def _about_rows(learner: Any, cut: Cut, data: Mapping[str, DataReference]) -> Iterable[Claim | NotApplicable]:
+    """Yield the facts that every learner's certificate has: which rows, and how the model does on them."""
+    for name, rows in _named(cut):
+        yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name}, (name,))
+        if hasattr(learner, "count_errors"):
+            low, high = learner.count_errors(rows)
+            params = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
+            yield Claim("D02/1", float(high), "upper", params, (name,))
+        elif hasattr(learner, "squared_error"):
+            low, high = learner.squared_error(rows)
+            params = {"set": name, "rows": rows.n_rows, "loss": "squared", "low": low}
+            yield Claim("D02/1", high, "upper", params, (name,))
+    if is_classifier(learner):
+        yield from error_floor(cut.train)
+
+
+def _log_session(data: Mapping[str, DataReference], spent: Fraction) -> tuple[int, Fraction]:
+    """Count this certificate on the data that its statements about new data use, and return the running totals."""
+    key = data["holdout" if "holdout" in data else "train"].digest
+    count, sum_of_deltas = _session.get(key, (0, Fraction(0)))
+    _session[key] = (count + 1, sum_of_deltas + spent)
+    return _session[key]

@@ -1,0 +1,54 @@
+"""The log of one fit: a row per iteration, callbacks told, an orderly stop on request.
+
+`history_` of a learner is what is logged here: iteration, objective, violation (gap or gradient norm) and seconds.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+from sklearn.callback import CallbackContext
+
+
+class Step(NamedTuple):
+    """One iteration of a fit."""
+
+    iteration: int
+    objective: float
+    violation: float
+    seconds: float
+
+
+class FitLog:
+    """Record iterations of a fit and pass them to the learner's callbacks.
+
+    Use as a context manager around the loop. `step` returns True when a callback asks to stop.
+    """
+
+    def __init__(self, learner: Any, max_iter: int, X: Any = None, y: Any = None) -> None:
+        self._learner, self._X, self._y = learner, X, y
+        self._max_iter = max_iter
+        self.history: list[Step] = []
+
+    def __enter__(self) -> "FitLog":
+        self._began = time.perf_counter()
+        self._context: CallbackContext | None = None
+        if getattr(self._learner, "_skl_callbacks", None) or hasattr(self._learner, "_parent_callback_ctx"):
+            self._context = self._learner._init_callback_context(max_subtasks=self._max_iter)
+            self._context.call_on_fit_task_begin(estimator=self._learner, X=self._X, y=self._y)
+        return self
+
+    def step(self, objective: float, violation: float, **fitted: Any) -> bool:
+        """Log one iteration; `fitted` are the attributes that make the learner usable as it stands."""
+        seconds = time.perf_counter() - self._began
+        self.history.append(Step(len(self.history) + 1, float(objective), float(violation), seconds))
+        if self._context is None:
+            return False
+        told = {"estimator": self._learner, "X": self._X, "y": self._y, "reconstruction_attributes": fitted}
+        task = self._context.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(**told)
+        return bool(task.call_on_fit_task_end(**told))
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._learner.history_ = self.history
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._learner, X=self._X, y=self._y)

@@ -1,8 +1,7 @@
 """Arrays in memory: blocks on threads.
 
 The caller's own thread works too, so n_jobs threads cost n_jobs - 1 tasks of a pool that is made once. Each
-thread takes the next block that nobody has taken; partial sums are added in block order as they come in, and
-a thread that is far ahead waits, so that only a few partial sums exist at a time.
+thread takes the next block that nobody has taken and adds its partial sum to the total.
 """
 
 import itertools
@@ -18,12 +17,12 @@ import numpy as np
 
 from assay.scan.blocks import Block, block, blocks, rows_per_block
 from assay.scan.source import Rows, Statistic, class_codes
+from assay.scan.total import Total
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _MAX_THREADS = 256
-AHEAD = 4  # blocks per thread that may be finished before their turn to be added
 
 
 class MemoryRows(Rows):
@@ -52,19 +51,14 @@ class MemoryRows(Rows):
         return block(self.X, self.y, self.weight, start, start + self._step)
 
     def sum(self, statistic: Statistic, *parameters: Any) -> Any:
-        starts = self._starts()
-        if not starts:
-            raise ValueError("rows: there are no rows to sum over; got 0 rows.")
-        threads = min(thread_count(self.n_jobs), len(starts))
-        total = OrderedSum(ahead=AHEAD * threads)
+        starts, total = self._starts(), Total()
         with one_blas_thread():
             spread(
                 lambda i: total.add(i, on_block(statistic, self._block(starts[i]), parameters)),
                 len(starts),
-                threads,
-                total.abandon,
+                thread_count(self.n_jobs),
             )
-        return total.value
+        return total.value()
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         return thread_map(
@@ -146,14 +140,11 @@ def _cores() -> int:
 _local = threading.local()
 
 
-def spread(
-    work: Callable[[int], None], count: int, threads: int, abandon: Callable[[], None] = lambda: None
-) -> None:
+def spread(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call work(0), ..., work(count - 1), each once, on at most `threads` threads, the caller's among them.
 
-    After an error no further work is begun, `abandon` is called to wake whoever waits for its turn, and the
-    error of the smallest number is raised (an interrupt before any other). A call from within `work` runs on
-    its own thread alone.
+    After an error no further work is begun, and the error of the smallest number is raised (an interrupt
+    before any other). A call from within `work` runs on its own thread alone.
     """
     if threads <= 1 or count <= 1 or getattr(_local, "working", False):
         for i in range(count):
@@ -170,7 +161,6 @@ def spread(
                 work(i)
         except BaseException as error:
             failures.append((i, error))
-            abandon()
         finally:
             _local.working = False
 
@@ -185,57 +175,9 @@ def spread(
         finish()
     except BaseException as error:  # an interrupt that struck outside `work`
         failures.append((-1, error))
-        abandon()
         finish()
     if failures:
         raise min(failures, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
-
-
-class OrderedSum:
-    """Adds what `add(0, ...)`, `add(1, ...)`, ... bring, in that order whatever the order of the calls."""
-
-    def __init__(self, ahead: int):
-        self.value: Any = None
-        self._ahead, self._next = ahead, 0
-        self._waiting: dict[int, Any] = {}
-        self._turn = threading.Condition()
-        self._abandoned = False
-
-    def add(self, number: int, partial: Any) -> None:
-        """Add the partial sum of this number now or when its turn comes; wait if it is far from its turn."""
-        with self._turn:
-            while number - self._next > self._ahead and not self._abandoned:
-                self._turn.wait()
-            self._waiting[number] = partial
-            while self._next in self._waiting:
-                self.value = added(self.value, self._waiting.pop(self._next))
-                self._next += 1
-            self._turn.notify_all()
-
-    def abandon(self) -> None:
-        with self._turn:
-            self._abandoned = True
-            self._turn.notify_all()
-
-
-def added(total: Any, partial: Any) -> Any:
-    """Return total + partial, member by member of tuples; arrays that the total owns are added in place."""
-    if isinstance(partial, tuple):
-        members = (None,) * len(partial) if total is None else total
-        sums = [added(a, b) for a, b in zip(members, partial, strict=True)]
-        return type(partial)(*sums) if hasattr(partial, "_fields") else tuple(sums)
-    if total is None:
-        return partial.copy() if isinstance(partial, np.ndarray) else partial
-    if not isinstance(total, np.ndarray):
-        return total + partial
-    if total.shape != np.shape(partial):
-        raise ValueError(
-            f"rows: a statistic gave shape {total.shape} for one block, {np.shape(partial)} for another."
-        )
-    if total.dtype == np.result_type(total, partial):
-        total += partial
-        return total
-    return total + partial
 
 
 @cache

@@ -35,8 +35,8 @@ class Rows(ABC):
         """Return the sum over all blocks of statistic(block, *parameters).
 
         The statistic returns an array, a number, or a tuple (best a NamedTuple) of such, with the same shapes
-        for each block. Partial sums are added in block order, so the threads used change no bit. While it
-        runs, BLAS keeps to one thread. The statistic must not write to the block.
+        for each block. Partial sums are added in one fixed order (`scan.total`), so the threads used change
+        no bit. While it runs, BLAS keeps to one thread. The statistic must not write to the block.
         """
 
     @abstractmethod

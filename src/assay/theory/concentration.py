@@ -104,7 +104,8 @@ def bernstein_failure(m: int, epsilon: float, variance: float, *, width: float =
 def bernstein_deviation(m: int, delta: float, variance: float, *, width: float = 1.0) -> float:
     """Return the epsilon at which Bernstein's probability is delta.
 
-    It is (a + sqrt(a^2 + 2 m variance ln(1/delta))) / m with a = width ln(1/delta) / 3. With variance 0 this falls like 1/m instead of 1/sqrt(m).
+    It is (a + sqrt(a^2 + 2 m variance ln(1/delta))) / m with a = width ln(1/delta) / 3. With variance 0
+    this falls like 1/m instead of 1/sqrt(m).
     """
     m, variance = check.whole("m", m), check.number("variance", variance, low=0.0)
     log_inverse = _log_inverse(delta, False)

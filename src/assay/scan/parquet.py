@@ -113,7 +113,7 @@ class ArrowRows(Rows):
         for name in [*self.feature_names, *([] if weight is None else [weight])]:
             if _kind(source.schema.field(name).type) != "number":
                 raise ValueError(
-                    f"rows: column {name!r} holds {source.schema.field(name).type}, and a sum over rows needs "
+                    f"rows: column {name!r} holds {source.schema.field(name).type}; a sum over rows needs "
                     "numbers; encode it (one column for each of its values) or leave it out."
                 )
         self.n_rows, self.n_features = source.n_rows, len(self.feature_names)

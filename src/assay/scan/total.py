@@ -1,8 +1,8 @@
 """Adding the partial sums of blocks in one fixed order, whoever brings them and when.
 
 The blocks are the leaves of a binary tree: 0 + 1, 2 + 3, ..., then (0 + 1) + (2 + 3), ... A sum is formed as
-soon as both halves are there. So threads never wait for each other, about log2(blocks) partial sums exist at a
-time, totals of neighbouring stretches merge into exactly what one total would hold, and rounding grows with
+soon as both halves are there. So threads never wait for each other, about log2(blocks) partial sums exist at
+a time, totals of neighbouring stretches merge into exactly what one total would hold, and rounding grows with
 the logarithm of the number of blocks (pairwise summation: Higham, Accuracy and Stability of Numerical
 Algorithms, 4.2).
 """

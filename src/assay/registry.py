@@ -1,0 +1,28 @@
+"""The list of learners: every class with a card in the learner rooms."""
+
+from importlib import import_module
+
+from assay.base import Learner
+
+LEARNER_ROOMS = ("linear_model",)
+"""Rooms that hold learners. A new room is added here; a test notices a learner that is missing."""
+
+
+def learners(task: str | None = None) -> list[type[Learner]]:
+    """Return every learner, room by room and by name; with `task`, those of one task ("classify", "regress", ...).
+
+    >>> [learner.__name__ for learner in learners("regress")]
+    ['LinearRegression', 'Ridge']
+    """
+    found = [
+        member
+        for room in LEARNER_ROOMS
+        for name, member in sorted(vars(import_module(f"assay.{room}")).items())
+        if is_learner(member) and member.__name__ == name
+    ]
+    return [one for one in found if task is None or one.card.task == task]
+
+
+def is_learner(thing: object) -> bool:
+    """Tell whether `thing` is a class that a user can fit: a `Learner` with a card."""
+    return isinstance(thing, type) and issubclass(thing, Learner) and hasattr(thing, "card")

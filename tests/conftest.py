@@ -1,0 +1,21 @@
+"""Options and markers: `--long` runs release-size simulations; `mission` markers must name known rows."""
+
+import pytest
+
+from tests.mission import rows_of, row_names
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run simulations and attacks at release size")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    known = row_names()
+    unknown = {row for item in items for row in rows_of(item)} - known.keys()
+    if unknown:
+        raise pytest.UsageError(f"mission markers name unknown rows: {', '.join(sorted(unknown))}")
+    if not config.getoption("--long"):
+        skip = pytest.mark.skip(reason="release size; run with --long")
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(skip)

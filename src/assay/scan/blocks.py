@@ -19,7 +19,7 @@ class Block(NamedTuple):
     X: np.ndarray
     """(rows, d) float64, C order."""
     y: np.ndarray | None
-    """(rows,) or (rows, k), in the type it came in."""
+    """(rows,) or (rows, k) in C order, in the type it came in."""
     weight: np.ndarray | None
     """(rows,) float64."""
     start: int
@@ -37,14 +37,19 @@ def rows_per_block(n_features: int) -> int:
 
 
 def block(X: Any, y: Any, weight: Any, start: int, stop: int) -> Block:
-    """Return the rows from start to stop as a block; copy them only if they are not C-ordered doubles."""
-    part = np.ascontiguousarray(X[start:stop], dtype=np.float64)
+    """Return the rows from start to stop as a block; copy only what is not tidy."""
     return Block(
-        part,
-        None if y is None else y[start:stop],
-        None if weight is None else np.ascontiguousarray(weight[start:stop], dtype=np.float64),
+        _tidy(X[start:stop], np.float64),
+        None if y is None else _tidy(y[start:stop]),
+        None if weight is None else _tidy(weight[start:stop], np.float64),
         start,
     )
+
+
+def _tidy(values: np.ndarray, dtype: type | None = None) -> np.ndarray:
+    """Return the values in C order and aligned: BLAS and NumPy round differently on other layouts."""
+    values = np.ascontiguousarray(values, dtype)
+    return values if values.flags.aligned else values.copy()
 
 
 def blocks(X: Any, y: Any = None, weight: Any = None) -> Iterator[Block]:

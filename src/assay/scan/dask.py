@@ -2,7 +2,7 @@
 
 A partition is cut into blocks as arrays in memory are, and its total keeps the place of its blocks in the
 whole, so that partitions merge in any order into the same bits, whichever worker computed them. When a worker
-dies, Dask computes its partitions again, from the graph; nothing is sent in a form that only one worker holds.
+dies, Dask computes its partitions again from the graph; nothing that is needed exists on one worker alone.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,0 +1,255 @@
+"""Arrays in memory: the sum is right, whatever the threads; errors and interrupts end it."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.scan import Block, rows, rows_per_block, thread_map
+from assay.scan.blocks import blocks
+from assay.scan.memory import one_blas_thread, spread
+from assay.scan.total import Total
+
+
+class Moments(NamedTuple):
+    n: int
+    gram: np.ndarray
+    cross: np.ndarray
+
+
+def moments(block: Block, scale: float = 1.0) -> Moments:
+    return Moments(len(block.X), scale * block.X.T @ block.X, block.X.T @ (block.y * block.weight))
+
+
+def draw(seed, n=20_000, d=28):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=n), rng.random(n)
+
+
+def test_oracle_whole_matrix_products():
+    X, y, weight = draw(0)
+    total = rows(X, y, weight).sum(moments, 3.0)
+    assert type(total) is Moments
+    assert total.n == 20_000
+    np.testing.assert_allclose(total.gram, 3 * X.T @ X, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(total.cross, X.T @ (y * weight), rtol=1e-12, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 99), n=st.integers(1, 30_000), n_jobs=st.sampled_from([2, 3, 8, None, -1]))
+def test_threads_change_no_bit(seed, n, n_jobs):
+    X, y, weight = draw(seed, n)
+    one, many = (rows(X, y, weight, n_jobs=k).sum(moments) for k in (1, n_jobs))
+    assert one.n == many.n == n
+    assert np.array_equal(one.gram, many.gram)
+    assert np.array_equal(one.cross, many.cross)
+
+
+@given(st.integers(0, 100_000))
+def test_block_size_is_a_power_of_two_near_one_mebibyte(n_features):
+    size = rows_per_block(n_features)
+    assert size & (size - 1) == 0
+    assert 256 <= size <= 65_536
+    if 2 <= n_features <= 512:
+        assert 2**19 < 8 * n_features * size <= 2**20
+
+
+@settings(deadline=None, max_examples=30)
+@given(n=st.integers(0, 3000), order=st.sampled_from("CF"), dtype=st.sampled_from(["f8", "f4", "i8", "?"]))
+def test_blocks_are_the_rows_in_order(n, order, dtype):
+    X = np.asarray(np.arange(300 * n).reshape(n, 300) % 7, dtype=dtype, order=order)
+    cut = list(blocks(X, np.arange(n), np.ones(n)))
+    assert all(b.X.flags.c_contiguous and b.X.dtype == np.float64 for b in cut)
+    assert [b.start for b in cut] == list(range(0, n, 256))
+    if n:
+        assert np.array_equal(np.concatenate([b.X for b in cut]), X)
+        assert np.array_equal(np.concatenate([b.y for b in cut]), np.arange(n))
+
+
+def test_layout_changes_no_bit():
+    X, y, weight = draw(5)
+    expected = rows(X, y, weight).sum(moments)
+    shifted = []
+    for array in (X, y, weight):  # as a network message may hold them: not on a multiple of eight bytes
+        buffer = np.empty(array.nbytes + 1, np.uint8)
+        shifted.append(np.frombuffer(buffer, np.uint8, offset=1).view(array.dtype).reshape(array.shape))
+        shifted[-1][...] = array
+        assert not shifted[-1].flags.aligned
+    side_by_side = np.column_stack([X, y, weight])
+    strided = side_by_side[:, :-2], side_by_side[:, -2], side_by_side[:, -1]
+    for arrays in (shifted, strided, (np.asfortranarray(X), y, weight)):
+        total = rows(*arrays).sum(moments)
+        assert np.array_equal(total.gram, expected.gram)
+        assert np.array_equal(total.cross, expected.cross)
+
+
+def test_doubles_in_c_order_are_not_copied():
+    X = np.zeros((9000, 28))
+    assert all(np.shares_memory(b.X, X) for b in blocks(X))
+
+
+@given(st.permutations(range(13)))
+def test_a_total_does_not_depend_on_the_order_of_arrival(order):
+    values = np.random.default_rng(0).normal(size=13) * 10.0 ** np.arange(13)
+    total = Total()
+    for number in order:
+        total.add(number, values[number])
+    pair = lambda a: a if len(a) == 1 else a[::2] + a[1::2]  # noqa: E731
+    eight = pair(pair(pair(values[:8])))[0]
+    four = pair(pair(values[8:12]))[0]
+    assert total.value() == eight + (four + values[12])
+
+
+@given(st.integers(1, 40), st.data())
+def test_totals_of_stretches_merge_to_the_bit(n, data):
+    values = [np.array([v, -v]) for v in np.random.default_rng(n).standard_cauchy(n)]
+    kept = [v.copy() for v in values]
+    cuts = sorted(data.draw(st.sets(st.integers(0, n))) | {0, n})
+    whole, merged = Total(), Total()
+    for number, value in enumerate(values):
+        whole.add(number, value)
+    for first, last in pairwise(cuts):
+        part = Total()
+        for number in range(first, last):
+            part.add(number, values[number])
+        before = {node: v.copy() for node, v in part.nodes().items()}
+        merged.merge(part.nodes())
+        assert all(np.array_equal(v, before[node]) for node, v in part.nodes().items())
+    assert np.array_equal(whole.value(), merged.value())
+    assert all(np.array_equal(a, b) for a, b in zip(values, kept))
+
+
+def test_map_keeps_block_order():
+    X, y, _ = draw(1)
+    starts = rows(X, y, n_jobs=3).map(lambda block, k: block.start * k, 2)
+    assert starts == [2 * start for start in range(0, 20_000, 4096)]
+
+
+@pytest.mark.parametrize("labels", [["no", "yes", "maybe"], [3, 1, 7], [0.5, -1.0, 2.0]])
+def test_labels_and_codes_agree_with_numpy(labels):
+    y = np.random.default_rng(2).choice(labels, size=9000)
+    table = rows(np.zeros((9000, 28)), y, n_jobs=2)
+    expected, codes = np.unique(y, return_inverse=True)
+    assert np.array_equal(table.labels(), expected)
+    encoded = np.concatenate(table.encoded(expected).map(lambda block: block.y))
+    assert encoded.dtype == np.int64
+    assert np.array_equal(encoded, codes)
+
+
+def test_unknown_label_is_named():
+    y = np.array(["a"] * 5000 + ["z"])
+    with pytest.raises(ValueError, match=r"the label 'z' in row 5000 is not among the classes 'a', 'b'"):
+        rows(np.zeros((5001, 28)), y).encoded(np.array(["a", "b"]))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_error_names_the_block_and_stops(n_jobs):
+    calls = []
+
+    def fails(block):
+        calls.append(block.start)
+        if block.start == 4096:
+            raise ZeroDivisionError("no")
+        time.sleep(0.002)
+        return 0.0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        rows(np.zeros((400_000, 28)), n_jobs=n_jobs).sum(fails)
+    assert caught.value.__notes__ == ["in the block of 4096 rows that starts at row 4096"]
+    assert len(calls) < 10
+
+
+def test_interrupt_ends_a_sum():
+    running = []
+
+    def slow(block):
+        running.append(block.start)
+        time.sleep(0.02)
+        return 0.0
+
+    timer = threading.Timer(0.1, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        rows(np.zeros((4_000_000, 28)), n_jobs=2).sum(slow)
+    assert time.perf_counter() - began < 2.0
+    at_the_end = len(running)
+    time.sleep(0.1)
+    assert len(running) == at_the_end < 60  # nobody goes on in the background
+
+
+def test_thread_map_is_ordered_and_nests():
+    def outer(k):
+        return sum(thread_map(lambda j: j * k, range(5), n_jobs=4))
+
+    assert thread_map(outer, range(50), n_jobs=4) == [10 * k for k in range(50)]
+    assert thread_map(outer, [], n_jobs=4) == []
+
+
+def test_spread_uses_the_threads_asked_for():
+    seen = set()
+    meet = threading.Barrier(3, timeout=10)
+
+    def work(_):
+        seen.add(threading.get_ident())
+        meet.wait()
+
+    spread(work, 3, 3)
+    assert len(seen) == 3
+    assert threading.get_ident() in seen
+
+
+def test_blas_is_held_to_one_thread_and_released():
+    from threadpoolctl import ThreadpoolController
+
+    controller = ThreadpoolController().select(user_api="blas")
+
+    def counts(*_):
+        return max(library["num_threads"] for library in controller.info())
+
+    before = counts()
+    assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(counts)) == {1}
+    with one_blas_thread(), one_blas_thread():
+        assert counts() == 1
+    assert counts() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros(3),), "two dimensions"),
+        ((np.array([["a"]]),), "table of numbers"),
+        ((np.zeros((3, 2)), [1, 2]), r"y must have one value for each of the 3 rows; got shape \(2,\)"),
+        ((np.zeros((3, 2)), None, [1, 2, 3, 4]), r"sample_weight must have one value for each of the 3 rows"),
+        ((rows(np.zeros((3, 2))), [1, 2, 3]), "X already holds its y"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        rows(*arguments)
+
+
+def test_refusals_of_a_sum():
+    with pytest.raises(ValueError, match="no rows to sum over"):
+        rows(np.zeros((0, 2))).sum(lambda block: 1.0)
+    with pytest.raises(ValueError, match="the same shape for each block"):
+        rows(np.zeros((5000, 28))).sum(lambda block: np.zeros(len(block.X)))
+    with pytest.raises(ValueError, match="n_jobs must be a number of threads >= 1"):
+        rows(np.zeros((5, 2)), n_jobs=0).sum(lambda block: 1.0)
+    with pytest.raises(ValueError, match="these rows have none"):
+        rows(np.zeros((5, 2))).labels()
+
+
+def test_importing_blocks_starts_nothing():
+    heavy = "{'pyarrow', 'dask', 'numba', 'assay.scan.memory'}"
+    code = f"import sys, assay.scan.blocks; print(*{heavy} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

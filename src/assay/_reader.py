@@ -1,0 +1,241 @@
+"""How `assay.table` reads: any source becomes an Arrow table, and an Arrow column a typed column."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from pyarrow import types
+
+from assay.table import MISSING_WORDS, Column, ColumnType, Table
+
+
+def arrow_table(source: Any, as_text: Collection[str], only: list[str] | None) -> pa.Table:
+    """Return the source as an Arrow table; `as_text` columns of a CSV keep their spelling."""
+    if isinstance(source, (str, PathLike)):
+        path = _file(source)
+        if _is_parquet(path):
+            with _parquet(path) as file:
+                _require(file.schema_arrow.names, only, path)
+                return file.read(columns=only)
+        return _csv(path, as_text, only)
+    table = _in_memory(source)
+    _require(table.column_names, only, "the table")
+    return table if only is None else table.select(only)
+
+
+def arrow_stream(path: Path, as_text: Collection[str], only: list[str], size: int) -> Iterator[pa.Table]:
+    """Yield the file in Arrow tables of at most `size` rows."""
+    path = _file(path)
+    if _is_parquet(path):
+        with _parquet(path) as file:
+            _require(file.schema_arrow.names, only, path)
+            for batch in file.iter_batches(size, columns=only):
+                yield pa.table(batch)
+        return
+    options = _csv_options(path, as_text, only)
+    numbers = {name: pa.float64() for name in only if name not in as_text}
+    options["convert_options"].column_types = {**options["convert_options"].column_types, **numbers}
+    options["read_options"].use_threads = False  # so that Arrow knows the number of a bad row
+    try:
+        with pyarrow.csv.open_csv(path, **options) as reader:
+            for batch in reader:
+                for start in range(0, batch.num_rows, size):
+                    yield pa.table(batch.slice(start, size))
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from None
+
+
+def typed(
+    table: pa.Table, as_text: Collection[str], levels: Mapping[str, Sequence[str]], *, partial: bool
+) -> Table:
+    """Return the columns with their types; `partial` allows no rows and columns without values."""
+    names = table.column_names
+    for i, name in enumerate(names):
+        if not name.strip():
+            raise ValueError(f"column {i + 1} has no name; give it one in the first line.")
+        if name in names[:i]:
+            raise ValueError(
+                f"two columns are called {name!r} (columns {names.index(name) + 1} and {i + 1}); rename one."
+            )
+    for name in [*as_text, *levels]:
+        if name not in names:
+            raise ValueError(
+                f"there is no column {name!r} to read as categories; the columns are {', '.join(names)}."
+            )
+    if not partial and not table.num_rows:
+        raise ValueError(f"the table has no rows, only the columns {', '.join(names)}.")
+    return Table(
+        _column(name, table.column(name), name in as_text, levels.get(name), partial) for name in names
+    )
+
+
+def _column(
+    name: str, values: pa.ChunkedArray, as_text: bool, levels: Sequence[str] | None, partial: bool
+) -> Column:
+    kind, is_ordered = values.type, levels is not None
+    if types.is_dictionary(kind):
+        values = values.unify_dictionaries()
+        if kind.ordered and levels is None and values.num_chunks:
+            levels, is_ordered = values.chunk(0).dictionary.cast(pa.string()).to_pylist(), True
+        values = values.cast(kind.value_type)
+    if not partial and values.null_count == len(values):
+        raise ValueError(f"column {name!r} has no value in any row; leave it out.")
+    _refuse_kind(name, values.type)
+    number = types.is_integer(values.type) or types.is_floating(values.type) or types.is_decimal(values.type)
+    if number and not as_text and not types.is_dictionary(kind):
+        return _numeric(name, values, partial)
+    if types.is_null(values.type) and not as_text:
+        return _numeric(name, values, partial)
+    return _coded(name, _text(values), levels, "ordered" if is_ordered else "nominal")
+
+
+def _numeric(name: str, values: pa.ChunkedArray, partial: bool) -> Column:
+    data = values.cast(pa.float64(), safe=False).to_numpy()
+    if not data.flags.writeable or not data.flags.owndata:
+        data = data.copy()
+    if np.isinf(data).any():
+        row = int(np.argmax(np.isinf(data)))
+        raise ValueError(f"column {name!r} has an infinite value in row {row} (counted from 0); correct it.")
+    if not partial and np.isnan(data).all():
+        raise ValueError(f"column {name!r} has no value in any row; leave it out.")
+    return Column(ColumnType(name, "numeric"), data)
+
+
+def _coded(name: str, text: pa.ChunkedArray, levels: Sequence[str] | None, kind: str) -> Column:
+    if levels is None:
+        levels = sorted(pc.unique(text).drop_null().to_pylist())
+    codes = pc.index_in(text, value_set=pa.array(levels, pa.string()))
+    strange = pc.and_(pc.is_null(codes), pc.is_valid(text)).to_numpy()
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise ValueError(
+            f"column {name!r} has {text[row].as_py()!r} in row {row} (counted from 0), which is not among "
+            f"its levels {', '.join(levels)}; correct it or add the level."
+        )
+    return Column(
+        ColumnType(name, kind, tuple(levels)), codes.cast(pa.float64()).to_numpy().astype(np.float64)
+    )
+
+
+def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if types.is_boolean(values.type):  # spelled as Python and pandas write them to a CSV file
+        words = [pa.scalar(word) for word in ("True", "False")]
+        return pa.chunked_array([pc.if_else(chunk, *words) for chunk in values.chunks], pa.string())
+    if types.is_floating(values.type):  # NaN is a missing name
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return values.cast(pa.string())
+
+
+def _refuse_kind(name: str, kind: pa.DataType) -> None:
+    if types.is_temporal(kind):
+        raise ValueError(
+            f"column {name!r} holds dates or times ({kind}), which no method here reads; derive numbers from "
+            "it, such as the year, the month or the days since a fixed day, and leave it out."
+        )
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        raise ValueError(f"column {name!r} holds bytes that are not UTF-8 text; save the file as UTF-8.")
+    if types.is_nested(kind):
+        raise ValueError(f"column {name!r} holds {kind}; give each value a column of its own.")
+
+
+def _in_memory(source: Any) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    try:
+        if isinstance(source, Mapping):
+            return pa.table(
+                {str(name): pa.array(values, from_pandas=True) for name, values in source.items()}
+            )
+        frame = nw.from_native(source, eager_only=True)
+        if frame.implementation.is_pandas():
+            return pa.Table.from_pandas(frame.to_native(), preserve_index=False)
+        return frame.to_arrow()
+    except pa.ArrowException as error:
+        raise ValueError(
+            f"the table cannot be read ({error}); give each column one type and one length."
+        ) from None
+    except TypeError:
+        raise ValueError(
+            "a table is a path to a CSV or Parquet file, an Arrow table, a pandas or polars data frame, or a dict "
+            f"of columns; got {type(source).__name__}."
+        ) from None
+
+
+def _csv(path: Path, as_text: Collection[str], only: list[str] | None) -> pa.Table:
+    options = _csv_options(path, as_text, only)
+    try:
+        return pyarrow.csv.read_csv(path, **options)
+    except pa.ArrowInvalid:
+        options["read_options"].use_threads = False  # on one thread Arrow knows the number of the row
+    try:
+        return pyarrow.csv.read_csv(path, **options)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error} (the first line is row 1).") from None
+
+
+def _csv_options(path: Path, as_text: Collection[str], only: list[str] | None) -> dict[str, Any]:
+    delimiter, names = _header(path)
+    _require(names, only, path)
+    return {
+        "read_options": pyarrow.csv.ReadOptions(),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        "convert_options": pyarrow.csv.ConvertOptions(
+            null_values=MISSING_WORDS,
+            strings_can_be_null=True,
+            true_values=[],  # yes/no and true/false stay words, in the file's spelling
+            false_values=[],
+            include_columns=only,
+            column_types=dict.fromkeys(as_text, pa.string()),
+        ),
+    }
+
+
+def _header(path: Path) -> tuple[str, list[str]]:
+    """Return the delimiter that the first line has most of (comma, semicolon, tab), and the column names."""
+    try:
+        with pa.input_stream(path) as stream:
+            line = stream.read(2**20).split(b"\n")[0].decode("utf-8-sig").strip("\r")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} does not begin with a line of UTF-8 text; is it a CSV file?") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not line.strip():
+        raise ValueError(f"{path} is empty; its first line must name the columns.")
+    delimiter = max(",;\t", key=line.count)
+    return delimiter, [name.strip('"') for name in line.split(delimiter)]
+
+
+def _require(names: Sequence[str], only: list[str] | None, where: Any) -> None:
+    absent = [name for name in only or () if name not in names]
+    if absent:
+        raise ValueError(
+            f"{where} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; "
+            f"it has {', '.join(names)}."
+        )
+
+
+def _file(source: str | PathLike) -> Path:
+    path = Path(fspath(source))
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give a CSV or Parquet file.")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    return path
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _parquet(path: Path) -> pyarrow.parquet.ParquetFile:
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet ({error}).") from None

@@ -46,14 +46,14 @@ def number(name: str, value: Any, *, low: float = -math.inf, high: float = math.
 
 def positive(name: str, value: Any, *, why: str = "") -> float:
     """Return `value` as a finite float > 0."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf:
+    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < math.inf:
         return float(value)
     raise ValueError(f"{name} must be a finite number > 0{f' ({why})' if why else ''}; got {value!r}.")
 
 
 def probability(name: str, value: Any, why: str = "") -> float:
     """Return `value` as a float strictly between 0 and 1."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value < 1:
+    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < 1.0:
         return float(value)
     raise ValueError(f"{name} must lie strictly between 0 and 1{f' ({why})' if why else ''}; got {value!r}.")
 
@@ -65,7 +65,7 @@ def failure(delta: Any) -> float:
 
 def whole(name: str, value: Any, *, low: int = 1, why: str = "") -> int:
     """Return `value` as an integer >= low."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= low:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
         return int(value)
     raise ValueError(f"{name} must be an integer >= {low}{f' ({why})' if why else ''}; got {value!r}.")
 

@@ -1,20 +1,15 @@
 """Labellings of points as bit masks (bit i set: point i is +1), and exact searches over simple rules."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 _MOST_MASKS = 2_000_000
 
-
-class Rule(Protocol):
-    """A function from rows to labels -1 and +1."""
-
-    def __call__(self, X: np.ndarray) -> np.ndarray: ...
+Rule = Callable[[np.ndarray], np.ndarray]  # from rows to labels -1 and +1
 
 
 def points(values: ArrayLike, d: int, who: str) -> np.ndarray:

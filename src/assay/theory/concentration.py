@@ -8,7 +8,9 @@ References: Hoeffding 1963; McDiarmid 1989; Bernstein (see Boucheron, Lugosi and
 Maurer and Pontil 2009; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2024; Maurer 2004.
 """
 
+import itertools
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,6 +85,29 @@ def mcdiarmid_failure(epsilon: float, differences: ArrayLike, *, two_sided: bool
 def mcdiarmid_deviation(delta: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
     """Return sqrt(ln(1/delta) sum c_i^2 / 2), with ln(2/delta) if two-sided."""
     return check.enlarge(math.sqrt(_log_inverse(delta, two_sided) * _square_sum(differences) / 2.0))
+
+
+def bounded_differences(function: Callable[[tuple], float], domain: Sequence, m: int) -> list[float]:
+    """Return c_1..c_m: the most that `function` of m values changes when one of them is replaced.
+
+    All len(domain)^m arguments are tried, so this is for small cases, to check constants derived on paper.
+
+    >>> bounded_differences(max, [0.0, 0.5, 1.0], 3)
+    [1.0, 1.0, 1.0]
+    """
+    m = check.whole("m", m)
+    if len(domain) ** m > 1_000_000:
+        raise ValueError(
+            f"{len(domain)}^{m} arguments are too many to try; take fewer values or a smaller m."
+        )
+    indices = itertools.product(range(len(domain)), repeat=m)
+    value = {index: float(function(tuple(domain[i] for i in index))) for index in indices}
+    largest = [0.0] * m
+    for rest in itertools.product(range(len(domain)), repeat=m - 1):
+        for i in range(m):
+            line = [value[(*rest[:i], j, *rest[i:])] for j in range(len(domain))]
+            largest[i] = max(largest[i], max(line) - min(line))
+    return largest
 
 
 def bernstein_failure(m: int, epsilon: float, variance: float, *, width: float = 1.0) -> float:

@@ -72,7 +72,8 @@ def paraboloid(points: np.ndarray) -> list[list[Fraction]]:
     lifted = []
     for point in points:
         exact = [Fraction(value) for value in point.tolist()]
-        lifted.append([2 * value for value in exact] + [Fraction(1), -sum(value * value for value in exact)])
+        square = sum((value * value for value in exact), Fraction(0))
+        lifted.append([2 * value for value in exact] + [Fraction(1), -square])
     return lifted
 
 

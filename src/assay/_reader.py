@@ -163,8 +163,8 @@ def _in_memory(source: Any) -> pa.Table:
         ) from None
     except TypeError:
         raise ValueError(
-            "a table is a path to a CSV or Parquet file, an Arrow table, a pandas or polars data frame, or a dict "
-            f"of columns; got {type(source).__name__}."
+            "a table is a path to a CSV or Parquet file, an Arrow table, a pandas or polars data frame, or a "
+            f"dict of columns; got {type(source).__name__}."
         ) from None
 
 

@@ -2,8 +2,8 @@
 
 A column is numeric, nominal (values without order) or ordered (values with one). Its data are doubles in
 every case: the numbers themselves, or the position of the value in the column's list of levels; NaN where a
-value is missing. So `Table.matrix()` feeds scikit-learn's ColumnTransformer, with `Table.positions("numeric")`
-as columns, without pandas; the `Schema` gives a table read later the same columns, order and codes.
+value is missing. So `Table.matrix()` feeds scikit-learn's ColumnTransformer without pandas, with
+`Table.positions("numeric")` as columns; the `Schema` gives a table read later the same columns and codes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -140,13 +140,13 @@ class Table:
         """Return the schema's columns, in its order and with its codes, and the values it does not know.
 
         Other columns are left out. A value that is not among the levels becomes a missing value and is
-        listed under its column's name. A column that is absent, or holds text instead of numbers, is refused.
+        listed under its column's name. A column that is absent, or has text for numbers, is refused.
         """
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
             raise ValueError(
-                f"the table lacks the column{'s' if len(absent) > 1 else ''} {_listed(absent)} that the model "
-                f"was fitted with; it has {_listed(self.names)}."
+                f"the table lacks the column{'s' if len(absent) > 1 else ''} {_listed(absent)} that the "
+                f"model was fitted with; it has {_listed(self.names)}."
             )
         fitted = [_fitted(self.columns[wanted.name], wanted) for wanted in schema]
         unknown = {column.name: values for column, values in fitted if values}
@@ -190,10 +190,10 @@ def _fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
     else:
         words = [*column.type.levels, None]
         codes = np.where(column.missing, len(words) - 1, column.data).astype(np.intp)
-    place = {level: float(i) for i, level in enumerate(wanted.levels)}
-    present = {words[code] for code in np.unique(codes)} - {None}
+    place: dict[str | None, float] = {level: float(i) for i, level in enumerate(wanted.levels)}
     data = np.array([place.get(word, np.nan) for word in words])[codes]
-    return Column(wanted, data), sorted(present - place.keys())
+    present = (words[code] for code in np.unique(codes))
+    return Column(wanted, data), sorted(word for word in present if word is not None and word not in place)
 
 
 def read(

@@ -5,6 +5,7 @@ about its rows. This base class reads input (arrays, frames, Parquet files, Dask
 """
 
 from collections.abc import Iterator, Sequence
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -119,7 +120,7 @@ def read_rows(
     """Return `X`, `y` and weights as rows to scan, checked as scikit-learn checks them, except that entries are
     finite: call `require_finite`, or look at a sum over all entries, since that saves a pass over the data."""
     n_jobs = getattr(learner, "n_jobs", None)
-    if not scan.is_array_like(X):
+    if _streams(X):
         rows = scan.rows(X, y, sample_weight, n_jobs=n_jobs)
         _remember_columns(learner, rows, reset)
         return rows
@@ -157,6 +158,15 @@ def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
 def _entry_sum(block: Any) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
         return float(block.X.sum())
+
+
+def _streams(X: Any) -> bool:
+    """Tell whether X is rows to scan, Parquet files, an Arrow table or a Dask collection, rather than an array or frame."""
+    if isinstance(X, (Rows, str, PathLike)) or hasattr(X, "__dask_graph__"):
+        return True
+    if isinstance(X, (list, tuple)) and X:
+        return all(isinstance(item, (str, PathLike)) for item in X)
+    return type(X).__module__.partition(".")[0] == "pyarrow"
 
 
 def _indexable(X: Any) -> Any:

@@ -70,6 +70,12 @@ class MemoryRows(Rows):
     def blocks(self) -> Iterator[Block]:
         return blocks(self.X, self.y, self.weight)
 
+    def sample(self, size: int) -> "MemoryRows":
+        step = max(1, self.n_rows // size)
+        y = None if self.y is None else self.y[::step]
+        weight = None if self.weight is None else self.weight[::step]
+        return MemoryRows(self.X[::step].copy(), y, weight, n_jobs=self.n_jobs)
+
     def encoded(self, classes: np.ndarray) -> "MemoryRows":
         codes = np.concatenate(self.map(class_codes, np.asarray(classes)))
         encoded = MemoryRows(self.X, codes, self.weight, n_jobs=self.n_jobs)

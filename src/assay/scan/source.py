@@ -47,6 +47,16 @@ class Rows(ABC):
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks in order, on the caller's thread; one pass."""
 
+    def sample(self, size: int) -> "Rows":
+        """Return about `size` of the rows, in memory: for a first guess, never for a result.
+
+        Rows in memory are taken at even distances; of other sources the first block is read.
+        """
+        from assay.scan.memory import MemoryRows
+
+        first = next(iter(self.blocks()))
+        return MemoryRows(first.X, first.y, first.weight, n_jobs=self.n_jobs)
+
     def labels(self) -> np.ndarray:
         """Return the distinct values of y, sorted; one pass."""
         return np.unique(np.concatenate(self.map(_distinct)))

@@ -1,0 +1,108 @@
+"""What linear classifiers and regressors share: scores, and how far rounding can move them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.base import Learner
+from assay.optim.duality import largest_entries, score_rounding
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+_UNIT = 2.0**-53
+
+
+class LinearModel(Learner):
+    """f(x) = <w, x> + b, with `coef_` and `intercept_`."""
+
+    coef_: np.ndarray
+    intercept_: Any
+    fit_intercept: bool
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return X w + b, one column per row of `coef_`, or one number per row of X if `coef_` has one dimension."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return X @ self.coef_.T + self.intercept_
+
+    def _rounding(self, rows: Rows) -> np.ndarray:
+        """Return, for each score column, how far rounding can move any score, doubled: whoever recomputes the scores
+        in another order resolves every row that is resolved here."""
+        return score_rounding(rows, largest_entries(rows), self.coef_, self.intercept_)
+
+
+class LinearClassifier(LinearModel):
+    """Predicts the class by the sign of one score, or by the largest of one score per class."""
+
+    family = "linear-classifier"
+    classes_: np.ndarray
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return <w, x> + b: (n,) for two classes, (n, n_classes) for more."""
+        scores = self._scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted label of each row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        low, high = rows.sum(_error_counts, self.coef_, self.intercept_, self._rounding(rows))
+        return int(low), int(high)
+
+
+class LinearRegressor(LinearModel):
+    """Predicts f(x) itself."""
+
+    family = "linear-regressor"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return <w, x> + b for each row."""
+        return self._scores(X)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the scores."""
+        rounding = self._rounding(rows)
+        total, cross = rows.sum(_squared_residuals, self.coef_, self.intercept_, rounding)
+        count = rows.n_rows * len(rounding)
+        slack = (cross + 1e-12 * total) / count
+        mean = total / count
+        return max(0.0, mean - slack), mean + slack + 1e-300
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row (mean over targets), rounded up by what rounding can hide."""
+        rounding = self._rounding(rows)
+        return np.concatenate(rows.map(_clipped, self.coef_, self.intercept_, rounding, clip))
+
+
+def _error_counts(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray) -> tuple[int, int]:
+    scores = block.X @ coef.T + intercept
+    if scores.shape[1] == 1:
+        margin, slack = scores.ravel() * (2.0 * block.y - 1.0), rounding[0]
+    else:
+        row = np.arange(len(scores))
+        own = scores[row, block.y]
+        scores[row, block.y] = -np.inf
+        rival = scores.argmax(axis=1)
+        margin, slack = own - scores[row, rival], 2 * rounding.max()
+    return int(np.count_nonzero(margin < -slack)), int(np.count_nonzero(margin <= slack))
+
+
+def _residuals(block: Block, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    residuals = block.y - (block.X @ coef.T + intercept)
+    return residuals.reshape(len(residuals), -1)
+
+
+def _squared_residuals(block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray) -> tuple[float, float]:
+    """Return sum r^2, and a bound on how much rounding of the residuals changes it."""
+    residuals = _residuals(block, coef, intercept)
+    slack = rounding + 2 * _UNIT * np.abs(residuals)
+    return float((residuals**2).sum()), float(((2 * np.abs(residuals) + slack) * slack).sum())
+
+
+def _clipped(block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray, clip: float) -> np.ndarray:
+    residuals = np.abs(_residuals(block, coef, intercept)) * (1 + 2 * _UNIT) + rounding
+    return np.minimum(residuals, clip).mean(axis=1)

@@ -1,0 +1,124 @@
+"""Sums over one block of rows that logistic regression is made of. `y` holds class positions; cost[k] is C c(k)."""
+
+import numpy as np
+
+from assay.scan.blocks import Block
+
+Sums = tuple[float, np.ndarray, np.ndarray]
+
+
+def costs(block: Block, cost: np.ndarray) -> np.ndarray | float:
+    """Return C_i of the rows; one number if all are equal."""
+    if block.weight is None and (cost == cost[0]).all():
+        return float(cost[0])
+    return cost[block.y] if block.weight is None else cost[block.y] * block.weight
+
+
+def total_cost(block: Block, cost: np.ndarray) -> float:
+    return float(np.sum(np.broadcast_to(costs(block, cost), len(block.X))))
+
+
+def class_counts(block: Block, n_classes: int) -> np.ndarray:
+    """Return the number (weight) of rows of each class."""
+    return np.bincount(block.y, weights=block.weight, minlength=n_classes).astype(float)
+
+
+def _sigmoid(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return sigma(f) and ln(1 + exp(f)), without overflow and with vectorised exp and log only."""
+    e = np.exp(-np.abs(f))
+    scale = 1.0 + e
+    return np.where(f >= 0, 1.0, e) / scale, np.maximum(f, 0.0) + np.log(scale)
+
+
+def binary(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
+    """Return sum C_i loss_i, its gradient in w (1, d) and in b (1,): loss = ln(1 + exp(f)) - y f."""
+    f = block.X @ coef[0]
+    f += intercept[0]
+    p, softplus = _sigmoid(f)
+    C = costs(block, cost)
+    softplus -= block.y * f
+    p -= block.y
+    p *= C
+    return float(np.sum(softplus * C)), (p @ block.X)[None, :], np.array([p.sum()])
+
+
+def binary_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return sum C_i p (1 - p) (x, 1)(x, 1)^T."""
+    from assay.loops.moments import moments
+
+    p, _ = _sigmoid(block.X @ coef[0] + intercept[0])
+    curvature = np.asarray(costs(block, cost) * p * (1.0 - p))
+    return moments(block.X, np.empty((len(p), 0)), curvature, np.zeros(block.X.shape[1]))
+
+
+def binary_product(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray, v: np.ndarray, v0: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Hessian times (v, v0)."""
+    p, _ = _sigmoid(block.X @ coef[0] + intercept[0])
+    along = costs(block, cost) * p * (1.0 - p) * (block.X @ v[0] + v0[0])
+    return (along @ block.X)[None, :], np.array([along.sum()])
+
+
+def second_moments(block: Block, cost: np.ndarray) -> np.ndarray:
+    """Return sum C_i (x, 1)(x, 1)^T."""
+    from assay.loops.moments import moments
+
+    weight = np.broadcast_to(costs(block, cost), len(block.X)).astype(float)
+    return moments(block.X, np.empty((len(weight), 0)), weight, np.zeros(block.X.shape[1]))
+
+
+def squares(block: Block, cost: np.ndarray) -> np.ndarray:
+    """Return sum C_i (x^2, 1): the diagonal of `second_moments`."""
+    weight = np.broadcast_to(costs(block, cost), len(block.X))
+    return np.append(weight @ block.X**2, weight.sum())
+
+
+def _probabilities(block: Block, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return softmax(s) and logsumexp(s) - s_y."""
+    s = block.X @ coef.T
+    s += intercept
+    s -= s.max(axis=1, keepdims=True)
+    own = s[np.arange(len(s)), block.y]
+    np.exp(s, out=s)
+    total = s.sum(axis=1)
+    s /= total[:, None]
+    return s, np.log(total) - own
+
+
+def multinomial(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
+    """Return sum C_i loss_i, its gradient in W (K, d) and in b (K,)."""
+    p, loss = _probabilities(block, coef, intercept)
+    C = np.broadcast_to(costs(block, cost), len(p))
+    p[np.arange(len(p)), block.y] -= 1.0
+    p *= C[:, None]
+    return float(loss @ C), p.T @ block.X, p.sum(axis=0)
+
+
+def multinomial_product(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray, v: np.ndarray, v0: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Hessian times (V, v0): rows C_i (p * u - p <p, u>), u = V x + v0."""
+    p, _ = _probabilities(block, coef, intercept)
+    u = block.X @ v.T + v0
+    along = p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
+    return along.T @ block.X, along.sum(axis=0)
+
+
+def errors(block: Block, coef: np.ndarray, intercept: np.ndarray) -> int:
+    """Return the number of rows not strictly on the right side."""
+    s = block.X @ coef.T + intercept
+    if s.shape[1] == 1:
+        return int(np.count_nonzero(s[:, 0] * (2.0 * block.y - 1.0) <= 0))
+    own = s[np.arange(len(s)), block.y]
+    s[np.arange(len(s)), block.y] = -np.inf
+    return int(np.count_nonzero(own <= s.max(axis=1)))
+
+
+def largest_score(block: Block, coef: np.ndarray, intercept: np.ndarray) -> float:
+    return float(np.abs(block.X @ coef.T + intercept).max())
+
+
+def largest_norm(block: Block) -> float:
+    """Return the largest |x|^2."""
+    return float(np.einsum("ij,ij->i", block.X, block.X).max())

@@ -1,0 +1,227 @@
+"""The perceptron.
+
+    repeat over the rows: if y_i (<w, x_i> + b) <= 0 then w <- w + eta y_i x_i, b <- b + eta y_i
+
+Claims: if the loop ends, the hyperplane it found separates the classes (margin as witness), and the number of updates is
+        at most (R / gamma)^2, R = max |(x_i, 1)| and gamma the margin of any separator in that space. Novikoff 1962.
+        If it does not end, a few rows whose hulls intersect, when they can be found, prove that no separator exists.
+Method: one compiled pass per epoch, in the order of the data or in a new random order each epoch.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from assay.base import label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog
+from assay.linear_model import _logistic_sums as sums
+from assay.linear_model._base import LinearClassifier
+from assay.linear_model._separation import inseparability_claim, separation_claim
+from assay.optim.duality import gamma, largest_entries
+from assay.params import count, flag, positive
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.theory.spaces import Linear
+
+_KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound
+
+
+class Perceptron(ClassifierMixin, LinearClassifier):
+    """Rosenblatt's perceptron, started at zero.
+
+    Stops at the first epoch without a mistake. On classes that no hyperplane separates it never does: then it stops after
+    `max_iter` epochs, says so, and keeps the last hyperplane. More than two classes are learnt one against the rest.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether to learn b.
+    max_iter : int
+        Epochs allowed.
+    shuffle : bool
+        Visit the rows in a new random order each epoch; otherwise in the order of the data.
+    eta0 : float > 0
+        Factor of each update; from a zero start it scales w and b and changes no prediction.
+    random_state : int, RandomState or None
+        Seed of the orders.
+    n_jobs : int or None
+        Threads for counting errors and certifying; the passes themselves are sequential.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_
+    n_iter_ : int
+        Epochs run (the most over the classes).
+    n_updates_ : int
+        Mistakes corrected, over all classes.
+    converged_ : bool
+        Whether the last epoch was free of mistakes.
+    margin_ : float
+        Least distance of a training row to the right side of the hyperplane (negative if some row is on the wrong side).
+    updates_ : list of int arrays
+        Row number of each update in order, one array per hyperplane.
+
+    Examples
+    --------
+    >>> from assay.linear_model import Perceptron
+    >>> model = Perceptron(shuffle=False).fit([[3, 3], [4, 3], [1, 1]], [1, 1, -1])
+    >>> model.coef_.tolist(), model.intercept_.tolist(), model.n_updates_
+    ([[1.0, 1.0]], [-3.0], 7)
+    """
+
+    card = Card(
+        name="Perceptron",
+        zh="感知机",
+        mission=("LIN-39", "LIN-43", "LIN-45", "LIN-46", "LIN-47", "LIN-48", "LIN-50", "LIN-52"),
+        task="classify",
+        model=Linear(),
+        strategy="number of misclassified rows, by correcting mistakes",
+        algorithm="perceptron updates, in order or shuffled",
+        guarantee=("perceptron.mistakes", "margin.bounds", "inseparability"),
+    )
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        eta0: float = 1.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.eta0 = eta0
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "Perceptron":
+        """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
+        max_iter, eta = count(self, "max_iter"), positive(self, "eta0")
+        flag(self, "fit_intercept")
+        shuffle = flag(self, "shuffle")
+        rows = read_rows(self, X, y)
+        self.classes_ = label_classes(self, rows)
+        rows = rows.encoded(self.classes_)
+        require_finite(rows, self)
+        random = check_random_state(self.random_state)
+        targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        with FitLog(self, max_iter * len(targets), X, y) as log:
+            runs = [self._run(rows, code, eta, max_iter, random if shuffle else None, log) for code in targets]
+        self.coef_ = np.vstack([run.w for run in runs])
+        self.intercept_ = np.array([run.b for run in runs])
+        self.updates_ = [run.sequence for run in runs]
+        self.n_updates_ = sum(run.n_updates for run in runs)
+        self.n_iter_ = max(run.epochs for run in runs)
+        self.converged_ = all(run.converged for run in runs)
+        self.margin_ = min(_margin(rows, code, run) for code, run in zip(targets, runs))
+        if not self.converged_:
+            warnings.warn(
+                f"Perceptron: still making mistakes after {self.n_iter_} epochs and {self.n_updates_} updates; either no "
+                "hyperplane separates the classes or its margin is small. The last hyperplane is kept. Raise max_iter, or "
+                "use LogisticRegression, which does not need separable classes.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the margin and the mistake bound of each hyperplane, or a proof that there is none."""
+        binary = len(self.classes_) == 2
+        for k, sequence in enumerate(self.updates_):
+            params = {} if binary else {"class": k}
+            code = 1 if binary else k
+            yield from separation_claim(rows, self.coef_[k], float(self.intercept_[k]), bool(self.fit_intercept), code, params)
+            yield self._mistake_bound(rows, k, code, sequence, params)
+        if binary and not self.converged_:
+            yield inseparability_claim(rows, bool(self.fit_intercept))
+
+    def _mistake_bound(self, rows: Rows, k: int, code: int, sequence: np.ndarray, params: dict) -> Claim | NotApplicable:
+        """Return claim D17 for hyperplane k, whose positive class is `code`."""
+        if len(sequence) > _KEPT_UPDATES:
+            return NotApplicable("D17/1", f"More than {_KEPT_UPDATES} updates were made; their sequence was not kept.")
+        w, b = self.coef_[k], float(self.intercept_[k])
+        augmented = np.append(w, b) if self.fit_intercept else w
+        norm = float(np.linalg.norm(augmented))
+        least = min(rows.map(_least_score, w, b, code))
+        rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ largest_entries(rows) + abs(b))
+        margin = (least - rounding) / norm * (1 - 1e-9) if norm > 0 else 0.0
+        if margin <= 0:
+            return NotApplicable("D17/1", "The hyperplane does not separate the classes, so there is no margin to bound the updates by.")
+        radius = float(np.sqrt(max(rows.map(sums.largest_norm)) + self.fit_intercept)) * (1 + 1e-9)
+        stated = {"updates": len(sequence), "margin": margin, "radius": radius, "intercept": bool(self.fit_intercept)}
+        return Claim(
+            "D17/1",
+            (radius / margin) ** 2 * (1 + 1e-9),
+            params={**stated, "rate": float(self.eta0), **params},
+            witness={"sequence": sequence, "separator": augmented},
+        )
+
+    def _run(self, rows: Rows, code: int, eta: float, max_iter: int, random: Any, log: FitLog) -> "_Run":
+        """Learn to tell class `code` from the others."""
+        from assay.linear_model._perceptron_loop import perceptron_block
+
+        w, b = np.zeros(rows.n_features), np.zeros(1)
+        sequence, total, epoch, mistakes = [], 0, 0, -1
+        try:
+            while mistakes and epoch < max_iter:
+                mistakes = 0
+                for X, signs, order, start in _passes(rows, code, random):
+                    at = np.empty(len(order), dtype=np.int64)
+                    made = perceptron_block(X, signs, order, eta, bool(self.fit_intercept), w, b, at)
+                    mistakes += made
+                    if total <= _KEPT_UPDATES:
+                        sequence.append(at[:made] + start)
+                    total += made
+                epoch += 1
+                if log.step(mistakes, mistakes, coef_=w[None, :].copy(), intercept_=b.copy()):
+                    break
+        except KeyboardInterrupt:
+            warnings.warn(f"Perceptron: interrupted in epoch {epoch + 1}; the model is the last one.", ConvergenceWarning, stacklevel=4)
+        joined = np.concatenate([np.empty(0, dtype=np.int64), *sequence])
+        return _Run(w, float(b[0]), joined, total, epoch, mistakes == 0)
+
+
+class _Run(NamedTuple):
+    w: np.ndarray
+    b: float
+    sequence: np.ndarray
+    n_updates: int
+    epochs: int
+    converged: bool
+
+
+def _passes(rows: Rows, code: int, random: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+    """Yield (X, signs, order of visit, number of the first row) of one epoch: all rows at once if they are in memory."""
+    if hasattr(rows, "X"):
+        X = np.ascontiguousarray(rows.X, dtype=np.float64)
+        n = len(X)
+        order = np.arange(n) if random is None else random.permutation(n)
+        yield X, np.where(rows.y == code, 1.0, -1.0), order, 0
+        return
+    if random is not None:
+        raise ValueError("Perceptron: rows that are not in memory are read in order; pass shuffle=False.")
+    for block in rows.blocks():
+        yield block.X, np.where(block.y == code, 1.0, -1.0), np.arange(len(block.X)), block.start
+
+
+def _least_score(block: Block, w: np.ndarray, b: float, code: int) -> float:
+    """Return min_i y_i (<w, x_i> + b), y_i = 1 for class `code` and -1 for the others."""
+    return float(((block.X @ w + b) * np.where(block.y == code, 1.0, -1.0)).min())
+
+
+def _margin(rows: Rows, code: int, run: _Run) -> float:
+    norm = float(np.linalg.norm(run.w))
+    least = min(rows.map(_least_score, run.w, run.b, code))
+    return least / norm if norm > 0 else float(np.sign(least) * np.inf if least else 0.0)

@@ -1,0 +1,1 @@
+"""Solvers over callables, and the duality gaps that measure how far from the optimum an answer is."""

@@ -1,0 +1,88 @@
+"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the class."""
+
+from collections.abc import Mapping
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.rules.predictors import Linear
+from assay.certificate.rules.rule import Rejected, count
+from assay.certificate.rules.tails import ln
+
+_MOST_COLUMNS = 100_000
+
+
+def ln_growth(descriptor: Any, points: int, model: Linear) -> Decimal:
+    """Return ln of an upper bound of the number of ways in which the class labels that many points.
+
+    Affine half-spaces in d dimensions: 2 sum_{i <= d} C(N - 1, i) (Cover 1965; a point on the boundary is moved off it by
+    shifting the bias). Without bias that shift is not available, and sum_{i <= d} C(N, i) counts the regions instead.
+    """
+    kind = _kind(descriptor)
+    if kind in ("integer-halfspaces", "list"):
+        return ln(size(descriptor, model))
+    d = _dimension(descriptor, model)
+    if kind == "multiclass-halfspaces":
+        k = count(descriptor.get("classes"), "classes of the class", 2)
+        if model.classes is None or k < len(model.classes):
+            raise Rejected(f"the class has {k} labels, the model more")
+        with localcontext(prec=60):
+            return ln(2 * _ball(points - 1, d)) * (k * (k - 1) // 2)
+    _binary(model)
+    bias = descriptor.get("bias")
+    if not isinstance(bias, bool):
+        raise Rejected("bias of the class must be true or false")
+    if not bias and np.any(model.b):
+        raise Rejected("the class has no bias, the model has an intercept")
+    return ln(2 * _ball(points - 1, d) if bias else _ball(points, d))
+
+
+def size(descriptor: Any, model: Linear) -> int:
+    """Return the number of hypotheses in a finite class that contains the model."""
+    kind = _kind(descriptor)
+    if kind == "list":  # that the list was fixed in advance and holds the model is what A-CLASS declares
+        return count(descriptor.get("size"), "size of the class", 1)
+    if kind != "integer-halfspaces":
+        raise Rejected(f"the class {kind} is not finite")
+    _binary(model)
+    d = _dimension(descriptor, model)
+    bound = count(descriptor.get("bound"), "bound of the class", 1)
+    numbers = np.append(model.W[0], model.b)
+    if np.any(numbers != np.round(numbers)) or np.any(np.abs(numbers) > bound):
+        raise Rejected(f"the model's weights are not all integers from {-bound} to {bound}")
+    if d * bound.bit_length() > 10**6:
+        raise Rejected("the class is too large to be of use")
+    return (2 * bound + 1) ** (d + 1)
+
+
+def _kind(descriptor: Any) -> str:
+    known = ("halfspaces", "multiclass-halfspaces", "integer-halfspaces", "list")
+    if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
+        raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
+    return descriptor["class"]
+
+
+def _dimension(descriptor: Mapping[str, Any], model: Linear) -> int:
+    d = count(descriptor.get("d"), "d of the class", 1)
+    if d < model.W.shape[1]:
+        raise Rejected(f"the class uses {d} columns, the model {model.W.shape[1]}")
+    if d > _MOST_COLUMNS:
+        raise Rejected(f"d of the class is {d}; at most {_MOST_COLUMNS} can be checked")
+    return d
+
+
+def _binary(model: Linear) -> None:
+    if not model.binary:
+        raise Rejected("half-spaces label two classes; the model is another kind")
+
+
+def _ball(points: int, d: int) -> int:
+    """Return sum_{i <= d} C(points, i)."""
+    if d >= points:
+        return 2**points
+    total = term = 1
+    for i in range(1, d + 1):
+        term = term * (points - i + 1) // i
+        total += term
+    return total

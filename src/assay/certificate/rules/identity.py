@@ -1,0 +1,199 @@
+"""Fingerprints of data and models, recomputed by the checker's own code (SPEC.md, section 1)."""
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.rules.numerics import LARGEST, SMALLEST
+from assay.certificate.rules.predictors import Linear
+from assay.certificate.rules.rule import Refused, Rejected, array
+
+CHUNK = 4096
+_FAMILIES = {
+    "linear-classifier": ("coef_", "intercept_", "classes_"),
+    "linear-regressor": ("coef_", "intercept_"),
+}
+
+
+def read_model(model: Any, family: str) -> tuple[Linear, str]:
+    """Return the parameters of a model and their fingerprint."""
+    if family not in _FAMILIES:
+        raise Rejected(f"unknown family of models {str(family)[:40]!r}")
+    digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
+    stored: dict[str, np.ndarray] = {}
+    for name in _FAMILIES[family]:
+        if not hasattr(model, name):
+            raise Rejected(f"the model has no {name}; it is not fitted or not of the family {family}")
+        stored[name] = value = np.atleast_1d(getattr(model, name))
+        digest.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
+        if name == "classes_":
+            for text in (str(label).encode() for label in value.tolist()):
+                digest.update(b"%d:%s" % (len(text), text))
+        else:
+            stored[name] = array(value, name, (None,) * value.ndim)
+            digest.update(np.ascontiguousarray(stored[name], dtype="<f8").tobytes())
+    return _linear(family, stored), digest.hexdigest()
+
+
+def _linear(family: str, stored: dict[str, np.ndarray]) -> Linear:
+    W, b = stored["coef_"], stored["intercept_"]
+    if W.ndim not in (1, 2) or b.ndim > 1 or not W.size:
+        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
+    W = np.atleast_2d(W)
+    if b.size not in (1, len(W)):
+        raise Rejected(f"intercept_ has {b.size} entries for {len(W)} rows of coef_")
+    b = np.broadcast_to(b.reshape(-1), (len(W),))
+    if family == "linear-regressor":
+        return Linear(family, W, b, None)
+    classes = tuple(map(str, stored["classes_"].tolist()))
+    if stored["classes_"].ndim != 1 or len(set(classes)) != len(classes) or len(classes) < 2:
+        raise Rejected("classes_ must list at least two distinct labels")
+    if len(W) != (1 if len(classes) == 2 else len(classes)) and len(W) != len(classes):
+        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
+    return Linear(family, W, b, classes)
+
+
+class DataDigest:
+    """Fingerprint of one data set, fed block by block, with the check that every number is in range."""
+
+    def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None):
+        self.labels = labels
+        self.rows, self.largest = 0, []
+        self._chunks, self._hash = [], hashlib.sha256()
+        self._held: list[list[bytes]] = [[], []]  # targets and weights of the open chunk
+        self._codes = None if labels is None else LabelReader(labels, classes)
+        self._columns = self._targets = 0
+        self._weights = False
+
+    def feed(self, X: np.ndarray, y: Any, weight: np.ndarray | None) -> tuple[Any, Any, np.ndarray]:
+        """Take in a block; return its class codes, its numeric targets and the largest magnitude of each column."""
+        X = X + 0.0  # -0.0 becomes 0.0
+        largest = column_range(X)
+        codes, targets = self.read_targets(y)
+        held = self._codes.positions(y).astype("<i4") if targets is None else (targets + 0.0).astype("<f8")
+        self._columns, self._targets = X.shape[1], 1 if targets is None else targets.shape[1]
+        self._weights = weight is not None
+        for start, stop in self._cuts(len(X)):
+            self._hash.update(np.ascontiguousarray(X[start:stop], dtype="<f8"))
+            self._held[0].append(held[start:stop].tobytes())
+            if weight is not None:
+                self._held[1].append((weight[start:stop] + 0.0).astype("<f8").tobytes())
+            self.rows += stop - start
+            if self.rows % CHUNK == 0:
+                self._close()
+        self.largest.append(largest)
+        return codes, targets, largest
+
+    def read_targets(self, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return class codes, or numeric targets as (rows, targets)."""
+        if y is None:
+            raise Rejected("y is missing")
+        return (None, numeric_targets(y)) if self._codes is None else (self._codes.codes(np.asarray(y)), None)
+
+    def hexdigest(self) -> str:
+        """Return the fingerprint of all rows fed."""
+        if self.rows % CHUNK:
+            self._close()
+        header = {
+            "columns": self._columns,
+            "labels": None if self.labels is None else list(self.labels),
+            "rows": self.rows,
+            "targets": self._targets,
+            "weights": self._weights,
+        }
+        text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(b"assay-data/1\n" + text.encode() + b"\n" + b"".join(self._chunks)).hexdigest()
+
+    def _cuts(self, rows: int) -> list[tuple[int, int]]:
+        borders = [0, *range(CHUNK - self.rows % CHUNK, rows, CHUNK), rows]
+        return list(zip(borders, borders[1:]))
+
+    def _close(self) -> None:
+        for part in self._held:
+            self._hash.update(b"".join(part))
+            part.clear()
+        self._chunks.append(self._hash.digest())
+        self._hash = hashlib.sha256()
+
+
+class LabelReader:
+    """Turns labels into their positions in the certificate's list and in the model's list of classes."""
+
+    def __init__(self, labels: tuple[str, ...], classes: tuple[str, ...] | None):
+        position = {label: i for i, label in enumerate(labels)}
+        if len(position) != len(labels):
+            raise Rejected("the certificate lists a label twice")
+        self._position = position
+        self._class = {label: i for i, label in enumerate(classes or ())}
+        self._values: np.ndarray | None = None
+
+    def codes(self, y: np.ndarray) -> np.ndarray:
+        """Return positions in the model's classes, -1 for labels it does not know."""
+        where = self._where(y)
+        return self._codes[where]
+
+    def positions(self, y: np.ndarray) -> np.ndarray:
+        """Return positions in the certificate's list of labels."""
+        where = self._where(y)
+        return self._positions[where]
+
+    def _where(self, y: np.ndarray) -> np.ndarray:
+        if y.ndim != 1:
+            raise Rejected(f"labels must be one column; y has shape {y.shape}")
+        where = self._lookup(y)
+        if where is None:
+            seen = np.unique(y)
+            self._values = seen if self._values is None else np.unique(np.concatenate([self._values, seen]))
+            self._tables(self._values)
+            where = self._lookup(y)
+            if where is None:
+                raise Rejected("y has labels that are not equal to themselves")
+        return where
+
+    def _lookup(self, y: np.ndarray) -> np.ndarray | None:
+        if self._values is None or self._values.dtype.kind != y.dtype.kind:
+            return None
+        where = np.minimum(np.searchsorted(self._values, y), len(self._values) - 1)
+        return where if bool(np.all(self._values[where] == y)) else None
+
+    def _tables(self, values: np.ndarray) -> None:
+        names = [str(value) for value in values.tolist()]
+        unknown = [name for name in names if name not in self._position]
+        if unknown:
+            raise Rejected(
+                f"the rows have the label {unknown[0][:40]!r}, which the certificate does not list"
+            )
+        self._positions = np.array([self._position[name] for name in names])
+        self._codes = np.array([self._class.get(name, -1) for name in names])
+
+
+def numeric_targets(y: Any) -> np.ndarray:
+    """Return a numeric target as (rows, targets) binary64."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "iufb" or values.ndim not in (1, 2):
+        raise Rejected(
+            f"y must be one or more columns of numbers; it is {values.dtype} of shape {values.shape}"
+        )
+    columns = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
+    column_range(columns, "y")
+    return columns
+
+
+def column_range(X: np.ndarray, name: str = "X") -> np.ndarray:
+    """Return the largest magnitude of each column; stop at numbers that arithmetic cannot handle soundly.
+
+    Doubled bit patterns order magnitudes and drop the sign; subtracting one sends zero to the top.
+    """
+    bits = np.left_shift(X.view(np.uint64), np.uint64(1))
+    top = bits.max(axis=0)
+    largest = (top >> np.uint64(1)).view(np.float64)
+    if not np.isfinite(largest).all():
+        raise Rejected(f"{name} has NaN or infinite entries")
+    bits -= np.uint64(1)
+    lowest = bits.min(keepdims=True)  # an array, so that adding one wraps around
+    smallest = ((lowest + np.uint64(1)) >> np.uint64(1)).view(np.float64)[0, 0]
+    if largest.max() > LARGEST or 0 < smallest < SMALLEST:
+        raise Refused(f"{name} has nonzero entries outside [1e-150, 1e150]; rescale the column")
+    return largest

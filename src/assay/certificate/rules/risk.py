@@ -1,0 +1,130 @@
+"""Rules for statements about new data: exact tails at the published value, one evaluation each."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from assay.certificate.rules.classes import ln_growth
+from assay.certificate.rules.facts import ErrorCount
+from assay.certificate.rules.predictors import predicted
+from assay.certificate.rules.rule import Rejected, Rule, View, array, exact_decimal
+from assay.certificate.rules.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
+
+
+class CountedRisk(Rule):
+    """A bound on the error rate from a recount of errors; `errors` and `rows` must be the recounted numbers."""
+
+    def prepare(self) -> None:
+        if self.model.classes is None:
+            raise Rejected("an error rate needs a classifier")
+        if not 0 <= self.claim.value <= 1:
+            raise Rejected(f"an error rate lies between 0 and 1; the value is {self.claim.value!r}")
+        self.check_count("rows", self.rows)
+        self.count("errors")
+        self.delta = exact_decimal(self.claim.delta, "delta")
+        self.total = ErrorCount()
+
+    def block(self, view: View) -> None:
+        self.total.add(view)
+
+    def recount(self) -> int:
+        """Return the number of errors the bound must use, checked against the one the claim names."""
+        low, high = self.total.bounds(self.rows)
+        errors = self.count("errors")
+        if not low <= errors <= high:
+            raise Rejected(f"errors is {errors}, recounted {low if low == high else f'{low} to {high}'}")
+        return high if self.claim.direction == "upper" else low
+
+    def limit(self, errors: int, delta: Fraction) -> float:
+        """Return the value if it is a Clopper-Pearson limit for that many errors; say how far off it is otherwise."""
+        value, m = Fraction(self.claim.value), self.rows
+        if self.claim.direction == "upper":
+            trivial, tail = value == 1, binomial_at_most
+        else:
+            trivial, tail = value == 0, binomial_at_least
+        if trivial:
+            return self.claim.value
+        possible = 0 < value < 1 and tail(errors, m, value).high <= ln(delta)
+        if not possible:
+            side = "above" if self.claim.direction == "upper" else "below"
+            raise Rejected(
+                f"the limit for {errors} errors in {m} rows at delta {float(delta):.3g} lies {side} {self.claim.value:.10g}"
+            )
+        return self.claim.value
+
+
+class HoldoutBinomial(CountedRisk):
+    """P01: Clopper-Pearson limit of the errors on the hold-out rows."""
+
+    set = "holdout"
+
+    def measure(self) -> float:
+        return self.limit(self.recount(), self.delta)
+
+
+class HoldoutSelect(CountedRisk):
+    """P07: the same after `compared` models were tried on the hold-out rows; each pays delta / compared."""
+
+    set = "holdout"
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.compared = self.count("compared", 1)
+        if "predictions" not in self.claim.witness:
+            raise Rejected("the witness 'predictions' is missing")
+        self.predictions = array(
+            self.claim.witness["predictions"], "predictions", (self.compared, self.rows), integer=True
+        )
+        self.agree = np.ones(self.compared, dtype=bool)
+
+    def block(self, view: View) -> None:
+        super().block(view)
+        guess, sure = predicted(view)
+        rows = slice(view.start, view.start + len(guess))
+        self.agree &= ((self.predictions[:, rows] == guess) | ~sure).all(axis=1)
+
+    def measure(self) -> float:
+        if not self.agree.any():
+            raise Rejected("no row of predictions is this model's: it is not among the models compared")
+        return self.limit(self.recount(), self.delta / self.compared)
+
+
+class Vc(CountedRisk):
+    """P10, form c: a ghost sample of M = 4 n rows, q = 1/2.
+
+    K marked rows of n + M leave at most the counted errors in the sample with probability at most delta q / growth,
+    and an error rate equal to the value gives at least K - errors errors in the ghost sample with probability q.
+    """
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.choice("form", ["c"])
+        n = self.rows
+        if self.count("M") != 4 * n:
+            raise Rejected(f"M is {self.params['M']}; the rule fixed in advance is M = 4 n = {4 * n}")
+        if exact_decimal(str(self._param("q")), "q") != Fraction(1, 2):
+            raise Rejected(f"q is {self.params['q']!r}; the rule fixed in advance is q = 1/2")
+        self.K = self.count("K", 1)
+        self.ln_growth = ln_growth(self._param("class"), 5 * n, self.model)
+
+    def measure(self) -> float:
+        errors, n, M = self.recount(), self.rows, 4 * self.rows
+        value = Fraction(self.claim.value)
+        if value == 1:
+            return 1.0
+        if not errors < self.K <= n + M:
+            raise Rejected(f"K is {self.K}; it must lie above the {errors} errors and be at most {n + M}")
+        with localcontext(prec=60):
+            allowed = ln(self.delta / 2) - self.ln_growth - Decimal("1e-40")
+        if hypergeometric_at_most(errors, n + M, self.K, n).high > allowed:
+            raise Rejected(
+                f"K is {self.K}, too small for {errors} errors, this class and delta {float(self.delta):.3g}"
+            )
+        if value <= 0 or binomial_at_least(self.K - errors, M, value).low < ln(Fraction(1, 2)) + Decimal(
+            "1e-40"
+        ):
+            raise Rejected(
+                f"the bound for K = {self.K} and {errors} errors lies above {self.claim.value:.10g}"
+            )
+        return self.claim.value

@@ -60,6 +60,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         holdout: Any = None,
         compared: Sequence[np.ndarray] = (),
         clip: float | None = None,
+        fixed_class: bool = True,
     ) -> Certificate:
         """Return a certificate of this fitted model on the rows it was fitted to.
 
@@ -77,12 +78,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             bound then pays for the comparison.
         clip : float, optional
             Regression only: the absolute error is clipped here in statements about new data; fix it in advance.
+        fixed_class : bool
+            Whether features and encodings were fixed without looking at the training rows. If not, no statement is made
+            that rests on the size of the class of hypotheses.
         """
         check_is_fitted(self)
         if not isinstance(delta, float) or not 0 < delta < 1:
             raise ValueError(f"{type(self).__name__}.certify: delta must be a float in (0, 1); got {delta!r}.")
         cut = self._cut(X, y, sample_weight, holdout)
-        return issue(self, cut, delta=delta, compared=compared, clip=clip)
+        return issue(self, cut, delta=delta, compared=compared, clip=clip, fixed_class=fixed_class)
 
     def _cut(self, X: Any, y: Any, sample_weight: Any, holdout: Any) -> Cut:
         """Return training and hold-out rows, and the split when `holdout` is a set of row numbers."""

@@ -29,10 +29,15 @@ class Vacuous(NotApplicable):
     delta: str = "0"
 
 
-def statements(learner: Any, cut: Any, *, compared: Sequence[np.ndarray], clip: float | None) -> Iterator[Any]:
+def statements(
+    learner: Any, cut: Any, *, compared: Sequence[np.ndarray], clip: float | None, fixed_class: bool
+) -> Iterator[Any]:
     """Yield, for each statement that could be expected, how to make it, or why it is not made."""
     if is_classifier(learner):
-        yield from _by_class(learner, cut.train)
+        if fixed_class:
+            yield from _by_class(learner, cut.train)
+        else:
+            yield NotApplicable("P10/1", "The encoding was fitted to the training rows, so the class was not fixed in advance.")
         yield from _by_holdout(learner, cut.holdout, compared)
     elif learner.card.task == "regress":
         yield from _by_clipped_holdout(learner, cut.holdout, clip)

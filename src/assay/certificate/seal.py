@@ -29,14 +29,20 @@ class Cut(NamedTuple):
 
 
 def issue(
-    learner: Any, cut: Cut, *, delta: float, compared: Sequence[np.ndarray] = (), clip: float | None = None
+    learner: Any,
+    cut: Cut,
+    *,
+    delta: float,
+    compared: Sequence[np.ndarray] = (),
+    clip: float | None = None,
+    fixed_class: bool = True,
 ) -> Certificate:
     """Return the certificate of a fitted learner on the rows of `cut`."""
     classes = learner.classes_ if is_classifier(learner) else None
     data = {name: data_reference(rows, classes) for name, rows in _named(cut)}
     stated = [*_about_rows(learner, cut, data), *learner.facts(cut.train)]
     total = Decimal(repr(delta))
-    statements = list(risk.statements(learner, cut, compared=compared, clip=clip))
+    statements = list(risk.statements(learner, cut, compared=compared, clip=clip, fixed_class=fixed_class))
     made = [one for one in statements if not isinstance(one, NotApplicable)]
     if made:
         share = str(_SHARE.divide(total, Decimal(len(made))))

@@ -27,9 +27,12 @@ class FunctionSpace(Space):
 
     dimension: int
     n_classes: int = 2
-    tag: ClassVar[str] = "function_space"
+    tag: ClassVar[str] = "function-space"
     exact_growth: ClassVar[bool] = False
     exact_vc: ClassVar[bool] = False
+
+    def descriptor(self) -> dict[str, Any]:
+        return {"class": self.tag, "dimension": self.dimension, "classes": self.n_classes}
 
     @property
     def _pairs(self) -> int:
@@ -58,9 +61,13 @@ class MulticlassHalfSpaces(Space):
     d: int
     n_classes: int
     bias: bool = True
-    tag: ClassVar[str] = "multiclass_halfspaces"
+    tag: ClassVar[str] = "multiclass-halfspaces"
     exact_growth: ClassVar[bool] = False
     exact_vc: ClassVar[bool] = False
+
+    def descriptor(self) -> dict[str, Any]:
+        plain = {"class": self.tag, "d": self.d, "classes": self.n_classes}
+        return plain if self.bias else plain | {"bias": False}
 
     @property
     def _pairs(self) -> int:
@@ -92,6 +99,9 @@ class Trees(Space):
     tag: ClassVar[str] = "trees"
     exact_growth: ClassVar[bool] = False
     exact_vc: ClassVar[bool] = False
+
+    def descriptor(self) -> dict[str, Any]:
+        return {"class": self.tag, "d": self.d, "leaves": self.leaves, "classes": self.n_classes}
 
     @property
     def vc_dimension(self) -> int:
@@ -200,6 +210,9 @@ class Unbounded(Space):
 
     def _growth(self, m: int) -> int:
         return 2**m
+
+    def __str__(self) -> str:
+        return self.reason
 
     def log_growth(self, n: int) -> float:
         raise ValueError(

@@ -34,7 +34,7 @@ class Thresholds(Space):
 class SignedThresholds(Space):
     """A threshold on the line with +1 on either side. VC dimension 2, 2m patterns."""
 
-    tag: ClassVar[str] = "signed_thresholds"
+    tag: ClassVar[str] = "signed-thresholds"
     vc_dimension: ClassVar[int] = 2  # type: ignore[misc]
 
     def _growth(self, m: int) -> int:
@@ -52,7 +52,7 @@ class UnionsOfIntervals(Space):
     """+1 on at most k closed intervals of the line. VC dimension 2k; Sauer's sum is attained."""
 
     k: int
-    tag: ClassVar[str] = "unions_of_intervals"
+    tag: ClassVar[str] = "unions-of-intervals"
 
     @property
     def vc_dimension(self) -> int:

@@ -41,6 +41,10 @@ class Space(ABC):
             elif item.type in (bool, "bool") and not isinstance(value, bool):
                 raise ValueError(f"{type(self).__name__}: {item.name} must be True or False; got {value!r}.")
 
+    def __str__(self) -> str:
+        parts = [f"{name} = {value}" for name, value in self.descriptor().items() if name != "class"]
+        return self.tag.replace("-", " ") + (f" ({', '.join(parts)})" if parts else "")
+
     def descriptor(self) -> dict[str, Any]:
         """Return the class as plain JSON values."""
         return {"class": self.tag} | {item.name: getattr(self, item.name) for item in fields(self)}

@@ -1,0 +1,350 @@
+"""Rademacher complexity: how well a class can follow random signs on the given rows.
+
+    R_S(F) = E_sigma sup_{f in F} (1/n) sum_i sigma_i f(x_i),    sigma_i = -1 or +1 with equal chance
+
+(no absolute value, 1/n inside). A `Suprema` object computes sup_f sum_i sigma_i f(x_i) exactly for a block
+of sign vectors; `exact` averages over all 2^n of them, `monte_carlo` over a seeded sample, with an interval
+of its own.
+
+The signs come from SplitMix64 (Steele, Lea and Flood 2014), so that another program can make them again:
+see `signs`.
+
+References: Bartlett and Mendelson 2002; Koltchinskii 2001; Massart 2000; Mohri, Rostamizadeh and Talwalkar
+2018.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay.theory import _checks as check
+from assay.theory import _patterns
+from assay.theory.spaces import Finite, Intervals, SignedThresholds, Space, Stumps, Thresholds
+from assay.theory.vc import LogGrowth
+
+_LONGEST_ENUMERATION = 20
+_MOST_PATTERNS = 200_000
+_BLOCK = 2048
+
+
+def signs(draws: int, n: int, seed: int) -> np.ndarray:
+    """Return a (draws, n) array of -1 and +1 made from the bits of SplitMix64.
+
+    Word number t = 0, 1, ... is mix(seed + (t+1) 0x9E3779B97F4A7C15 mod 2^64), where mix(z) is z ^= z >>
+    30; z *= 0xBF58476D1CE4E5B9; z ^= z >> 27; z *= 0x94D049BB133111EB; z ^= z >> 31. Draw j starts at word
+    j ceil(n/64); sign i of a draw is +1 iff bit i mod 64 (from the least significant) of its word
+    floor(i/64) is set.
+    """
+    draws, n = check.whole("draws", draws), check.whole("n", n)
+    words = -(-n // 64)
+    counter = np.arange(1, draws * words + 1, dtype=np.uint64)
+    z = np.uint64(check.whole("seed", seed, low=0) % 2**64) + counter * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    bits = np.unpackbits(z.astype("<u8").view(np.uint8).reshape(draws, -1), axis=1, bitorder="little")[:, :n]
+    return (2 * bits.astype(np.int8) - 1).astype(np.int8)
+
+
+def all_signs(n: int) -> np.ndarray:
+    """Return all 2^n vectors of -1 and +1."""
+    n = check.whole("n", n)
+    if n > _LONGEST_ENUMERATION:
+        raise ValueError(f"2^{n} sign vectors are too many to list (at most n = {_LONGEST_ENUMERATION}).")
+    return (2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1) - 1).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Suprema:
+    """A class on n given rows: `of(noise)` maps (draws, n) noise to sup_f sum_i noise_i f(x_i) for each draw.
+
+    `energy` is at least sum_i sup_f f(x_i)^2; it bounds what one sign can change. `exact` is False if the
+    suprema may be too small, as when a learner that is not a global minimiser searches for them.
+    """
+
+    n: int
+    energy: float
+    of: Callable[[np.ndarray], np.ndarray]
+    exact: bool = True
+
+
+def of_functions(values: ArrayLike) -> Suprema:
+    """Return the suprema over finitely many functions, one row of values at the n points for each."""
+    A = np.asarray(values, dtype=np.float64)
+    if A.ndim != 2 or A.size == 0 or not np.isfinite(A).all():
+        raise ValueError(
+            f"values must be a non-empty (functions, n) array of finite numbers; got shape {A.shape}."
+        )
+    return Suprema(A.shape[1], float((A * A).max(axis=0).sum()), lambda noise: (noise @ A.T).max(axis=1))
+
+
+def of_space(space: Space, X: ArrayLike) -> Suprema:
+    """Return the suprema over a hypothesis space of -1/+1 functions on the rows X.
+
+    Thresholds, intervals and stumps are scanned in sorted order, O(n) for each feature and draw. Other
+    spaces are turned into the list of their dichotomies of X, which is feasible for few rows only.
+    """
+    if isinstance(space, Finite):
+        return of_functions(space.patterns(X))
+    rows = _patterns.points(X, getattr(space, "d", 1), type(space).__name__)
+    if isinstance(space, Thresholds | SignedThresholds | Stumps):
+        return Suprema(
+            len(rows), float(len(rows)), _threshold_scan(rows, signed=not isinstance(space, Thresholds))
+        )
+    if isinstance(space, Intervals):
+        return Suprema(len(rows), float(len(rows)), _interval_scan(rows[:, 0]))
+    if space.log_growth(len(rows)) > math.log(_MOST_PATTERNS):
+        raise ValueError(
+            f"{space}: its patterns on {len(rows)} rows are too many to list and the best is hard to find; "
+            "use growth_bound, which is above the complexity."
+        )
+    return of_functions(space.dichotomies(rows))
+
+
+def _threshold_scan(rows: np.ndarray, signed: bool) -> Callable[[np.ndarray], np.ndarray]:
+    from assay.theory._prefix import prefix_extremes_block, sorted_groups
+
+    orders = [sorted_groups(column) for column in rows.T]
+
+    def suprema(noise: np.ndarray) -> np.ndarray:
+        noise = _scan_type(noise)
+        low, high = np.zeros((2, len(noise)), dtype=np.float64 if noise.dtype.kind == "f" else np.int64)
+        for order, ends in orders:
+            prefix_extremes_block(order, ends, noise, low, high)
+        total = noise.sum(axis=1, dtype=low.dtype)
+        right = total - 2 * low  # the sum over {x > t} minus the sum elsewhere, at the best t
+        return np.maximum(right, 2 * high - total) if signed else right
+
+    return suprema
+
+
+def _interval_scan(column: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from assay.theory._prefix import best_segment_block, sorted_groups
+
+    order, ends = sorted_groups(column)
+
+    def suprema(noise: np.ndarray) -> np.ndarray:
+        noise = _scan_type(noise)
+        best = np.zeros(len(noise), dtype=np.float64 if noise.dtype.kind == "f" else np.int64)
+        best_segment_block(order, ends, noise, best)
+        return 2 * best - noise.sum(axis=1, dtype=best.dtype)
+
+    return suprema
+
+
+def _scan_type(noise: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(noise, dtype=np.int8 if noise.dtype.kind in "iu" else np.float64)
+
+
+def of_l2_ball(X: ArrayLike, radius: float = 1.0) -> Suprema:
+    """Return the suprema over {w.x : |w| <= radius}: radius |sum_i sigma_i x_i|."""
+    X, radius = _matrix(X), check.positive("radius", radius)
+    return Suprema(
+        len(X), radius**2 * float((X * X).sum()), lambda noise: radius * np.linalg.norm(noise @ X, axis=1)
+    )
+
+
+def of_kernel_ball(K: ArrayLike, radius: float = 1.0) -> Suprema:
+    """Return the suprema over a ball of a kernel's space: radius sqrt(sigma' K sigma)."""
+    K, radius = _matrix(K), check.positive("radius", radius)
+    if K.shape[0] != K.shape[1] or not np.allclose(K, K.T) or np.diag(K).min() < 0:
+        raise ValueError("K must be a symmetric Gram matrix with a non-negative diagonal.")
+
+    def suprema(noise: np.ndarray) -> np.ndarray:
+        return radius * np.sqrt(np.maximum(0.0, np.einsum("ij,ij->i", noise @ K, noise)))
+
+    return Suprema(len(K), radius**2 * float(np.trace(K)), suprema)
+
+
+def of_l1_ball(X: ArrayLike, radius: float = 1.0) -> Suprema:
+    """Return the suprema over {w.x : |w|_1 <= radius}: radius max_j |sum_i sigma_i x_ij|."""
+    X, radius = _matrix(X), check.positive("radius", radius)
+    return Suprema(
+        len(X),
+        radius**2 * float((np.abs(X).max(axis=1) ** 2).sum()),
+        lambda noise: radius * np.abs(noise @ X).max(axis=1),
+    )
+
+
+def of_learner(learner: Any, X: ArrayLike) -> Suprema:
+    """Return n minus twice the training errors of a classifier fitted to the signs.
+
+    A learner that does not find the global minimum of the training error makes these values too small; they
+    are then an estimate from below and support no risk bound.
+    """
+    from sklearn.base import clone
+
+    X = _matrix(X)
+
+    def suprema(noise: np.ndarray) -> np.ndarray:
+        return np.array([float(row @ _fitted_signs(clone(learner), X, row)) for row in noise])
+
+    return Suprema(len(X), float(len(X)), suprema, exact=False)
+
+
+def _fitted_signs(learner: Any, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    if np.all(
+        labels == labels[0]
+    ):  # a constant labelling needs no fit, and classifiers refuse a single class
+        return labels
+    return learner.fit(X, labels).predict(X)
+
+
+def _matrix(X: ArrayLike) -> np.ndarray:
+    array = np.asarray(X, dtype=np.float64)
+    if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"expected a two-dimensional array of finite numbers; got shape {array.shape}.")
+    return array
+
+
+def exact(suprema: Suprema) -> float:
+    """Return the complexity itself, averaged over all 2^n sign vectors (n <= 20).
+
+    >>> exact(of_functions([[1, 1], [1, -1], [-1, 1], [-1, -1]]))  # shattered
+    1.0
+    """
+    return math.fsum(_in_blocks(suprema, all_signs(suprema.n))) / 2**suprema.n / suprema.n
+
+
+def _in_blocks(suprema: Suprema, noise: np.ndarray) -> np.ndarray:
+    blocks = [noise[i : i + _BLOCK] for i in range(0, len(noise), _BLOCK)]
+    return np.concatenate([suprema.of(block) for block in blocks]).astype(np.float64)
+
+
+class Average(NamedTuple):
+    """The mean of the suprema over given noise vectors, divided by n, and its standard error."""
+
+    value: float
+    standard_error: float
+
+
+def average(suprema: Suprema, noise: ArrayLike) -> Average:
+    """Return the mean supremum for any noise: normal numbers give the Gaussian complexity."""
+    array = np.asarray(noise)
+    if array.ndim != 2 or array.shape[1] != suprema.n or len(array) < 2:
+        raise ValueError(f"noise must have shape (draws >= 2, {suprema.n}); got {array.shape}.")
+    values = _in_blocks(suprema, array) / suprema.n
+    return Average(math.fsum(values) / len(values), float(values.std(ddof=1)) / math.sqrt(len(values)))
+
+
+class Estimate(NamedTuple):
+    """A Monte-Carlo value of the complexity with its interval, and what it takes to repeat it."""
+
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+    draws: int
+    seed: int
+
+
+def monte_carlo(suprema: Suprema, draws: int = 200, seed: int = 0, delta: float = 1e-6) -> Estimate:
+    """Return the mean over seeded signs and an interval that holds the complexity with chance 1 - delta.
+
+    One of the n draws sign bits moves the mean by at most 2 sup_f |f(x_i)| / (n draws), so McDiarmid's
+    inequality gives the half-width sqrt(2 energy ln(2/delta) / draws) / n; for |f| <= 1 that is sqrt(2
+    ln(2/delta) / (n draws)).
+    """
+    draws = check.whole("draws", draws, low=2)
+    value, error = average(suprema, signs(draws, suprema.n, seed))
+    half = math.sqrt(2.0 * suprema.energy * math.log(2.0 / check.failure(delta)) / draws) / suprema.n
+    lower = max(0.0, value - check.enlarge(half))
+    return Estimate(
+        value, error, lower, value + check.enlarge(half) if suprema.exact else math.inf, draws, seed
+    )
+
+
+def massart(radius: float, size: int, n: int) -> float:
+    """Return radius sqrt(2 ln size) / n, above the complexity of `size` vectors of norm at most radius."""
+    radius, n = check.number("radius", radius, low=0.0), check.whole("n", n)
+    return check.enlarge(radius * math.sqrt(2.0 * check.log_size(size)) / n)
+
+
+def cosh_bound(values: ArrayLike) -> float:
+    """Return min over t > 0 of (1/(tn)) ln sum_f prod_i cosh(t f(x_i)), which is at most Massart's bound."""
+    from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
+
+    A = _matrix(values)
+
+    def at(log_t: float) -> float:
+        z = np.abs(math.exp(log_t) * A)
+        log_cosh = z + np.log1p(np.exp(-2.0 * z)) - math.log(2.0)
+        return float(logsumexp(log_cosh.sum(axis=1))) / math.exp(log_t) / A.shape[1]
+
+    scale = math.log(max(1e-300, float(np.abs(A).max())))
+    found = minimize_scalar(at, bounds=(-scale - 12.0, -scale + 12.0), method="bounded")
+    largest = float(np.linalg.norm(A, axis=1).max())
+    return min(check.enlarge(at(float(found.x))), massart(largest, len(A), A.shape[1]))
+
+
+def growth_bound(n: int, log_growth: LogGrowth) -> float:
+    """Return sqrt(2 ln Pi(n) / n): Massart's lemma for the at most Pi(n) patterns of a -1/+1 class."""
+    n = check.whole("n", n)
+    return check.enlarge(math.sqrt(2.0 * check.log_growth_at(log_growth, n) / n))
+
+
+def l2_ball_bound(trace: float, radius: float, n: int) -> float:
+    """Return radius sqrt(trace) / n, trace = sum_i k(x_i, x_i), above the complexity of the ball."""
+    trace, radius = check.number("trace", trace, low=0.0), check.positive("radius", radius)
+    return check.enlarge(radius * math.sqrt(trace) / check.whole("n", n))
+
+
+def l1_ball_bound(column_norm: float, d: int, radius: float, n: int) -> float:
+    """Return radius max_j |X_j| sqrt(2 ln(2d)) / n for the l1 ball over d features."""
+    column_norm, radius = check.number("column_norm", column_norm, low=0.0), check.positive("radius", radius)
+    return massart(radius * column_norm, 2 * check.whole("d", d), n)
+
+
+def _deviation(n: int, delta: float, sample: bool, two_step: bool) -> float:
+    log_inverse = math.log((2.0 if two_step else 1.0) / check.failure(delta))
+    return (3.0 if sample else 1.0) * math.sqrt(log_inverse / (2.0 * check.whole("n", n)))
+
+
+def loss_bound(
+    mean: float, complexity: float, n: int, delta: float, *, sample: bool = True, two_step: bool = False
+) -> float:
+    """Return mean + 2 complexity + 3 sqrt(ln(1/delta) / (2n)), above E g for all losses g of a class.
+
+    Losses lie in [0, 1]. With `sample` the complexity is that of the drawn rows; without, its expectation,
+    and the 3 becomes 1. sup(Eg - mean g) - 2 R_S has bounded differences 3/n and expectation <= 0, so
+    McDiarmid's inequality is needed only once. `two_step` gives the textbook form with ln(2/delta), which
+    bounds the two parts one by one.
+    """
+    mean = check.number("mean", mean, low=0.0, high=1.0)
+    complexity = check.number("complexity", complexity, low=0.0)
+    return check.up(mean + 2.0 * complexity + _deviation(n, delta, sample, two_step))
+
+
+def error_bound(
+    error: float, complexity: float, n: int, delta: float, *, sample: bool = True, two_step: bool = False
+) -> float:
+    """Return error + complexity + 3 sqrt(ln(1/delta) / (2n)), above the error of all h of a -1/+1 class.
+
+    The losses 1[h(x) != y] have half the complexity of the class itself, which cancels the 2 of `loss_bound`.
+    """
+    return loss_bound(
+        error,
+        check.number("complexity", complexity, low=0.0) / 2.0,
+        n,
+        delta,
+        sample=sample,
+        two_step=two_step,
+    )
+
+
+def monte_carlo_error_bound(error: float, value: float, draws: int, n: int, delta: float) -> float:
+    """Return error + value + sqrt((9 + 4/draws) ln(1/delta) / (2n)), `value` the mean over the draws.
+
+    The signs are part of the randomness: each of n draws bits moves the mean by at most 2/(n draws), so one
+    use of McDiarmid's inequality covers sample and signs, with a single delta. The suprema must be exact.
+    """
+    error = check.number("error", error, low=0.0, high=1.0)
+    n, draws = check.whole("n", n), check.whole("draws", draws)
+    log_inverse = -math.log(check.failure(delta))
+    deviation = math.sqrt((9.0 + 4.0 / draws) * log_inverse / (2.0 * n))
+    return check.up(error + max(0.0, check.number("value", value)) + deviation, error)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mission import rows_of, row_names
+from tests.mission import row_names, rows_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

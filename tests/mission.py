@@ -3,8 +3,8 @@
     python -m tests.mission              run the suite, print the count per family, write docs/coverage.md
     python -m tests.mission tests/theory the same for a part of the suite, without writing
 
-A test names the rows it proves with `@pytest.mark.mission("LIN-07", ...)`. A row is covered when at least one test that
-names it passed and none failed.
+A test names the rows it proves with `@pytest.mark.mission("LIN-07", ...)`. A row is covered when at least one
+test that names it passed and none failed.
 """
 
 import ast
@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 COVERAGE = ROOT / "docs" / "coverage.md"
 FAMILIES = {
     "CON": "Concepts and risk", "LTH": "Learning theory", "LIN": "Linear models", "OPT": "Optimisers",
-    "KER": "Kernel machines", "TRE": "Trees", "ENS": "Boosting and ensembles", "MUL": "Many classes, imbalance",
-    "BAY": "Bayes", "LAT": "Latent variables and EM", "CLU": "Clustering and distances", "DEC": "Decomposition",
-    "NNW": "Neural networks", "FEA": "Features",
+    "KER": "Kernel machines", "TRE": "Trees", "ENS": "Boosting and ensembles",
+    "MUL": "Many classes, imbalance", "BAY": "Bayes", "LAT": "Latent variables and EM",
+    "CLU": "Clustering and distances", "DEC": "Decomposition", "NNW": "Neural networks", "FEA": "Features",
 }  # fmt: skip
 
 
@@ -106,12 +106,18 @@ def page(covered: dict[str, list[str]]) -> str:
     for row, name in row_names().items():
         tests = covered.get(row, [])
         where = sorted({place for test in tests for place in places(test)})
-        lines.append(f"| {row} | {name} | {', '.join(f'`{p}`' for p in where)} | {'<br>'.join(f'`{t}`' for t in tests)} |")
+        cells = (
+            row,
+            name,
+            ", ".join(f"`{place}`" for place in where),
+            "<br>".join(f"`{test}`" for test in tests),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def places(test: str) -> set[str]:
-    """Return what of Assay a test uses, read from its source: names imported from assay, with one attribute."""
+    """Return what of Assay a test uses, read from its source: names imported from it, with one attribute."""
     path, _, name = test.partition("::")
     imported, functions = _source(path)
     function = functions.get(name.rpartition("::")[2])
@@ -126,7 +132,9 @@ def places(test: str) -> set[str]:
     }
     used = {known[node.id] for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in known}
     modules = {place.rpartition(".")[0] for place in attributes}
-    return (used - modules) | {place for place in attributes if place.rpartition(".")[0].rpartition(".")[2].islower()}
+    return (used - modules) | {
+        place for place in attributes if place.rpartition(".")[0].rpartition(".")[2].islower()
+    }
 
 
 @cache

@@ -32,7 +32,19 @@ _HOMES = {
     "learners": "assay.registry",
 }
 
-_ROOMS = ("certificate", "datasets", "kernels", "linear_model", "metrics", "plot", "report", "scan", "table", "testing", "theory")
+_ROOMS = (
+    "certificate",
+    "datasets",
+    "kernels",
+    "linear_model",
+    "metrics",
+    "plot",
+    "report",
+    "scan",
+    "table",
+    "testing",
+    "theory",
+)
 
 __all__ = ["__version__", *_HOMES]
 

@@ -88,6 +88,13 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         cut = self._cut(X, y, sample_weight, holdout)
         return issue(self, cut, delta=delta, compared=compared, clip=clip, fixed_class=fixed_class)
 
+    def plot(self) -> Any:
+        """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for others."""
+        from assay.plot import default
+
+        check_is_fitted(self)
+        return default(self)
+
     def _cut(self, X: Any, y: Any, sample_weight: Any, holdout: Any) -> Cut:
         """Return training and hold-out rows, and the split when `holdout` is a set of row numbers."""
         if holdout is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write to; move it into place when the block ends without an error.
+    """Give a temporary path beside `path` to write to; move it into place when the block ends well.
 
     Until then, and after an error, whatever was at `path` stays as it was.
     """

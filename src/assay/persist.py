@@ -7,8 +7,8 @@ A model file is a zip archive, uncompressed, with exactly these members:
     model/schema.json     the fitted model as skops writes it
     model/<n>.npy         its arrays
 
-There is no pickle. Before skops sees a file, every node of the schema is compared with the list of types that a
-model file may hold, and every array's header with its size.
+There is no pickle. Before skops sees a file, every node of the schema is compared with the list of types that
+a model file may hold, and every array's header with its size.
 """
 
 import hashlib
@@ -45,13 +45,20 @@ _ALLOWED = {  # kind of node -> types it may stand for; objects are judged by `_
     "TupleNode": {"builtins.tuple", "assay.fitlog.Step"},
     "SliceNode": {"builtins.slice"},
     "JsonNode": {"builtins.str"},
-    "TypeNode": {"builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.object"} | _NUMBERS,
+    "TypeNode": {"builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.object"}
+    | _NUMBERS,
     "NdArrayNode": {"numpy.ndarray"} | _NUMBERS,
     "DTypeNode": {"numpy.dtype"},
 }
-_PLAIN_OBJECTS = {"assay.study.TableModel"}
-# Transformers whose prediction is plain NumPy; a forged tree or neighbour index could make compiled code read wild memory.
-_SKLEARN_MODULES = ("sklearn.pipeline", "sklearn.compose.", "sklearn.preprocessing.", "sklearn.impute._base", "sklearn.decomposition._pca")
+_PLAIN_OBJECTS = {"assay.study.model.TableModel", "assay.table.ColumnType"}
+# Transformers that are plain NumPy; a forged tree or index could make compiled code read wild memory.
+_SKLEARN_MODULES = (
+    "sklearn.pipeline",
+    "sklearn.compose.",
+    "sklearn.preprocessing.",
+    "sklearn.impute._base",
+    "sklearn.decomposition._pca",
+)
 
 
 class ModelFileError(ValueError):
@@ -81,7 +88,7 @@ def save(model: Any, path: str | os.PathLike[str], certificate: Certificate | No
 def load(path: str | os.PathLike[str]) -> Saved:
     """Return the model and certificate of a file; raise `ModelFileError` if the file is not sound.
 
-    A sound file need not come from an honest source: what its certificate says is true only if `verify` says so.
+    A sound file need not come from an honest source: what its certificate says is for `verify` to judge.
     """
     path = Path(path)
     try:
@@ -91,7 +98,9 @@ def load(path: str | os.PathLike[str]) -> Saved:
         certificate = from_json(members["certificate.json"]) if "certificate.json" in members else None
     except FileNotFoundError:
         raise
-    except Exception as error:  # whatever a forged file makes NumPy, zipfile or skops raise is one thing to the caller
+    except (
+        Exception
+    ) as error:  # whatever a forged file makes NumPy, zipfile or skops raise is one thing to the caller
         raise ModelFileError(f"{path}: not a sound model file: {_one_line(error)}") from error
     return Saved(model, certificate)
 
@@ -101,7 +110,9 @@ def _file_bytes(path: Path) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise ModelFileError("it is not a regular file.")
     if status.st_size > _MAX_BYTES:
-        raise ModelFileError(f"{status.st_size} bytes are more than the {_MAX_BYTES} that a model file may have.")
+        raise ModelFileError(
+            f"{status.st_size} bytes are more than the {_MAX_BYTES} that a model file may have."
+        )
     return path.read_bytes()
 
 
@@ -115,7 +126,11 @@ def _members(content: bytes) -> dict[str, bytes]:
         for entry in entries:
             if not _MEMBER.fullmatch(entry.filename):
                 raise ModelFileError(f"unexpected member {entry.filename[:80]!r}.")
-            if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 or entry.file_size != entry.compress_size:
+            if (
+                entry.compress_type != zipfile.ZIP_STORED
+                or entry.flag_bits & 1
+                or entry.file_size != entry.compress_size
+            ):
                 raise ModelFileError(f"member {entry.filename} is compressed or encrypted.")
             if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
                 raise ModelFileError(f"member {entry.filename} is a link or device.")
@@ -130,7 +145,9 @@ def _check_manifest(members: dict[str, bytes]) -> None:
     manifest = strict_json(members["manifest.json"])
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != FORMAT:
-        raise ModelFileError(f"its format is {str(found)[:40]!r}, and this version of Assay reads {FORMAT!r}.")
+        raise ModelFileError(
+            f"its format is {str(found)[:40]!r}, and this version of Assay reads {FORMAT!r}."
+        )
     if manifest.get("members") != _digests(members):
         raise ModelFileError("the content does not match the manifest: the file was damaged or changed.")
 
@@ -141,7 +158,9 @@ def _manifest(members: dict[str, bytes]) -> bytes:
     import assay
 
     versions = {"assay": assay.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
-    return json.dumps({"format": FORMAT, "written_with": versions, "members": _digests(members)}, indent=1).encode()
+    return json.dumps(
+        {"format": FORMAT, "written_with": versions, "members": _digests(members)}, indent=1
+    ).encode()
 
 
 def _digests(members: dict[str, bytes]) -> dict[str, Any]:
@@ -162,13 +181,15 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 
 
 def _model_members(model: Any) -> dict[str, bytes]:
-    """Return schema and arrays of a model as skops writes them, with file names that do not depend on the run."""
+    """Return schema and arrays of a model as skops writes them, with names that do not depend on the run."""
     import skops.io
 
     try:
         written = skops.io.dumps(model)
     except Exception as error:
-        raise ModelFileError(f"save: {type(model).__name__} cannot be written to a model file: {_one_line(error)}") from error
+        raise ModelFileError(
+            f"save: {type(model).__name__} cannot be written to a model file: {_one_line(error)}"
+        ) from error
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         schema = json.loads(archive.read("schema.json"))
         _audit(schema)
@@ -218,8 +239,8 @@ def _audit(schema: Any) -> set[str]:
         kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
         if name not in _ALLOWED.get(kind, ()) and not (kind == "ObjectNode" and _may_be_object(name)):
             raise ModelFileError(
-                f"it holds {name[:80]} ({str(kind)[:40]}), which model files may not hold: they hold Assay's learners, "
-                "scikit-learn's transformers, arrays, numbers and text."
+                f"it holds {name[:80]} ({str(kind)[:40]}), which model files may not hold: they hold Assay's "
+                "learners, scikit-learn's transformers, arrays, numbers and text."
             )
         if kind == "JsonNode" and node["content"][:1] in ("", "[", "{"):
             raise ModelFileError("a plain value in it is neither a number nor text.")

@@ -9,7 +9,7 @@ LEARNER_ROOMS = ("linear_model",)
 
 
 def learners(task: str | None = None) -> list[type[Learner]]:
-    """Return every learner, room by room and by name; with `task`, those of one task ("classify", "regress", ...).
+    """Return every learner, by room and name; with `task`, those of one task ("classify", "regress", ...).
 
     >>> [learner.__name__ for learner in learners("regress")]
     ['LinearRegression', 'Ridge']

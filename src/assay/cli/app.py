@@ -1,0 +1,152 @@
+"""The commands and their options. Each imports what it needs when it runs, so that `assay --help` is quick.
+
+Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="assay",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Machine learning in which every fitted model carries a certificate.",
+)
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        help="A CSV or Parquet file, or the name of a bundled table such as credit.", show_default=False
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(help="A file written by assay learn.", show_default=False)]
+
+
+@app.callback()
+def _program(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        import assay
+
+        typer.echo(f"assay {assay.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def learn(
+    source: Source,
+    target: Annotated[
+        str,
+        typer.Option(help="The column to predict; bundled tables have one of their own.", show_default=False),
+    ] = "",
+    confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
+    holdout: Annotated[float, typer.Option(help="Share of the rows kept aside to judge the models.")] = 0.25,
+    learners: Annotated[
+        str,
+        typer.Option(
+            help="Learners to compare, with commas; every suitable one if left out.", show_default=False
+        ),
+    ] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the learners.")] = 0,
+    clip: Annotated[
+        float | None,
+        typer.Option(
+            help="Regression: absolute errors count at most this; it makes a bound possible.",
+            show_default=False,
+        ),
+    ] = None,
+    task: Annotated[
+        str, typer.Option(help="classify or regress; from the target if left out.", show_default=False)
+    ] = "",
+    nominal: Annotated[
+        str, typer.Option(help="Columns whose numbers are only names, with commas.", show_default=False)
+    ] = "",
+    ordered: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An ordered column and its levels, such as size=small,medium,large.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
+    report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
+) -> None:
+    """Fit every suitable method to a table, choose by certified risk, write the model and a report."""
+    from assay.cli import learning
+
+    with _messages():
+        options = learning.Options(confidence, holdout, _words(learners), seed, clip, task or None)
+        levels = dict(learning.parse_ordered(one) for one in ordered or ())
+        learning.learn(source, target, options, _words(nominal), levels, out, report)
+
+
+@app.command()
+def verify(model: ModelFile, source: Source) -> None:
+    """Check the certificate of a model against the table it was learnt from."""
+    from assay.cli import checking
+
+    with _messages():
+        holds = checking.verify(model, source)
+    if not holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    source: Source,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A .csv or .parquet file; printed as CSV if left out.", show_default=False),
+    ] = None,
+) -> None:
+    """Predict the target of each row of a table. Files are streamed and may be larger than memory."""
+    from assay.cli import predicting
+
+    with _messages():
+        predicting.predict(model, source, out)
+
+
+@app.command()
+def methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List every learner: model, strategy, algorithm, guarantee."""
+    from assay.cli import listing
+
+    listing.methods(as_json)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile every loop once, so that no later fit has to."""
+    from assay.cli import listing
+
+    with _messages():
+        listing.warmup()
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+@contextmanager
+def _messages() -> Iterator[Any]:
+    """Turn an error that the user can do something about into one line and exit code 2."""
+    try:
+        yield
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        typer.echo("assay: stopped.", err=True)
+        raise typer.Exit(130) from None
+    except (ValueError, OSError, ImportError) as error:
+        typer.echo(f"assay: {error}", err=True)
+        raise typer.Exit(2) from None

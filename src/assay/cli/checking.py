@@ -1,0 +1,101 @@
+"""`assay verify`: is the table the one that was certified, and does every claim hold?"""
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as Grid
+from sklearn.base import clone
+
+from assay import datasets, table
+from assay.certificate.claim import Certificate, Claim
+from assay.certificate.verify import Report
+from assay.certificate.verify import verify as check
+from assay.cli.predicting import open_model
+from assay.study import TableModel
+
+
+def verify(model_file: Path, source: str) -> bool:
+    """Run the command; return whether the certificate holds."""
+    console = Console()
+    model, certificate = open_model(model_file)
+    if certificate is None:
+        raise ValueError(f"{model_file} holds no certificate, so there is nothing to verify.")
+    data = _table(model, source)
+    problems = model.differences(data)
+    if problems:
+        console.print("FAILED: this is not the table that the certificate is about.", style="bold red")
+    elif not _encoder_is_honest(model, data, certificate):
+        console.print("FAILED: the model's encoder is not what its training rows give.", style="bold red")
+        problems = ["It may have been fitted to the hold-out rows as well, or changed afterwards."]
+    if problems:
+        for sentence in problems:
+            console.print(sentence, markup=False, highlight=False)
+        return False
+    report = check(certificate, model.learner, model.encode(data)[0], model.labels(data))
+    _show(console, certificate, report)
+    return report.holds
+
+
+def _table(model: TableModel, source: str) -> table.Table:
+    """Return the table with the kinds of columns that the model knows, as far as it has them."""
+    if source in datasets.TARGETS and not Path(source).exists():
+        return datasets.load(source)
+    names = table.read(source).names
+    return table.read(
+        source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names)
+    )
+
+
+def _encoder_is_honest(model: TableModel, data: table.Table, certificate: Certificate) -> bool:
+    """Tell whether fitting the encoder again, to the training rows alone, encodes the table alike."""
+    if certificate.split is None:
+        return False
+    matrix = data.require_same_columns(model.columns)[0].matrix()
+    train = np.asarray(certificate.split.get("train"))
+    if (
+        train.ndim != 1
+        or train.dtype.kind not in "iu"
+        or not train.size
+        or train.min() < 0
+        or train.max() >= len(matrix)
+    ):
+        return False
+    again = clone(model.encoder).fit(matrix[train]).transform(matrix)
+    stored = model.encoder.transform(matrix)
+    return again.shape == stored.shape and np.allclose(again, stored, rtol=1e-9, atol=1e-9)
+
+
+def _show(console: Console, certificate: Certificate, report: Report) -> None:
+    if report.verdicts:
+        grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for title in ("Verdict", "Claim", "Statement"):
+            grid.add_column(title, no_wrap=title == "Verdict")
+        for claim, verdict in zip(certificate.claims, report.verdicts, strict=True):
+            colour = {"PROVED": "green", "PROVED-GIVEN": "green", "REFUSED": "yellow"}.get(
+                verdict.status, "red"
+            )
+            grid.add_row(f"[{colour}]{verdict.status}[/]", verdict.claim, verdict.reason or _statement(claim))
+        console.print(grid)
+    if not report.holds:
+        console.print("FAILED: the certificate does not hold.", style="bold red")
+        console.print(report.reason, markup=False, highlight=False)
+        return
+    console.print(
+        f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws from "
+        "one source, the statements about new data hold together with probability at least "
+        f"{1 - float(certificate.delta_total):g}.",
+        highlight=False,
+    )
+    console.print(
+        "The claims are about the encoded rows; scikit-learn's transformers are trusted to encode them.",
+        style="dim",
+    )
+
+
+def _statement(claim: Claim) -> str:
+    """Return the claim's sentence; a rule need not have read every parameter that the sentence shows."""
+    try:
+        return claim.statement
+    except (KeyError, TypeError, ValueError):
+        return f"at most {claim.value:g}" if claim.direction == "upper" else f"at least {claim.value:g}"

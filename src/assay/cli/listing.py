@@ -1,0 +1,61 @@
+"""`assay methods` and `assay warmup`."""
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table as Grid
+
+from assay import registry
+
+
+def methods(as_json: bool) -> None:
+    """Print every learner with its card."""
+    cards = [_record(kind) for kind in registry.learners()]
+    if as_json:
+        print(json.dumps(cards, ensure_ascii=False, indent=1))
+        return
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column()
+    for card in cards:
+        first = f"[bold]{card['learner']}[/]"
+        for part in ("task", "model", "strategy", "algorithm", "guarantee"):
+            text = ", ".join(card[part]) if isinstance(card[part], list) else card[part]
+            grid.add_row(first, part, text)
+            first = ""
+        grid.add_row()
+    Console().print(grid, highlight=False)
+
+
+def warmup() -> None:
+    """Fit every learner to a few rows, with a bar."""
+    from assay.warmup import steps
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True) as progress:
+        work = steps()
+        bar = progress.add_task("Compiling", total=len(work))
+        for name, run in work:
+            progress.update(bar, description=f"Compiling {name}")
+            run()
+            progress.advance(bar)
+    console.print(f"Compiled the loops of {len(work)} learners.")
+
+
+def _record(kind: Any) -> dict[str, Any]:
+    card = kind.card
+    return {
+        "learner": kind.__name__,
+        "module": kind.__module__.rpartition("._")[0],
+        "name": card.name,
+        "zh": card.zh,
+        "task": card.task,
+        "model": str(card.model),
+        "strategy": card.strategy,
+        "algorithm": card.algorithm,
+        "guarantee": list(card.guarantee),
+        "mission": list(card.mission),
+    }

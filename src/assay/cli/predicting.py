@@ -1,0 +1,87 @@
+"""`assay predict`: stream rows in and predictions out."""
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay import datasets, persist, table
+from assay.files import written_whole
+from assay.study import TableModel
+
+ROWS_AT_ONCE = 65_536
+
+
+def predict(model_file: Path, source: str, out: Path | None) -> None:
+    """Run the command."""
+    if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
+        raise ValueError(f"--out must end in .csv or .parquet; got {str(out)!r}.")
+    model = open_model(model_file).model
+    parts = _predictions(model, source)
+    if out is None:
+        _write_csv(sys.stdout, parts)
+        return
+    with written_whole(out) as path:
+        if out.suffix.lower() == ".parquet":
+            _write_parquet(path, parts)
+        else:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                _write_csv(file, parts)
+
+
+def open_model(path: Path) -> persist.Saved:
+    """Return what a file of `assay learn` holds."""
+    try:
+        saved = persist.load(path)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}.") from None
+    if not isinstance(saved.model, TableModel):
+        raise ValueError(
+            f"{path} holds a {type(saved.model).__name__} without a table's columns; load it with assay.load."
+        )
+    return saved
+
+
+def _predictions(model: TableModel, source: str) -> Iterator[np.ndarray]:
+    bundled = source in datasets.TARGETS and not Path(source).exists()
+    rows: Any = datasets.load(source).to_arrow() if bundled else source
+    told: set[str] = set()
+    for part in table.chunks(rows, ROWS_AT_ONCE, model.columns):
+        if not part.n_rows:
+            continue
+        X, unknown = model.encode(part)
+        for name, values in unknown.items():
+            if name not in told:
+                told.add(name)
+                print(
+                    f"assay: column {name!r} has values unknown to the model: {', '.join(values[:5])}",
+                    file=sys.stderr,
+                )
+        yield model.learner.predict(X)
+
+
+def _write_csv(file: Any, parts: Iterable[np.ndarray]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["prediction"])
+    for part in parts:
+        writer.writerows([value] for value in part.tolist())
+
+
+def _write_parquet(path: Path, parts: Iterable[np.ndarray]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    writer = None
+    try:
+        for part in parts:
+            batch = pa.table({"prediction": pa.array(part.tolist())})
+            writer = writer or parquet.ParquetWriter(path, batch.schema)
+            writer.write_table(batch)
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise ValueError("there are no rows to predict.")

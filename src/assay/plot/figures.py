@@ -1,0 +1,182 @@
+"""Drawing: from frames to matplotlib figures, in one style."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.plot import frames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, BLUE, ORANGE, GREY, PALE = "#1f2933", "#2f6690", "#d1602f", "#8a949e", "#e4e8ec"
+CLASS_COLOURS = (BLUE, ORANGE, "#3a7d44", "#8e5ea2", "#b8952f", "#4aa3a2", "#a13d63", "#5b6770")
+
+
+def history(model: Any) -> "Figure":
+    """Draw the objective and the violation (gap or gradient) of each iteration of the fit."""
+    frame = frames.history(model)
+    figure, (left, right) = _canvas(2)
+    marks = "." if len(frame["iteration"]) < 60 else ""
+    left.plot(frame["iteration"], frame["objective"], color=BLUE, marker=marks)
+    left.set(xlabel="iteration", ylabel="objective", title="What is minimised")
+    right.plot(frame["iteration"], frame["violation"], color=ORANGE, marker=marks)
+    right.set(xlabel="iteration", ylabel="violation", title="Distance from optimality")
+    if (frame["violation"] > 0).any():
+        right.set_yscale("log", nonpositive="mask")
+    for axes in (left, right):
+        axes.locator_params(axis="x", integer=True)
+    return figure
+
+
+def calibration(model: Any, X: Any, y: Any, bins: int = 10) -> "Figure":
+    """Draw how often an event happened against the probability given to it."""
+    frame = frames.calibration(model, X, y, bins)
+    figure, (axes,) = _canvas(1)
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--", label="perfect")
+    axes.plot(frame["predicted"], frame["observed"], color=BLUE, linewidth=1)
+    size = 20 + 180 * frame["rows"] / frame["rows"].max()
+    axes.scatter(
+        frame["predicted"], frame["observed"], s=size, color=BLUE, zorder=3, label="rows (size: how many)"
+    )
+    axes.set(
+        xlabel="predicted probability",
+        ylabel="observed share",
+        title="Calibration",
+        xlim=(-0.05, 1.05),
+        ylim=(-0.05, 1.05),
+    )
+    axes.legend(frameon=False, loc="upper left")
+    return figure
+
+
+def confusion(model: Any, X: Any, y: Any) -> "Figure":
+    """Draw the confusion matrix: true classes down, predicted classes across."""
+    frame = frames.confusion(model, X, y)
+    counts, labels = frame["counts"], [_short(label) for label in frame["labels"]]
+    figure, (axes,) = _canvas(1)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    if len(labels) <= 15:
+        for (i, j), count in np.ndenumerate(counts):
+            axes.text(
+                j, i, f"{count:,}", ha="center", va="center", color="white" if shares[i, j] > 0.5 else INK
+            )
+    ticks = np.arange(len(labels))
+    axes.set_xticks(ticks, labels, rotation=45 if max(map(len, labels)) > 6 else 0)
+    axes.set_yticks(ticks, labels)
+    axes.grid(visible=False)
+    axes.set(xlabel="predicted", ylabel="true", title="Confusion")
+    return figure
+
+
+def residuals(model: Any, X: Any, y: Any) -> "Figure":
+    """Draw observed minus predicted values against predicted ones, and their distribution."""
+    frame = frames.residuals(model, X, y)
+    figure, (left, right) = _canvas(2)
+    alpha = min(1.0, max(0.05, 300 / len(frame["residual"])))
+    left.scatter(frame["predicted"], frame["residual"], s=12, color=BLUE, alpha=alpha, linewidths=0)
+    left.axhline(0, color=INK, linewidth=1)
+    left.set(xlabel="predicted", ylabel="observed - predicted", title="Residuals")
+    right.hist(frame["residual"], bins="sqrt" if len(frame["residual"]) < 10_000 else 100, color=BLUE)
+    right.set(xlabel="observed - predicted", ylabel="rows", title="How they are spread")
+    return figure
+
+
+def coefficients(model: Any, names: Sequence[str] | None = None, limit: int = 20) -> "Figure":
+    """Draw the largest coefficients as bars."""
+    frame = frames.coefficients(model, names, limit)
+    values, outputs = frame["values"], frame["outputs"]
+    figure, (axes,) = _canvas(1, height=1.2 + 0.28 * len(values))
+    width = 0.8 / values.shape[1]
+    at = np.arange(len(values))
+    for k in range(values.shape[1]):
+        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        axes.barh(
+            at + (k - (values.shape[1] - 1) / 2) * width, values[:, k], width, color=colour, label=outputs[k]
+        )
+    axes.axvline(0, color=INK, linewidth=1)
+    axes.set_yticks(at, [_short(name, 28) for name in frame["names"]])
+    axes.margins(y=0.02)
+    axes.invert_yaxis()
+    shown = f"{len(values)} largest of {frame['all']}" if len(values) < frame["all"] else "all"
+    axes.set(xlabel="coefficient", title=f"Coefficients ({shown})")
+    if any(outputs):
+        axes.legend(frameon=False)
+    return figure
+
+
+def boundary(model: Any, X: Any, y: Any) -> "Figure":
+    """Draw the rows of two features, the regions of each class, and the margin of a linear separator."""
+    frame = frames.boundary(model, X, y)
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    figure, (axes,) = _canvas(1)
+    from matplotlib.colors import ListedColormap
+
+    colours = [CLASS_COLOURS[k % len(CLASS_COLOURS)] for k in range(len(frame["classes"]))]
+    axes.pcolormesh(
+        frame["x"], frame["y"], frame["codes"], cmap=ListedColormap(colours), alpha=0.15, vmin=-0.5,
+        vmax=len(colours) - 0.5, shading="nearest", rasterized=True,
+    )  # fmt: skip
+    for label, colour in zip(frame["classes"], colours, strict=True):
+        mine = y == label
+        axes.scatter(
+            X[mine, 0],
+            X[mine, 1],
+            s=18,
+            color=colour,
+            edgecolors="white",
+            linewidths=0.5,
+            label=_short(label),
+        )
+    if "normal" in frame:
+        horizontal, vertical = np.meshgrid(frame["x"], frame["y"])
+        score = frame["normal"][0] * horizontal + frame["normal"][1] * vertical + frame["offset"]
+        levels = [-frame["margin"], 0.0, frame["margin"]]
+        axes.contour(
+            horizontal,
+            vertical,
+            score,
+            levels=levels,
+            colors=INK,
+            linestyles=["--", "-", "--"],
+            linewidths=[1, 1.5, 1],
+        )
+    names = getattr(model, "feature_names_in_", ("x0", "x1"))
+    axes.grid(visible=False)
+    axes.set(xlabel=_short(names[0], 28), ylabel=_short(names[1], 28), title="Decision boundary")
+    axes.legend(framealpha=0.9)
+    return figure
+
+
+def default(model: Any) -> "Figure":
+    """Draw what a fitted model can show without data: the history of its fit, or else its coefficients."""
+    return history(model) if len(getattr(model, "history_", ())) > 1 else coefficients(model)
+
+
+def _canvas(panels: int, height: float = 3.6) -> tuple["Figure", "Sequence[Axes]"]:
+    """Return an empty figure with panels side by side; it belongs to no window."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "assay.plot needs matplotlib, which is not installed: pip install 'assay[plot]'."
+        ) from None
+    style: dict[Any, Any] = {
+        "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
+        "axes.grid": True, "grid.color": PALE, "axes.axisbelow": True, "xtick.color": INK, "ytick.color": INK,
+        "font.size": 9,
+    }  # fmt: skip
+    with rc_context(style):
+        figure = Figure(figsize=(4.8 * panels, height), layout="constrained")
+        axes = figure.subplots(1, panels, squeeze=False)[0]
+    return figure, axes
+
+
+def _short(label: Any, length: int = 16) -> str:
+    """Return a label as text: cut if long, its dollar signs kept from being read as mathematics."""
+    text = str(label).replace("$", r"\$")
+    return text if len(text) <= length else text[: length - 1] + "…"

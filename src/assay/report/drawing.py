@@ -1,0 +1,49 @@
+"""The figures of a report, as images inside the page."""
+
+import base64
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from assay.study import Study
+
+
+def figures(study: Study) -> Iterator[str]:
+    """Yield each figure that the chosen model allows as an HTML element; a sentence if none can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        yield "<p>No figures: matplotlib is not installed (<code>pip install 'assay[plot]'</code>).</p>"
+        return
+    for caption, draw in _drawings(study):
+        image = f"<img alt='{caption}' src='data:image/svg+xml;base64,{_svg(draw())}'>"
+        yield f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+
+
+def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
+    from assay import plot
+
+    model, (X, y) = study.model.learner, study.holdout
+    if study.task == "classify":
+        yield "Hold-out rows by true and predicted class.", partial(plot.confusion, model, X, y)
+        if hasattr(model, "predict_proba"):
+            yield (
+                "Predicted probabilities against what happened, on the hold-out rows.",
+                partial(plot.calibration, model, X, y),
+            )
+    else:
+        yield "Residuals on the hold-out rows.", partial(plot.residuals, model, X, y)
+    if hasattr(model, "coef_"):
+        yield (
+            "Largest coefficients of the encoded columns.",
+            partial(plot.coefficients, model, study.model.feature_names()),
+        )
+    if len(getattr(model, "history_", ())) > 1:
+        yield "How the fit went.", partial(plot.history, model)
+
+
+def _svg(figure: Any) -> str:
+    content = io.BytesIO()
+    figure.savefig(content, format="svg", metadata={"Date": None})
+    return base64.b64encode(content.getvalue()).decode()

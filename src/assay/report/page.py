@@ -1,0 +1,186 @@
+"""report.html: leaderboard, card, certificate in plain words, figures; no other file is needed to read it.
+
+Everything that comes from the data (column names, labels, file names) is escaped.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import Claim
+from assay.certificate.templates import ASSUMPTIONS
+from assay.files import written_whole
+from assay.report.drawing import figures
+from assay.study import TASKS, Candidate, Study, percent
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2933; --soft: #5b6770; --line: #d9dee3; --paper: #fff;
+  --mark: #2f6690; --tint: #eef3f7; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ec; --soft: #a4aeb8; --line: #3a434c; --paper: #16191d;
+    --mark: #8fbfe0; --tint: #20272e; }
+}
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 60rem; margin: 2rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .3rem; }
+h2 { font-size: 1.2rem; margin: 2.4rem 0 .6rem; }
+p.lead { font-size: 1.1rem; background: var(--tint); border-left: 4px solid var(--mark);
+  padding: .8rem 1rem; }
+.soft { color: var(--soft); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-top: 1px solid var(--line);
+  vertical-align: top; }
+th { font-weight: 600; color: var(--soft); border-top: 0; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.note { border-top: 0; padding-top: 0; color: var(--soft); font-size: .92rem; }
+tr.chosen td { font-weight: 600; }
+li { margin: .3rem 0; }
+.figures { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }
+figure { margin: 0; }
+figure img { max-width: 100%; background: #fff; border-radius: 6px; }
+figcaption { color: var(--soft); font-size: .92rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.2rem; }
+dt { color: var(--soft); }
+dd { margin: 0; }
+"""
+
+UNDETECTABLE = (
+    "That the rows are independent draws from one source, and that new data will come from the same one. "
+    "If customers, prices or instruments change, the bound says nothing about the changed world.",
+    "That nobody looked at the hold-out rows before: rows dropped, columns made or settings tried with their "
+    "labels in view.",
+    "That the labels are right. A model can be certified to repeat mistakes that are in the data.",
+    "That scikit-learn encodes the rows as it says. The claims are about the encoded rows.",
+    "That the same rows were not used for many certificates of which only the best is shown.",
+)
+
+
+def write_report(study: Study, path: str | os.PathLike[str], source: str) -> None:
+    """Write the page; an existing file is replaced in one step."""
+    with written_whole(path) as part:
+        part.write_text(page(study, source), encoding="utf-8")
+
+
+def page(study: Study, source: str) -> str:
+    """Return the report as HTML text."""
+    card = study.model.learner.card
+    train, held = study.rows
+    title = f"{card.name} for {study.model.target.name}"
+    sections = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p class='soft'>{escape(source)}: {train + held:,} rows, {len(study.model.columns)} columns, "
+        f"{TASKS[study.task]} of <b>{escape(study.model.target.name)}</b>; {train:,} rows to fit, "
+        f"{held:,} held out.</p>",
+        f"<p class='lead'>{escape(study.why)}</p>",
+        "<h2>Learners compared</h2>",
+        _leaderboard(study),
+        _list(study.notes),
+        "<h2>The chosen model</h2>",
+        _card(study),
+        "<h2>What is certified</h2>",
+        _certificate(study),
+        "<h2>What no checker can detect</h2>",
+        _list(UNDETECTABLE),
+        "<h2>Figures</h2>",
+        f"<div class='figures'>{''.join(figures(study))}</div>",
+    ]
+    body = "\n".join(section for section in sections if section)
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width'>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _leaderboard(study: Study) -> str:
+    head = (
+        "Learner",
+        "Training error",
+        "Held-out error",
+        f"Certified at most ({percent(study.confidence)})",
+        "Seconds",
+    )
+    kind = "share of rows predicted wrongly" if study.task == "classify" else "mean absolute error"
+    rows = "".join(_row(one, study) for one in study.candidates)
+    cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{escape(text)}</th>" for i, text in enumerate(head))
+    return (
+        f"<div class='scroll'><table><tr>{cells}</tr>{rows}</table></div>"
+        f"<p class='soft'>Errors: {kind}. The bounds hold for all learners of the table at once, so choosing "
+        "among them is paid for.</p>"
+    )
+
+
+def _row(one: Candidate, study: Study) -> str:
+    def shown(value: float | None) -> str:
+        if value is None or np.isnan(value):
+            return "none" if one.learner is None else "needs --clip"
+        return f"{100 * value:.2f} %" if study.task == "classify" else f"{value:.5g}"
+
+    note = f"<tr><td class='note' colspan='5'>{escape(one.note)}</td></tr>" if one.note else ""
+    numbers = (shown(one.training_error), shown(one.holdout_error), shown(one.bound), f"{one.seconds:.2f}")
+    cells = "".join(f"<td class='n'>{text}</td>" for text in numbers)
+    return (
+        f"<tr{' class=chosen' if one is study.chosen else ''}><td>{escape(one.name)}</td>{cells}</tr>{note}"
+    )
+
+
+def _card(study: Study) -> str:
+    learner, card = study.model.learner, study.model.learner.card
+    settings = ", ".join(
+        f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items())
+    )
+    facts = {
+        "Method": f"{card.name} ({card.zh})",
+        "Model": str(card.model),
+        "Strategy": card.strategy,
+        "Algorithm": card.algorithm,
+        "Guarantee": ", ".join(card.guarantee),
+        "Settings": settings,
+        "Input": f"{len(study.model.columns)} columns encoded as {study.holdout[0].shape[1]}: "
+        "numbers scaled, gaps filled and marked, names one-hot",
+    }
+    return (
+        "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
+    )
+
+
+def _certificate(study: Study) -> str:
+    claims = study.certificate.claims
+    facts = [claim for claim in claims if claim.is_fact]
+    risks = [claim for claim in claims if not claim.is_fact]
+    parts = [
+        "<p><b>About new data</b></p>" if risks else "",
+        _list(_with_confidence(claim) for claim in risks),
+    ]
+    used = dict.fromkeys(code for claim in risks for code in claim.assumptions)
+    if used:
+        parts += ["<p>These hold if:</p>", _list(_sentence(ASSUMPTIONS[code]) for code in used)]
+    parts += ["<p><b>Facts about the given rows</b></p>", _list(claim.statement for claim in facts)]
+    missing = study.certificate.not_applicable
+    if missing:
+        parts += [
+            "<p><b>Not claimed</b></p>",
+            _list(f"{one.template.partition('/')[0]}: {one.reason}" for one in missing),
+        ]
+    parts.append(
+        "<p class='soft'>Anyone with the model file and the table can check all of this: "
+        "<code>assay verify</code>.</p>"
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def _with_confidence(claim: Claim) -> str:
+    return f"{claim.statement} Confidence {100 * claim.confidence:.6g} %."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _list(items: Iterable[str] | Sequence[Any]) -> str:
+    listed = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f"<ul>{listed}</ul>" if listed else ""

@@ -4,7 +4,7 @@ Each statement is prepared first and computed when its share of delta is known, 
 with it the price of reading them together, is fixed before any bound is looked at.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,20 +30,29 @@ class Vacuous(NotApplicable):
 
 
 def statements(
-    learner: Any, cut: Any, *, compared: Sequence[np.ndarray], clip: float | None, fixed_class: bool
+    learner: Any,
+    cut: Any,
+    errors: Mapping[str, tuple[int, int]],
+    *,
+    compared: Sequence[np.ndarray],
+    clip: float | None,
+    fixed_class: bool,
 ) -> Iterator[Any]:
-    """Yield, for each statement that could be expected, how to make it, or why it is not made."""
+    """Yield, for each statement that could be expected, how to make it, or why it is not made.
+
+    `errors` holds the least and largest possible number of errors on each data set; bounds use the largest.
+    """
     if is_classifier(learner):
         if fixed_class:
-            yield from _by_class(learner, cut.train)
+            yield from _by_class(learner, cut.train, errors["train"][1])
         else:
             yield NotApplicable("P10/1", "The encoding was fitted to the training rows, so the class was not fixed in advance.")
-        yield from _by_holdout(learner, cut.holdout, compared)
+        yield from _by_holdout(learner, cut.holdout, errors.get("holdout", (0, 0))[1], compared)
     elif learner.card.task == "regress":
         yield from _by_clipped_holdout(learner, cut.holdout, clip)
 
 
-def _by_class(learner: Any, train: Rows) -> Iterator[Any]:
+def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
     space = learner.card.model.at(train.n_features, len(learner.classes_), getattr(learner, "fit_intercept", True))
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
@@ -53,11 +62,10 @@ def _by_class(learner: Any, train: Rows) -> Iterator[Any]:
     elif space.log_growth(5 * n) >= n / 3:
         yield NotApplicable("P10/1", f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.")
     else:
-        yield partial(_ghost_sample, learner, train, space)
+        yield partial(_ghost_sample, errors, n, space)
 
 
-def _ghost_sample(learner: Any, train: Rows, space: Any, delta: str) -> Claim | NotApplicable:
-    errors, n = learner.count_errors(train)[1], train.n_rows
+def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApplicable:
     found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta))
     if found.bound >= 1:
         return Vacuous("P10/1", f"With {errors} errors in {n} rows the bound for {space} is 1.", delta)
@@ -65,23 +73,24 @@ def _ghost_sample(learner: Any, train: Rows, space: Any, delta: str) -> Claim | 
     return _claim("P10/1", found.bound, params, "train", delta)
 
 
-def _by_holdout(learner: Any, holdout: Rows | None, compared: Sequence[np.ndarray]) -> Iterator[Any]:
+def _by_holdout(
+    learner: Any, holdout: Rows | None, errors: int, compared: Sequence[np.ndarray]
+) -> Iterator[Any]:
     if holdout is None:
         yield NotApplicable("P01/1", "No hold-out rows were given; they usually give the tightest bound.")
     elif len(compared):
-        yield partial(_selected, learner, holdout, _label_positions(learner, compared, holdout.n_rows))
+        yield partial(_selected, errors, _label_positions(learner, compared, holdout.n_rows))
     else:
-        yield partial(_binomial, learner, holdout)
+        yield partial(_binomial, errors, holdout.n_rows)
 
 
-def _binomial(learner: Any, holdout: Rows, delta: str) -> Claim:
-    errors, m = learner.count_errors(holdout)[1], holdout.n_rows
+def _binomial(errors: int, m: int, delta: str) -> Claim:
     bound = concentration.clopper_pearson_upper(errors, m, float(delta))
     return _claim("P01/1", bound, {"errors": errors, "rows": m}, "holdout", delta)
 
 
-def _selected(learner: Any, holdout: Rows, predictions: np.ndarray, delta: str) -> Claim:
-    errors, m, compared = learner.count_errors(holdout)[1], holdout.n_rows, len(predictions)
+def _selected(errors: int, predictions: np.ndarray, delta: str) -> Claim:
+    compared, m = predictions.shape
     bound = concentration.clopper_pearson_upper(errors, m, float(delta) / compared)
     params = {"errors": errors, "rows": m, "compared": compared}
     return _claim("P07/1", bound, params, "holdout", delta, {"predictions": predictions})

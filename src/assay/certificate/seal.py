@@ -40,9 +40,10 @@ def issue(
     """Return the certificate of a fitted learner on the rows of `cut`."""
     classes = learner.classes_ if is_classifier(learner) else None
     data = {name: data_reference(rows, classes) for name, rows in _named(cut)}
-    stated = [*_about_rows(learner, cut, data), *learner.facts(cut.train)]
+    errors = {name: learner.count_errors(rows) for name, rows in _named(cut)} if classes is not None else {}
+    stated = [*_about_rows(learner, cut, errors), *learner.facts(cut.train)]
     total = Decimal(repr(delta))
-    statements = list(risk.statements(learner, cut, compared=compared, clip=clip, fixed_class=fixed_class))
+    statements = list(risk.statements(learner, cut, errors, compared=compared, clip=clip, fixed_class=fixed_class))
     made = [one for one in statements if not isinstance(one, NotApplicable)]
     if made:
         share = str(_SHARE.divide(total, Decimal(len(made))))
@@ -67,12 +68,12 @@ def _named(cut: Cut) -> list[tuple[str, Rows]]:
     return [(name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None]
 
 
-def _about_rows(learner: Any, cut: Cut, data: Mapping[str, DataReference]) -> Iterable[Claim | NotApplicable]:
+def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -> Iterable[Claim]:
     """Yield the facts that every learner's certificate has: which rows, and how the model does on them."""
     for name, rows in _named(cut):
         yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name}, (name,))
-        if hasattr(learner, "count_errors"):
-            low, high = learner.count_errors(rows)
+        if name in errors:
+            low, high = errors[name]
             params = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
             yield Claim("D02/1", float(high), "upper", params, (name,))
         elif hasattr(learner, "squared_error"):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.optim.duality import largest_entries, score_rounding
+from assay.optim.duality import score_rounding
 from assay.scan import Rows
 from assay.scan.blocks import Block
 
@@ -29,7 +29,7 @@ class LinearModel(Learner):
     def _rounding(self, rows: Rows) -> np.ndarray:
         """Return, for each score column, how far rounding can move any score, doubled: whoever recomputes the scores
         in another order resolves every row that is resolved here."""
-        return score_rounding(rows, largest_entries(rows), self.coef_, self.intercept_)
+        return score_rounding(rows, self.coef_, self.intercept_)
 
 
 class LinearClassifier(LinearModel):
@@ -79,15 +79,15 @@ class LinearRegressor(LinearModel):
 
 
 def _error_counts(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray) -> tuple[int, int]:
+    if len(coef) == 1:
+        from assay.loops.scores import binary_errors_block
+
+        return binary_errors_block(block.X, block.y, coef[0], intercept[0], rounding[0])
     scores = block.X @ coef.T + intercept
-    if scores.shape[1] == 1:
-        margin, slack = scores.ravel() * (2.0 * block.y - 1.0), rounding[0]
-    else:
-        row = np.arange(len(scores))
-        own = scores[row, block.y]
-        scores[row, block.y] = -np.inf
-        rival = scores.argmax(axis=1)
-        margin, slack = own - scores[row, rival], 2 * rounding.max()
+    row = np.arange(len(scores))
+    own = scores[row, block.y]
+    scores[row, block.y] = -np.inf
+    margin, slack = own - scores.max(axis=1), 2 * rounding.max()
     return int(np.count_nonzero(margin < -slack)), int(np.count_nonzero(margin <= slack))
 
 

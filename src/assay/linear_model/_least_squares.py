@@ -28,7 +28,6 @@ from assay.linear_model._base import LinearRegressor
 from assay.optim.duality import (
     enclosure,
     gamma,
-    largest_entries,
     outward,
     residual_sums,
     ridge_gap,
@@ -402,8 +401,8 @@ def suboptimality(model: LinearRegressor, rows: Rows) -> Claim:
 def _gradient_at(model: LinearRegressor, rows: Rows, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return sum_i s_i (x_i - center, 1) r_i, (d + 1, k), and a bound on what rounding can hide of it."""
     sums = residual_sums(rows, model.coef_, model.intercept_)
-    largest = np.append(largest_entries(rows) + np.abs(center), 1.0)
-    rounding = score_rounding(rows, largest[:-1], model.coef_, model.intercept_)
+    largest = np.append(rows.largest_entries + np.abs(center), 1.0)
+    rounding = score_rounding(rows, model.coef_, model.intercept_)
     gradient = np.vstack([sums.cross - np.outer(center, sums.plain), sums.plain])
     slack = gamma(rows) * np.outer(largest, sums.size) + np.outer(largest, rounding + 4 * _target_rounding(rows)) * sums.weight
     return gradient, slack

@@ -31,7 +31,7 @@ from assay.fitlog import FitLog
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._separation import separation_claim
-from assay.optim.duality import enclosure, gamma, largest_entries, logistic_gap, multinomial_gap, outward
+from assay.optim.duality import enclosure, gamma, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found, Solve, conjugate_gradients, newton
 from assay.params import choice, count, flag, positive
 from assay.scan import Rows
@@ -167,7 +167,7 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
         radius = 1.0 + float(np.linalg.norm(self.coef_))
         weight = None if self.class_weight is None else problem.class_weight.tolist()
         norm = float(np.linalg.norm(problem.value_gradient(problem.pack(self.coef_, self.intercept_))[1]))
-        slack = gamma(rows) * (1.0 + float(np.linalg.norm(largest_entries(rows)))) * 4 * problem.total
+        slack = gamma(rows) * (1.0 + float(np.linalg.norm(rows.largest_entries))) * 4 * problem.total
         objective = "logistic" if len(self.classes_) == 2 else "multinomial"
         params = {"form": "b", "objective": objective, "intercept": bool(self.fit_intercept), "class_weight": weight}
         yield Claim("D05/1", outward((norm + slack) * radius), params={**params, "radius": radius})

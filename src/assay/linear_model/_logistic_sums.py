@@ -23,40 +23,36 @@ def class_counts(block: Block, n_classes: int) -> np.ndarray:
     return np.bincount(block.y, weights=block.weight, minlength=n_classes).astype(float)
 
 
-def _sigmoid(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return sigma(f) and ln(1 + exp(f)), without overflow and with vectorised exp and log only."""
-    e = np.exp(-np.abs(f))
-    scale = 1.0 + e
-    return np.where(f >= 0, 1.0, e) / scale, np.maximum(f, 0.0) + np.log(scale)
+def _compiled_arguments(block: Block, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    return block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost
 
 
 def binary(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
-    """Return sum C_i loss_i, its gradient in w (1, d) and in b (1,): loss = ln(1 + exp(f)) - y f."""
-    f = block.X @ coef[0]
-    f += intercept[0]
-    p, softplus = _sigmoid(f)
-    C = costs(block, cost)
-    softplus -= block.y * f
-    p -= block.y
-    p *= C
-    return float(np.sum(softplus * C)), (p @ block.X)[None, :], np.array([p.sum()])
+    """Return sum C_i loss_i, its gradient in w (1, d) and in b (1,)."""
+    from assay.loops.logistic import loss_block
+
+    value, slope, pull = loss_block(*_compiled_arguments(block, cost), coef[0], intercept[0])
+    return value, slope[None, :], np.array([pull])
 
 
 def binary_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Return sum C_i p (1 - p) (x, 1)(x, 1)^T."""
-    from assay.loops.moments import moments
+    from assay.loops.logistic import curvatures, hessian_block
+    from assay.loops.moments import WIDEST, moments
 
-    p, _ = _sigmoid(block.X @ coef[0] + intercept[0])
-    curvature = np.asarray(costs(block, cost) * p * (1.0 - p))
-    return moments(block.X, np.empty((len(p), 0)), curvature, np.zeros(block.X.shape[1]))
+    if block.X.shape[1] <= WIDEST:
+        return hessian_block(*_compiled_arguments(block, cost), coef[0], intercept[0])
+    weight = curvatures(*_compiled_arguments(block, cost), coef[0], intercept[0])
+    return moments(block.X, np.empty((len(weight), 0)), weight, np.zeros(block.X.shape[1]))
 
 
 def binary_product(
     block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray, v: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the Hessian times (v, v0)."""
-    p, _ = _sigmoid(block.X @ coef[0] + intercept[0])
-    along = costs(block, cost) * p * (1.0 - p) * (block.X @ v[0] + v0[0])
+    from assay.loops.logistic import curvatures
+
+    along = curvatures(*_compiled_arguments(block, cost), coef[0], intercept[0]) * (block.X @ v[0] + v0[0])
     return (along @ block.X)[None, :], np.array([along.sum()])
 
 

@@ -25,7 +25,7 @@ from assay.fitlog import FitLog
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._separation import inseparability_claim, separation_claim
-from assay.optim.duality import gamma, largest_entries
+from assay.optim.duality import gamma
 from assay.params import count, flag, positive
 from assay.scan import Rows
 from assay.scan.blocks import Block
@@ -155,7 +155,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         augmented = np.append(w, b) if self.fit_intercept else w
         norm = float(np.linalg.norm(augmented))
         least = min(rows.map(_least_score, w, b, code))
-        rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ largest_entries(rows) + abs(b))
+        rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ rows.largest_entries + abs(b))
         margin = (least - rounding) / norm * (1 - 1e-9) if norm > 0 else 0.0
         if margin <= 0:
             return NotApplicable("D17/1", "The hyperplane does not separate the classes, so there is no margin to bound the updates by.")

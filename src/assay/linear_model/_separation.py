@@ -7,7 +7,7 @@ import numpy as np
 
 from assay.certificate.claim import Claim, NotApplicable
 from assay.linear_model import _logistic_sums as sums
-from assay.optim.duality import gamma, largest_entries
+from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls
 from assay.scan import Rows
 from assay.scan.blocks import Block
@@ -29,7 +29,7 @@ def separation_claim(
     extremes = rows.map(_extremes, w, code)
     inside, outside = min(low for low, _ in extremes), max(high for _, high in extremes)
     gap = (inside - outside) / 2 if intercept else min(inside, -outside)
-    rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ largest_entries(rows))
+    rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ rows.largest_entries)
     margin = (gap - rounding) / norm * (1 - 1e-9)
     if margin > 0:
         radius = float(np.sqrt(max(rows.map(sums.largest_norm)))) * (1 + 1e-9)

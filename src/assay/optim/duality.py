@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, xlogy
+from scipy.special import logsumexp, xlogy
 
 from assay.certificate.claim import Claim
 from assay.scan import Rows
@@ -37,19 +37,10 @@ def gamma(rows: Rows) -> float:
     return k * _UNIT / (1 - k * _UNIT)
 
 
-def largest_entries(rows: Rows) -> np.ndarray:
-    """Return max_i |x_ij| of each column."""
-    return np.max(rows.map(_largest), axis=0)
-
-
-def _largest(block: Block) -> np.ndarray:
-    return np.maximum(block.X.max(axis=0), -block.X.min(axis=0))
-
-
-def score_rounding(rows: Rows, largest: np.ndarray, coef: np.ndarray, intercept: Any) -> np.ndarray:
+def score_rounding(rows: Rows, coef: np.ndarray, intercept: Any) -> np.ndarray:
     """Return for each score column twice the bound gamma_(2d+4) (sum_j |w_j| max_i |x_ij| + |b|) on any score's rounding."""
     k = 2 * rows.n_features + 4
-    magnitude = np.abs(np.atleast_2d(coef)) @ largest + np.abs(np.atleast_1d(intercept))
+    magnitude = np.abs(np.atleast_2d(coef)) @ rows.largest_entries + np.abs(np.atleast_1d(intercept))
     return 2 * k * _UNIT / (1 - k * _UNIT) * magnitude
 
 
@@ -85,8 +76,8 @@ def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_i
     sums = residual_sums(rows, coef, intercept)
     mean = sums.plain / sums.weight if free_intercept else np.zeros_like(sums.plain)
     w = np.atleast_2d(coef).T
-    largest = largest_entries(rows)
-    rounding = score_rounding(rows, largest, coef, intercept)
+    largest = rows.largest_entries
+    rounding = score_rounding(rows, coef, intercept)
     error = gamma(rows) * np.outer(largest, sums.size + np.abs(mean) * sums.weight) + np.outer(largest, rounding) * sums.weight
     excess = np.abs(sums.cross - np.outer(sums.column, mean) - alpha * w) + error
     mean_error = gamma(rows) * sums.size / sums.weight + rounding
@@ -97,68 +88,39 @@ def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_i
 # Logistic loss ------------------------------------------------------------------------------------------------------
 
 
-class _Pull(NamedTuple):
-    up: float  # sum of alpha over the second class
-    down: float  # ... over the first class
-    up_v: np.ndarray  # sum of alpha x over the second class
-    down_v: np.ndarray
-
-
 def logistic_gap(
     rows: Rows, coef: np.ndarray, intercept: Any, C: float, class_weight: np.ndarray, free_intercept: bool
 ) -> float:
     """Return an upper bound on P - min P for 1/2 |w|^2 + sum C_i ln(1 + exp(-z_i)), C_i = C s_i c(y_i).
 
-    alpha_i = C_i sigma(-z_i); with a free intercept the class with the larger sum of alpha is scaled down to the
-    other's. The gap is sum C_i kl(alpha_i / C_i || sigma(-z_i)) + 1/2 |w - v|^2, v = sum alpha_i y_i x_i.
+    alpha_i = C_i sigma(-z_i); with a free intercept the class with the larger sum of alpha is scaled down, by t, to the
+    other's. The gap is sum C_i kl(alpha_i / C_i || sigma(-z_i)) + 1/2 |w - v|^2, v = sum alpha_i y_i x_i, and the first sum
+    is at most (1 - t)^2 sum C_i exp(-z_i) over that class, since kl(p || q) <= (p - q)^2 / (q (1 - q)).
     """
     w, b = np.ravel(coef), float(np.ravel(intercept)[0])
-    pull = rows.sum(_pull, w, b, C * class_weight)
-    shrink_up = shrink_down = 1.0
-    if free_intercept and max(pull.up, pull.down) > 0:
-        if pull.up > pull.down:
-            shrink_up = pull.down / pull.up
-        else:
-            shrink_down = pull.up / pull.down
-    v = shrink_up * pull.up_v - shrink_down * pull.down_v
-    largest = largest_entries(rows)
-    error = gamma(rows) * largest * (pull.up + pull.down)
+    cost = C * class_weight
+    total, tail, pulled = rows.sum(_pull, w, b, cost)
+    shrink = np.ones(2)
+    if free_intercept and total.min() > 0:
+        shrink = total.min() / total
+    v = shrink[1] * pulled[1] - shrink[0] * pulled[0]
+    error = gamma(rows) * rows.largest_entries * total.sum()
     quadratic = 0.5 * float(np.sum((np.abs(w - v) + error) ** 2))
-    divergence, weight = 0.0, 0.0
-    if free_intercept:
-        divergence, weight = rows.sum(_shrunk_divergence, w, b, C * class_weight, shrink_down, shrink_up)
-    else:
-        weight = rows.sum(_total_weight, C * class_weight)
-    rounding = score_rounding(rows, largest, coef, intercept)[0]
-    slack = weight * (rounding + 64 * _UNIT * (4 + np.abs(w) @ largest + abs(b)))
-    return quadratic + divergence * (1 + gamma(rows)) + slack
+    divergence = float(np.sum((1 - shrink + 8 * gamma(rows) * (shrink < 1)) ** 2 * tail))
+    rounding = score_rounding(rows, coef, intercept)[0]
+    weight = float(rows.sum(_total_weight, cost))
+    slack = weight * (rounding + 64 * _UNIT * (4 + np.abs(w) @ rows.largest_entries + abs(b)))
+    return quadratic + divergence + float(slack)
 
 
-def _signed(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return z_i = y_i (<w, x_i> + b) and C_i."""
-    C = cost[block.y] if block.weight is None else cost[block.y] * block.weight
-    return (block.X @ w + b) * (2.0 * block.y - 1.0), C
+def _pull(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from assay.loops.logistic import pull_block
 
-
-def _pull(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> _Pull:
-    z, C = _signed(block, w, b, cost)
-    alpha = C * expit(-z)
-    up = np.where(block.y == 1, alpha, 0.0)
-    both = block.X.T @ np.column_stack([up, alpha - up])
-    return _Pull(float(up.sum()), float((alpha - up).sum()), both[:, 0], both[:, 1])
+    return pull_block(block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost, w, b)
 
 
 def _total_weight(block: Block, cost: np.ndarray) -> float:
-    return float((cost[block.y] if block.weight is None else cost[block.y] * block.weight).sum())
-
-
-def _shrunk_divergence(block: Block, w: np.ndarray, b: float, cost: np.ndarray, down: float, up: float) -> tuple[float, float]:
-    """Return sum C_i kl(t q_i || q_i), q = sigma(-z), where t is the shrinkage of the row's class, and sum C_i."""
-    z, C = _signed(block, w, b, cost)
-    t = np.where(block.y == 1, up, down)
-    q = expit(-z)
-    kl = xlogy(t * q, t) + np.where(t < 1, (1 - t * q) * np.log1p((1 - t) * q / np.maximum(expit(z), 1e-300)), 0.0)
-    return float((C * np.maximum(kl, 0.0)).sum()), float(C.sum())
+    return float(_costs(block, cost).sum())
 
 
 # Multinomial loss ---------------------------------------------------------------------------------------------------
@@ -188,11 +150,11 @@ def multinomial_gap(
         t = min(1.0, float(np.min(sums.own / np.maximum(sums.share, 1e-300))))
         constant = np.maximum(sums.own - t * sums.share, 0.0) / sums.weight
     V = (sums.own_x - t * sums.share_x - np.outer(sums.x, constant)).T
-    largest = largest_entries(rows)
+    largest = rows.largest_entries
     error = gamma(rows) * 2 * sums.weight * largest
     quadratic = 0.5 * float(np.sum((np.abs(coef - V) + error) ** 2))
     divergence = rows.sum(_mixed_divergence, coef, intercept, cost, t, constant) if free_intercept else 0.0
-    rounding = score_rounding(rows, largest, coef, intercept).max()
+    rounding = score_rounding(rows, coef, intercept).max()
     magnitude = float((np.abs(coef) @ largest + np.abs(intercept)).max())
     slack = sums.weight * (4 * rounding + 256 * len(sums.own) * _UNIT * (4 + magnitude))
     return quadratic + divergence * (1 + gamma(rows)) + slack

@@ -67,6 +67,11 @@ class MemoryRows(Rows):
             n_jobs=self.n_jobs,
         )
 
+    def _small_integers(self) -> bool:
+        """Tell whether y are integers of a small range, which are counted instead of sorted."""
+        y = self.y
+        return y is not None and y.ndim == 1 and y.dtype == np.int64 and len(y) > 0 and int(y.max()) - int(y.min()) < 65_536
+
     def blocks(self) -> Iterator[Block]:
         return blocks(self.X, self.y, self.weight)
 
@@ -76,8 +81,20 @@ class MemoryRows(Rows):
         weight = None if self.weight is None else self.weight[::step]
         return MemoryRows(self.X[::step].copy(), y, weight, n_jobs=self.n_jobs)
 
+    def labels(self) -> np.ndarray:
+        if self._small_integers():
+            low = int(self.y.min())
+            return (np.flatnonzero(np.bincount(self.y - low)) + low).astype(self.y.dtype)
+        return super().labels()
+
     def encoded(self, classes: np.ndarray) -> "MemoryRows":
-        codes = np.concatenate(self.map(class_codes, np.asarray(classes)))
+        classes = np.asarray(classes)
+        if self._small_integers() and np.array_equal(classes, np.arange(len(classes))) and len(classes) > self.y.max():
+            codes = self.y if self.y.min() >= 0 else None  # such labels are their own positions
+        else:
+            codes = None
+        if codes is None:
+            codes = np.concatenate(self.map(class_codes, classes))
         encoded = MemoryRows(self.X, codes, self.weight, n_jobs=self.n_jobs)
         encoded.feature_names = self.feature_names
         return encoded

@@ -82,8 +82,8 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         console.print(report.reason, markup=False, highlight=False)
         return
     console.print(
-        f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws from "
-        "one source, the statements about new data hold together with probability at least "
+        f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws "
+        "from one source, the statements about new data hold together with probability at least "
         f"{1 - float(certificate.delta_total):g}.",
         highlight=False,
     )

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.certificate.claim import FORMAT, Certificate, Claim, DataReference
-from assay.certificate.rules.duality import LogisticGap, MultinomialGap, RidgeGap
-from assay.certificate.rules.facts import DataIdentity, TrainErrors
+from assay.certificate.rules import duality, facts, geometry, gradient, multinomial, risk
 from assay.certificate.rules.identity import DataDigest, read_model
-from assay.certificate.rules.risk import HoldoutBinomial, HoldoutSelect, Vc
 from assay.certificate.rules.rule import (
     Context,
     Refused,
@@ -32,14 +30,24 @@ from assay.certificate.templates import TEMPLATES
 from assay.scan.blocks import Block, blocks
 
 RULES: dict[str, type[Rule]] = {
-    "D01/1": DataIdentity,
-    "D02/1": TrainErrors,
-    "D06/1": RidgeGap,
-    "D08/1": LogisticGap,
-    "D09/1": MultinomialGap,
-    "P01/1": HoldoutBinomial,
-    "P07/1": HoldoutSelect,
-    "P10/1": Vc,
+    "D01/1": facts.DataIdentity,
+    "D02/1": facts.TrainErrors,
+    "D03/1": facts.ErrorFloor,
+    "D04/1": duality.NamedGap,
+    "D05/1": gradient.Suboptimality,
+    "D06/1": duality.RidgeGap,
+    "D08/1": duality.LogisticGap,
+    "D09/1": multinomial.MultinomialGap,
+    "D13/1": geometry.Margin,
+    "D14/1": geometry.Inseparable,
+    "D15/1": duality.Enclosure,
+    "D17/1": geometry.PerceptronMistakes,
+    "P01/1": risk.HoldoutBinomial,
+    "P02/1": risk.Hoeffding,
+    "P04/1": risk.EmpiricalBernstein,
+    "P07/1": risk.HoldoutSelect,
+    "P08/1": risk.FiniteClass,
+    "P10/1": risk.Vc,
 }
 _WORDS = {
     "PROVED": "holds",
@@ -155,7 +163,7 @@ class _Sets:
                 state.failure = Refused(f"the {name} rows are not given; {where}")
         self.failures: dict[int, Exception] = {}
         rows = {name: reference.rows for name, reference in certificate.data.items()}
-        self.context = Context(certificate, model, rows, model.W.shape[1], {})
+        self.context = Context(certificate, model, rows, {}, self.failures)
         for position, claim in enumerate(certificate.claims):
             self._guard(
                 position, lambda p=position, c=claim: self.context.rules.update({p: _rule(c, self.context)})

@@ -22,20 +22,21 @@ def ln_growth(descriptor: Any, points: int, model: Linear) -> Decimal:
     kind = _kind(descriptor)
     if kind in ("integer-halfspaces", "list"):
         return ln(size(descriptor, model))
-    d = _dimension(descriptor, model)
-    if kind == "multiclass-halfspaces":
-        k = count(descriptor.get("classes"), "classes of the class", 2)
-        if model.classes is None or k < len(model.classes):
-            raise Rejected(f"the class has {k} labels, the model more")
-        with localcontext(prec=60):
-            return ln(2 * _ball(points - 1, d)) * (k * (k - 1) // 2)
-    _binary(model)
-    bias = descriptor.get("bias")
+    d, pairs = _dimension(descriptor, model), 1
+    bias = descriptor.get("bias", True if kind == "multiclass-halfspaces" else None)
     if not isinstance(bias, bool):
         raise Rejected("bias of the class must be true or false")
     if not bias and np.any(model.b):
         raise Rejected("the class has no bias, the model has an intercept")
-    return ln(2 * _ball(points - 1, d) if bias else _ball(points, d))
+    if kind == "multiclass-halfspaces":  # the label is fixed by the comparisons of two scores
+        k = count(descriptor.get("classes"), "classes of the class", 2)
+        if model.classes is None or k < len(model.classes):
+            raise Rejected(f"the class has {k} labels, the model more")
+        pairs = k * (k - 1) // 2
+    else:
+        _binary(model)
+    with localcontext(prec=60):
+        return ln(2 * _ball(points - 1, d) if bias else _ball(points, d)) * pairs
 
 
 def size(descriptor: Any, model: Linear) -> int:

@@ -50,6 +50,41 @@ class TrainErrors(Rule):
         return float(high)
 
 
+class ErrorFloor(Rule):
+    """D03: rows listed as one group are identical, so a classifier errs on all but the most frequent label of each."""
+
+    def prepare(self) -> None:
+        if self.model.classes is None:
+            raise Rejected("it needs a classifier")
+        self.check_count("rows", self.rows)
+        rows = self.vector("rows", integer=True)
+        group = self.vector("group", len(rows), integer=True)
+        order = np.argsort(rows, kind="stable")
+        self.listed, self.group = rows[order], group[order]
+        if np.any(self.listed[1:] == self.listed[:-1]):
+            raise Rejected("a row is listed twice")
+        if len(group) and (group.min() < 0 or group.max() >= len(group)):
+            raise Rejected("groups must be numbered from 0")
+        groups = int(group.max(initial=-1)) + 1
+        self.first, self.known = np.zeros((groups, self.model.W.shape[1])), np.zeros(groups, dtype=bool)
+        self.labels = np.zeros((groups, len(self.model.classes) + 1), dtype=np.int64)
+
+    def block(self, view: View) -> None:
+        inside, at = view.pick(self.listed)
+        group, X = self.group[inside], view.X[at]
+        new, where = np.unique(group[~self.known[group]], return_index=True)
+        self.first[new] = X[~self.known[group]][where]
+        self.known[new] = True
+        if not np.array_equal(X, self.first[group]):
+            raise Rejected("rows listed as identical differ")
+        np.add.at(self.labels, (group, view.codes[at] + 1), 1)
+
+    def measure(self) -> float:
+        if self.labels.sum() != len(self.listed):
+            raise Rejected("it lists rows that do not exist")
+        return float(np.sum(self.labels.sum(axis=1) - self.labels.max(axis=1)))
+
+
 def named_set(params) -> str:
     if params.get("set") not in ("train", "holdout"):
         raise Rejected(f"set must be train or holdout; it is {params.get('set')!r}")

@@ -7,7 +7,6 @@ of them overflows or loses bits to underflow.
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -126,21 +125,17 @@ def excess_above(reference: np.ndarray, distance: np.ndarray, rising: np.ndarray
 
 
 def is_psd_after(matrix: np.ndarray, shift: float) -> bool:
-    """Tell whether matrix - shift I is positive semidefinite, proved by an unblocked Cholesky factorisation.
+    """Tell whether matrix - shift I is positive semidefinite, shift >= 0, proved by an unblocked factorisation.
 
-    The factor R of B = matrix - (shift + c) I satisfies R'R = B + E with |E| <= phi trace(B), so completion proves the
-    claim once c covers that and the rounding of the diagonal (Rump 2006).
+    If Cholesky of B = matrix - (shift + c) I runs to completion, its factor satisfies R'R = B + E with
+    |E| <= phi trace(B) in norm, so that c >= phi trace(B) and the rounding of the diagonal prove the claim (Rump 2006).
     """
     n = len(matrix)
-    phi = gamma(n + 1) / (1 - gamma(n + 1))
-    trace = float(np.sum(np.abs(np.diag(matrix)))) + n * abs(shift)
-    lower = matrix.astype(np.float64)
-    lower[np.diag_indices(n)] -= (
-        above(shift + phi * trace, 2 * n + 8) if shift >= 0 else shift + above(phi * trace, 2 * n)
-    )
-    diagonal_rounding = 4 * U * (trace + abs(shift))
+    phi = gamma(n + 2) / (1 - gamma(n + 2))
+    lower = matrix.copy()
+    lower[np.diag_indices(n)] -= above(shift + (phi + 4 * U) * above(float(np.trace(matrix)), n) + UNDERFLOW)
     for k in range(n):
-        pivot = lower[k, k] - lower[k, :k] @ lower[k, :k] - diagonal_rounding
+        pivot = lower[k, k] - lower[k, :k] @ lower[k, :k]
         if not pivot > 0:
             return False
         lower[k, k] = math.sqrt(pivot)
@@ -148,26 +143,34 @@ def is_psd_after(matrix: np.ndarray, shift: float) -> bool:
     return True
 
 
-def null_vector(columns: Sequence[Sequence[float]]) -> list[Fraction] | None:
-    """Return the vector that spans the null space of these columns, exactly; None unless it has dimension one."""
-    rows = [[Fraction(value) for value in row] for row in zip(*columns)]
-    pivots: list[int] = []
+def null_signs(columns: Sequence[Sequence[float]]) -> list[int] | None:
+    """Return the signs of the vector that spans the null space of these columns; None unless it has dimension one.
+
+    Exact: each column is scaled by a power of two to integers, which changes no sign, and eliminated without fractions
+    (Bareiss), so that every division below is without remainder.
+    """
+    rows = [list(row) for row in zip(*map(_integers, columns))]
+    previous, pivots = 1, []
     for j in range(len(columns)):
-        found = next((i for i in range(len(pivots), len(rows)) if rows[i][j]), None)
+        at = len(pivots)
+        found = next((i for i in range(at, len(rows)) if rows[i][j]), None)
         if found is None:
             continue
-        at = len(pivots)
         rows[at], rows[found] = rows[found], rows[at]
-        rows[at] = [value / rows[at][j] for value in rows[at]]
+        pivot = rows[at]
         for i, row in enumerate(rows):
-            if i != at and row[j]:
-                rows[i] = [a - row[j] * b for a, b in zip(row, rows[at])]
+            if i != at:
+                rows[i] = [(pivot[j] * a - row[j] * b) // previous for a, b in zip(row, pivot)]
+        previous = pivot[j]
         pivots.append(j)
     if len(pivots) != len(columns) - 1:
         return None
     free = next(j for j in range(len(columns)) if j not in pivots)
-    vector = [Fraction(0)] * len(columns)
-    vector[free] = Fraction(1)
-    for i, j in enumerate(pivots):
-        vector[j] = -rows[i][free]
-    return vector
+    vector = {j: -rows[i][free] * rows[i][j] for i, j in enumerate(pivots)} | {free: 1}
+    return [(vector[j] > 0) - (vector[j] < 0) for j in range(len(columns))]
+
+
+def _integers(column: Sequence[float]) -> list[int]:
+    ratios = [float(value).as_integer_ratio() for value in column]
+    common = max(denominator for _, denominator in ratios)
+    return [numerator * (common // denominator) for numerator, denominator in ratios]

@@ -1,12 +1,14 @@
 """Rules for statements about new data: exact tails at the published value, one evaluation each."""
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-from assay.certificate.rules.classes import ln_growth
+from assay.certificate.rules.classes import ln_growth, size
 from assay.certificate.rules.facts import ErrorCount
+from assay.certificate.rules.numerics import Sums, U, above
 from assay.certificate.rules.predictors import predicted
 from assay.certificate.rules.rule import Rejected, Rule, View, array, exact_decimal
 from assay.certificate.rules.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
@@ -90,6 +92,13 @@ class HoldoutSelect(CountedRisk):
         return self.limit(self.recount(), self.delta / self.compared)
 
 
+class FiniteClass(CountedRisk):
+    """P08: the limit at delta / size holds for every member of a finite class at once."""
+
+    def measure(self) -> float:
+        return self.limit(self.recount(), self.delta / size(self._param("class"), self.model))
+
+
 class Vc(CountedRisk):
     """P10, form c: a ghost sample of M = 4 n rows, q = 1/2.
 
@@ -128,3 +137,80 @@ class Vc(CountedRisk):
                 f"the bound for K = {self.K} and {errors} errors lies above {self.claim.value:.10g}"
             )
         return self.claim.value
+
+
+class ClippedRisk(Rule):
+    """A bound on the mean of min(|y - f|, clip) from the hold-out rows."""
+
+    set = "holdout"
+
+    def prepare(self) -> None:
+        if self.model.classes is not None or len(self.model.W) != 1:
+            raise Rejected("it needs a regression with one target")
+        self.check_count("rows", self.rows)
+        self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
+        self.sums = Sums(2)
+
+    def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of each row's loss, from below and above."""
+        scores, errors = view.scores
+        residual = np.abs(view.targets - scores)[:, 0]
+        slack = errors[0] + 4 * U * residual
+        return np.clip(residual - slack, 0.0, self.clip), np.minimum(residual + slack, self.clip)
+
+    def block(self, view: View) -> None:
+        self.sums.add(np.stack(self.losses(view), axis=1))
+
+    def means(self) -> tuple[float, float]:
+        low, high = self.sums.value / self.rows
+        low_error, high_error = 2 * self.sums.error / self.rows
+        return float(low - low_error - 4 * U * low), float(above(high + high_error))
+
+
+class Hoeffding(ClippedRisk):
+    """P02: the mean plus (or minus) clip sqrt(ln(1 / delta) / (2 m))."""
+
+    def measure(self) -> float:
+        low, high = self.means()
+        width = above(self.clip * math.sqrt(ln_above(1 / self.delta) / (2 * self.rows)))
+        return (
+            above(high + width) if self.claim.direction == "upper" else (low - width) - 4 * U * (low + width)
+        )
+
+
+class EmpiricalBernstein(ClippedRisk):
+    """P04: mean + sqrt(2 V ln(2/delta) / m) + 7 clip ln(2/delta) / (3 (m - 1)), V the unbiased sample variance.
+
+    V is at most the sum of (loss - c)^2 over m - 1 for every c; c is the mean as computed in the first pass.
+    """
+
+    center: float | None = None
+
+    def block(self, view: View) -> None:
+        if self.center is None:
+            super().block(view)
+        else:
+            low, high = self.losses(view)
+            self.squares.add(
+                above(np.maximum(np.abs(low - self.center), np.abs(high - self.center)) ** 2)[:, None]
+            )
+
+    def next_pass(self) -> bool:
+        if self.center is not None:
+            return False
+        if self.rows < 2:
+            raise Rejected("the sample variance needs two rows")
+        self.center, self.squares = float(np.mean(self.means())), Sums(1)
+        return True
+
+    def measure(self) -> float:
+        m, log = self.rows, ln_above(2 / self.delta)
+        variance = above((self.squares.value[0] + self.squares.error[0]) / (m - 1))
+        return above(
+            self.means()[1] + math.sqrt(2 * variance * log / m) + 7 * self.clip * log / (3 * (m - 1))
+        )
+
+
+def ln_above(value: Fraction) -> float:
+    """Return a float that is at least ln(value)."""
+    return math.nextafter(float(ln(value)), math.inf)

@@ -59,8 +59,8 @@ class Context:
     certificate: Certificate
     model: Linear
     rows: Mapping[str, int]
-    columns: int
     rules: dict[int, "Rule"]  # by position of the claim
+    failures: dict[int, Exception]
 
     def rule_for(self, template: str) -> "Rule":
         """Return the rule that measures the first claim of that template."""
@@ -68,6 +68,12 @@ class Context:
             if claim.template == template and position in self.rules:
                 return self.rules[position]
         raise Rejected(f"it builds on a sound claim {template} in the same certificate, and there is none")
+
+    def require_sound(self, rule: "Rule") -> None:
+        """Stop if another rule, whose measure is needed, could not finish."""
+        for position, failure in self.failures.items():
+            if self.rules.get(position) is rule:
+                raise Rejected(f"the claim it builds on fails: {failure}")
 
 
 class Rule:

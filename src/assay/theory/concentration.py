@@ -11,6 +11,7 @@ Maurer and Pontil 2009; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2024; 
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -256,6 +257,7 @@ def kl_lower(p: float, c: float) -> float:
     return check.down(low, p)
 
 
+@lru_cache(maxsize=64)
 def maurer_xi(n: int) -> float:
     """Return Xi(n) = sum_k C(n,k) (k/n)^k (1-k/n)^(n-k), the exact value of E exp(n kl(mean, p)) for n coins.
 

@@ -120,6 +120,24 @@ def test_chunks_of_every_source(tmp_path):
         np.testing.assert_array_equal(np.concatenate([part.matrix() for part, _ in parts]), EXPECTED)
 
 
+def test_unknown_values_are_those_of_the_rows_at_hand():
+    schema = read({"x": ["a", "b"]}).schema
+    parts = list(chunks({"x": ["a", "z", "b", "y"]}, 2, schema))
+    assert [part.require_same_columns(schema)[1] for part in parts] == [{"x": ["z"]}, {"x": ["y"]}]
+
+
+def test_dictionaries_that_differ_between_chunks():
+    first, second = (pa.array(words).dictionary_encode() for words in (["b", "a"], ["c", "b"]))
+    column = read(pa.table({"x": pa.chunked_array([first, second])})).column("x")
+    assert column.values().tolist() == ["b", "a", "c", "b"]
+
+
+def test_words_for_true_and_false_keep_their_spelling(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\nTRUE,true\nFALSE,false\n")
+    table = read(tmp_path / "t.csv")
+    assert [column.type.levels for column in table.columns.values()] == [("FALSE", "TRUE"), ("false", "true")]
+
+
 def test_columns_may_change_place_and_number_columns_may_have_become_whole():
     schema = read({"a": [1.5, 2.5], "b": ["1", "2"]}).schema
     table, unknown = read({"b": [2, 3], "c": [0, 0], "a": [7, 8]}).require_same_columns(schema)

@@ -133,7 +133,24 @@ def test_map_keeps_block_order():
     assert starts == [2 * start for start in range(0, 20_000, 4096)]
 
 
-@pytest.mark.parametrize("labels", [["no", "yes", "maybe"], [3, 1, 7], [0.5, -1.0, 2.0]])
+def test_classes_in_another_order():
+    y = np.array(["a", "b", "b", "c"])
+    encoded = rows(np.zeros((4, 2)), y).encoded(np.array(["c", "a", "b"]))
+    assert encoded.map(lambda block: block.y.tolist()) == [[1, 2, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["no", "yes", "maybe"],
+        [3, 1, 7],
+        [0, 1, 2],
+        [-5, 0, 1],
+        [0, 1, 2**60],
+        [0.5, -1.0, 2.0],
+        [False, True],
+    ],
+)
 def test_labels_and_codes_agree_with_numpy(labels):
     y = np.random.default_rng(2).choice(labels, size=9000)
     table = rows(np.zeros((9000, 28)), y, n_jobs=2)
@@ -142,6 +159,29 @@ def test_labels_and_codes_agree_with_numpy(labels):
     encoded = np.concatenate(table.encoded(expected).map(lambda block: block.y))
     assert encoded.dtype == np.int64
     assert np.array_equal(encoded, codes)
+
+
+@pytest.mark.parametrize("y", [[0, 1, 2], [0, 1, -1], [0, 1, 2**60]])
+def test_unknown_integers_are_refused(y):
+    with pytest.raises(ValueError, match=f"the label {y[2]} in row 2 is not among the classes 0, 1;"):
+        rows(np.zeros((3, 2)), y).encoded(np.array([0, 1]))
+
+
+@pytest.mark.parametrize("n", [1, 63, 4096, 9000])
+def test_largest_entries(n):
+    X = np.random.default_rng(n).standard_cauchy(size=(n, 28))
+    assert np.array_equal(rows(X).largest_entries, np.abs(X).max(axis=0))
+
+
+def test_sample_has_rows_of_the_whole():
+    X, y, weight = draw(3)
+    part = rows(X, y, weight).sample(1000)
+    at = {value: i for i, value in enumerate(y)}
+    chosen = [at[value] for value in part.y]
+    assert 1000 <= part.n_rows <= 1100
+    assert np.array_equal(part.X, X[chosen])
+    assert np.array_equal(part.weight, weight[chosen])
+    assert max(np.diff(chosen)) == 20
 
 
 def test_unknown_label_is_named():
@@ -207,19 +247,67 @@ def test_spread_uses_the_threads_asked_for():
     assert threading.get_ident() in seen
 
 
-def test_blas_is_held_to_one_thread_and_released():
+def blas_threads(*_):
     from threadpoolctl import ThreadpoolController
 
-    controller = ThreadpoolController().select(user_api="blas")
+    return max(library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info())
 
-    def counts(*_):
-        return max(library["num_threads"] for library in controller.info())
 
-    before = counts()
-    assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(counts)) == {1}
+def test_blas_is_held_to_one_thread_and_released():
+    before = blas_threads()
+    assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(blas_threads)) == {1}
     with one_blas_thread(), one_blas_thread():
-        assert counts() == 1
-    assert counts() == before
+        assert blas_threads() == 1
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(blas_threads() == 1, reason="this BLAS has one thread to begin with")
+def test_blas_is_held_whoever_begins_and_whoever_ends():
+    before = blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with one_blas_thread():
+            entered.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    entered.wait(10)
+    with one_blas_thread():
+        leave.set()
+        other.join()
+        assert blas_threads() == 1
+    assert blas_threads() == before
+    for thread in [
+        threading.Thread(target=rows(np.zeros((9000, 28))).map, args=(blas_threads,)) for _ in range(8)
+    ]:
+        thread.start()
+        thread.join()
+        assert blas_threads() == before
+    assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(blas_threads)) == {1}
+
+
+FIRST_AT_ONCE = """
+import threading
+from assay.scan.memory import _blas
+
+met, found = threading.Barrier(8), []
+
+def first():
+    met.wait()
+    found.append(_blas())
+
+threads = [threading.Thread(target=first) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len({id(blas) for blas in found}))
+"""
+
+
+def test_threads_that_begin_at_once_share_the_hold_on_blas():
+    done = subprocess.run([sys.executable, "-c", FIRST_AT_ONCE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
 
 
 @pytest.mark.parametrize(

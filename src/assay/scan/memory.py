@@ -67,11 +67,6 @@ class MemoryRows(Rows):
             n_jobs=self.n_jobs,
         )
 
-    def _small_integers(self) -> bool:
-        """Tell whether y are integers of a small range, which are counted instead of sorted."""
-        y = self.y
-        return y is not None and y.ndim == 1 and y.dtype == np.int64 and len(y) > 0 and int(y.max()) - int(y.min()) < 65_536
-
     def blocks(self) -> Iterator[Block]:
         return blocks(self.X, self.y, self.weight)
 
@@ -82,22 +77,35 @@ class MemoryRows(Rows):
         return MemoryRows(self.X[::step].copy(), y, weight, n_jobs=self.n_jobs)
 
     def labels(self) -> np.ndarray:
-        if self._small_integers():
-            low = int(self.y.min())
-            return (np.flatnonzero(np.bincount(self.y - low)) + low).astype(self.y.dtype)
-        return super().labels()
+        if (counted := _counted_from(self.y)) is None:
+            return super().labels()
+        low, codes = counted
+        return np.flatnonzero(np.bincount(codes)) + low
 
     def encoded(self, classes: np.ndarray) -> "MemoryRows":
         classes = np.asarray(classes)
-        if self._small_integers() and np.array_equal(classes, np.arange(len(classes))) and len(classes) > self.y.max():
-            codes = self.y if self.y.min() >= 0 else None  # such labels are their own positions
+        if self._are_positions_in(classes):
+            codes = self.y
         else:
-            codes = None
-        if codes is None:
             codes = np.concatenate(self.map(class_codes, classes))
         encoded = MemoryRows(self.X, codes, self.weight, n_jobs=self.n_jobs)
         encoded.feature_names = self.feature_names
         return encoded
+
+    def _are_positions_in(self, classes: np.ndarray) -> bool:
+        """Tell whether the labels are 0, 1, ... and so their own positions."""
+        if (counted := _counted_from(self.y)) is None or not np.array_equal(classes, np.arange(len(classes))):
+            return False
+        low, codes = counted
+        return low >= 0 and low + int(codes.max()) < len(classes)
+
+
+def _counted_from(y: np.ndarray | None) -> tuple[int, np.ndarray] | None:
+    """Return the least label and y minus it if y are integers of a small range: counting them beats sorting."""
+    if y is None or y.ndim != 1 or y.dtype != np.int64 or not len(y):
+        return None
+    low = int(y.min())
+    return (low, y - low) if int(y.max()) - low < 65_536 else None
 
 
 def _beside(values: Any, name: str, n_rows: int) -> np.ndarray | None:
@@ -236,11 +244,23 @@ class _Blas:
 
     def _set(self, counts: list[int]) -> None:
         for library, before, count in zip(self.libraries, self.before, counts, strict=True):
-            if before != 1:
-                library.set_num_threads(count)
+            if before == 1:
+                continue
+            # threadpoolctl 3.8 hears only the first thread that sets OpenBLAS; here any thread may be the
+            # first to begin a scan and any other the last to end one, so no thread keeps the claim.
+            release = getattr(library, "clear_controlling_thread", lambda force: None)
+            release(force=True)
+            library.set_num_threads(count)
+            release(force=True)
 
 
-_blas = cache(_Blas)
+_making = threading.Lock()
+_the_blas = cache(_Blas)
+
+
+def _blas() -> _Blas:
+    with _making:  # two threads that begin at once must share one count of users
+        return _the_blas()
 
 
 @contextmanager
@@ -256,8 +276,10 @@ def one_blas_thread() -> Iterator[None]:
 
 def _after_fork() -> None:
     """Forget threads that a forked child does not have."""
+    global _making
+    _making = threading.Lock()
     _pool.cache_clear()
-    _blas.cache_clear()
+    _the_blas.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):

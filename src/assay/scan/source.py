@@ -96,7 +96,7 @@ def _on_encoded(block: Block, classes: np.ndarray, statistic: Statistic, *parame
 
 
 def _largest(block: Block) -> np.ndarray:
-    """Return max_i |x_ij| of each column; rows are laid side by side first, because long vectors reduce faster."""
+    """Return max_i |x_ij| of each column; rows are laid side by side, because long vectors reduce faster."""
     n, d = block.X.shape
     together = 64 if n % 64 == 0 and d < 512 else 1
     wide = block.X.reshape(n // together, together * d)

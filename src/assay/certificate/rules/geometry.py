@@ -144,8 +144,8 @@ class Inseparable(Hyperplane):
         rows = self.vector("rows", integer=True)
         sets = self.vector("set", len(rows), integer=True)
         order = np.argsort(rows, kind="stable")
-        self.rows, self.sets = rows[order], sets[order]
-        if not len(rows) or np.any(self.rows[1:] == self.rows[:-1]):
+        self.listed, self.sets = rows[order], sets[order]
+        if not len(rows) or np.any(self.listed[1:] == self.listed[:-1]):
             raise Rejected("the sets are empty or share a row")
         if self.form == "ii" and len(np.unique(sets)) != 1:
             raise Rejected("form ii has one set")
@@ -154,13 +154,13 @@ class Inseparable(Hyperplane):
         self.vectors: dict[int, list[list[float]]] = {}
 
     def block(self, view: View) -> None:
-        inside, at = view.pick(self.rows)
+        inside, at = view.pick(self.listed)
         signed = self.columns(view.X[at]) * self.sides(view)[at, None]
         for name, vector in zip(self.sets[inside].tolist(), signed.tolist()):
             self.vectors.setdefault(name, []).append(vector)
 
     def measure(self) -> float:
-        if sum(map(len, self.vectors.values())) != len(self.rows):
+        if sum(map(len, self.vectors.values())) != len(self.listed):
             raise Rejected("a set names rows that do not exist")
         for name, vectors in self.vectors.items():
             signs = null_signs(vectors) if len(vectors) <= len(vectors[0]) + 1 else None

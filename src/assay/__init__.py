@@ -35,14 +35,11 @@ _HOMES = {
 _ROOMS = (
     "certificate",
     "datasets",
-    "kernels",
     "linear_model",
-    "metrics",
     "plot",
     "report",
     "scan",
     "table",
-    "testing",
     "theory",
 )
 

@@ -105,7 +105,8 @@ def _learn_with_bar(data: table.Table, target: str, options: Options) -> Study:
         TextColumn("{task.completed}/{task.total}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("Reading", total=len(options.learners) or len(all_learners()))
         started: list[str] = []
 

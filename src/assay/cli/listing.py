@@ -35,7 +35,7 @@ def warmup() -> None:
     from assay.warmup import steps
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True) as progress:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         work = steps()
         bar = progress.add_task("Compiling", total=len(work))
         for name, run in work:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -44,6 +45,11 @@ def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _svg(figure: Any) -> str:
+    """Return the figure as SVG whose text the browser sets, so that any script of the data's labels can be read."""
+    from matplotlib import rc_context
+
     content = io.BytesIO()
-    figure.savefig(content, format="svg", metadata={"Date": None})
+    with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure.savefig(content, format="svg", metadata={"Date": None})
     return base64.b64encode(content.getvalue()).decode()

@@ -1,0 +1,366 @@
+"""The command line, as a user types it."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+import assay
+from assay import datasets
+from assay.cli.app import app
+
+ROWS = datasets.load("credit").n_rows
+
+
+@pytest.fixture(autouse=True, scope="module")
+def wide_terminal():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "400")
+        yield
+
+
+def run(*words, code: int = 0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("cli")
+
+
+@pytest.fixture(scope="module")
+def credit(folder):
+    path = folder / "credit.csv"
+    pyarrow.csv.write_csv(datasets.load("credit").to_arrow().cast(_plain_types()), path)
+    return path
+
+
+def _plain_types():
+    table = datasets.load("credit").to_arrow()
+    return pa.schema(
+        [(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
+    )
+
+
+@pytest.fixture(scope="module")
+def learnt(folder, credit):
+    """Run the main job once; return what it printed, with the files beside it."""
+    words = [
+        "learn",
+        credit,
+        "--target",
+        "default",
+        "--out",
+        folder / "m.assay",
+        "--report",
+        folder / "r.html",
+    ]
+    return run(*words).output
+
+
+@pytest.fixture
+def changed(credit, tmp_path):
+    """Write the table with its lines changed by a function."""
+
+    def write(change):
+        lines = credit.read_text().splitlines()
+        path = tmp_path / "changed.csv"
+        path.write_text("\n".join(change(lines)) + "\n")
+        return path
+
+    return write
+
+
+def _flipped(line: str) -> str:
+    other = {'"no"': '"yes"', '"yes"': '"no"'}
+    start, label = line.rsplit(",", 1)
+    return f"{start},{other[label]}"
+
+
+def test_learn_shows_a_leaderboard_and_says_why(learnt):
+    assert re.search(r"Learner\s+Training error\s+Held-out error\s+Certified at most\s+Seconds", learnt)
+    assert {"LogisticRegression", "Perceptron"} <= set(learnt.split())
+    assert re.search(r"is chosen: of 2 learners compared on the same 250 hold-out rows", learnt)
+    assert "95 % confidence" in learnt
+
+
+def test_the_certified_bound_is_exact_for_the_number_compared(learnt, folder):
+    """Clopper-Pearson: at the bound, so few errors have probability delta / 2, for two learners."""
+    from scipy.stats import binom
+
+    claim = assay.load(folder / "m.assay").certificate.find("P07")
+    errors, rows = claim.params["errors"], claim.params["rows"]
+    assert claim.params["compared"] == 2
+    assert float(claim.delta) == 0.05  # nothing else about new data is claimed, so all of delta is here
+    assert binom.cdf(errors, rows, claim.value) == pytest.approx(0.05 / 2, rel=1e-6)
+    assert f"at most {100 * claim.value:.2f} %" in learnt
+
+
+def test_the_encoder_never_sees_the_hold_out_rows(learnt, folder):
+    """Brute force: mean and spread of a numeric column over the training rows of the stored split."""
+    model, certificate = assay.load(folder / "m.assay")
+    train = certificate.split["train"]
+    j = [column.name for column in model.columns].index("age")
+    ages = datasets.load("credit").column("age").data[train]
+    scaler = model.encoder.transformers_[0][1][-1]
+    assert scaler.mean_[j] == pytest.approx(ages.mean(), rel=1e-12)
+    assert scaler.scale_[j] == pytest.approx(ages.std(), rel=1e-12)
+    assert len(np.intersect1d(train, certificate.split["holdout"])) == 0
+    assert len(train) + len(certificate.split["holdout"]) == ROWS
+
+
+def test_verify_passes_on_the_same_table(learnt, folder, credit):
+    output = run("verify", folder / "m.assay", credit).output
+    assert "The certificate holds" in output
+    assert "scikit-learn's transformers are trusted" in output
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            lambda lines: [*lines[:4], "99" + lines[4][lines[4].index(",") :], *lines[5:]],
+            "The column 'age' has other",
+        ),
+        (
+            lambda lines: [*lines[:4], _flipped(lines[4]), *lines[5:]],
+            "The column 'default' has other",
+        ),
+        (lambda lines: lines[:-1], f"The table has {ROWS - 1} rows; the certificate is about {ROWS}"),
+        (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "has other values"),
+        (lambda lines: [line.split(",", 1)[1] for line in lines], "The column 'age' is not there"),
+        (
+            lambda lines: [*lines[:4], "old" + lines[4][lines[4].index(",") :], *lines[5:]],
+            "The column 'age' has other",
+        ),
+    ],
+    ids=["cell", "label", "row", "order", "column", "text"],
+)
+def test_verify_fails_on_a_changed_table_and_says_what_differs(change, says, learnt, folder, changed):
+    output = run("verify", folder / "m.assay", changed(change), code=1).output
+    assert "FAILED" in output
+    assert says in output
+
+
+def test_verify_fails_on_a_model_with_other_coefficients(learnt, folder, credit, tmp_path):
+    model, certificate = assay.load(folder / "m.assay")
+    model.learner.coef_ = model.learner.coef_ * 1.01
+    assay.save(model, tmp_path / "forged.assay", certificate)
+    assert "another fingerprint" in run("verify", tmp_path / "forged.assay", credit, code=1).output
+
+
+def test_verify_fails_on_an_encoder_fitted_to_all_rows(learnt, folder, credit, tmp_path):
+    model, certificate = assay.load(folder / "m.assay")
+    table = datasets.load("credit").require_same_columns(model.columns)[0]
+    model.encoder.fit(table.matrix())
+    assay.save(model, tmp_path / "forged.assay", certificate)
+    assert (
+        "encoder is not what its training rows give"
+        in run("verify", tmp_path / "forged.assay", credit, code=1).output
+    )
+
+
+def test_predict_agrees_with_the_library(learnt, folder, credit, tmp_path):
+    model = assay.load(folder / "m.assay").model
+    wanted = model.predict(datasets.load("credit")).tolist()
+    printed = run("predict", folder / "m.assay", credit).output.splitlines()
+    assert printed[0] == "prediction"
+    assert printed[1:] == wanted
+    run("predict", folder / "m.assay", credit, "--out", tmp_path / "p.parquet")
+    assert pa.parquet.read_table(tmp_path / "p.parquet")["prediction"].to_pylist() == wanted
+    run("predict", folder / "m.assay", credit, "--out", tmp_path / "p.csv")
+    with open(tmp_path / "p.csv", newline="") as file:
+        assert [row["prediction"] for row in csv.DictReader(file)] == wanted
+
+
+def test_predict_streams_the_same_in_small_parts(learnt, folder, credit, monkeypatch):
+    whole = run("predict", folder / "m.assay", credit).output
+    monkeypatch.setattr("assay.cli.predicting.ROWS_AT_ONCE", 7)
+    assert run("predict", folder / "m.assay", credit).output == whole
+
+
+def test_predict_tells_of_unknown_values_and_needs_no_target(learnt, folder, changed):
+    rows = changed(lambda lines: [line.rsplit(",", 1)[0].replace("manager", "astronaut") for line in lines])
+    result = run("predict", folder / "m.assay", rows)
+    assert "unknown to the model: astronaut" in result.stderr
+    assert len(result.stdout.splitlines()) == ROWS + 1
+
+
+def test_the_report_is_one_file_that_escapes_what_comes_from_the_data(tmp_path):
+    bad = "<script>alert(1)</script>"
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=200)
+    labels = np.where(values + 0.3 * rng.normal(size=200) > 0, bad, "b & c")
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(pa.table({f"x{bad}": values, "z": rng.normal(size=200), "<b>y": labels}), path)
+    run("learn", path, "--target", "<b>y", "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert bad not in page
+    assert "<b>y" not in page
+    assert "&lt;b&gt;y" in page
+    assert page.count("<figure>") >= 3
+    assert not re.search(r"(src|href)=['\"](?!data:)", page)
+    for part in ("Learners compared", "The chosen model", "What is certified", "What no checker can detect"):
+        assert part in page
+
+
+def test_the_report_does_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    run("learn", "iris", "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html")
+    assert "matplotlib is not installed" in (tmp_path / "r.html").read_text()
+
+
+def test_regression_needs_a_clip_for_its_bound_and_pays_for_each_learner(tmp_path):
+    files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html"]
+    assert "needs --clip" in run("learn", "diabetes", *files).output
+    output = run("learn", "diabetes", "--clip", "300", *files).output
+    assert re.search(r"of 2 learners .*clipped at 300", output, re.DOTALL)
+    certificate = assay.load(tmp_path / "m.assay").certificate
+    assert float(certificate.delta_total) == pytest.approx(0.05 / 2)
+    assert "The certificate holds" in run("verify", tmp_path / "m.assay", "diabetes").output
+
+
+def test_a_learner_that_cannot_take_part_is_listed_with_its_reason(tmp_path, monkeypatch):
+    from assay.linear_model import Perceptron
+
+    def refuse(self, X, y):
+        raise ValueError("these rows are not for me")
+
+    monkeypatch.setattr(Perceptron, "fit", refuse)
+    output = run("learn", "iris", "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html").output
+    assert re.search(r"Perceptron\s+left out", output)
+    assert "these rows are not for me" in output
+    assert assay.load(tmp_path / "m.assay").certificate.find("P07").params["compared"] == 1
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another_split(tmp_path):
+    def split(seed):
+        path = tmp_path / "m.assay"
+        run(
+            "learn",
+            "iris",
+            "--seed",
+            seed,
+            "--learners",
+            "LogisticRegression",
+            "--out",
+            path,
+            "--report",
+            tmp_path / "r.html",
+        )
+        model, certificate = assay.load(path)
+        return model.learner.coef_.tobytes(), certificate.split["holdout"].tolist()
+
+    assert split(3) == split(3)
+    assert split(3)[1] != split(4)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["learn", "nowhere.csv", "--target", "y"], "no file nowhere.csv"),
+        (["learn", "{csv}"], "Pass --target with one of"),
+        (["learn", "{csv}", "--target", "defualt"], "did you mean 'default'"),
+        (["learn", "{csv}", "--target", "default", "--confidence", "1"], "between 0 and 1"),
+        (["learn", "{csv}", "--target", "default", "--confidence", "much"], "between 0 and 1"),
+        (["learn", "{csv}", "--target", "default", "--holdout", "0"], "between 0 and 1"),
+        (["learn", "{csv}", "--target", "default", "--holdout", "0.9999"], "too few rows"),
+        (
+            ["learn", "{csv}", "--target", "default", "--learners", "Ridge"],
+            "not a learner for classification",
+        ),
+        (["learn", "{csv}", "--target", "default", "--task", "regress"], "holds text"),
+        (["learn", "{csv}", "--target", "default", "--task", "guess"], "classify or regress"),
+        (["learn", "{csv}", "--target", "default", "--clip", "3"], "--clip is for regression"),
+        (["learn", "{csv}", "--target", "default", "--ordered", "history"], "from lowest to highest"),
+        (["learn", "{csv}", "--target", "default", "--out", "no/folder/m.assay"], "does not exist"),
+        (["verify", "{csv}", "{csv}"], "not a sound model file"),
+        (["verify", "nothing.assay", "{csv}"], "no file nothing.assay"),
+        (["predict", "{model}", "{csv}", "--out", "p.xlsx"], "must end in .csv or .parquet"),
+        (["predict", "{model}", "{model}"], "assay:"),
+        (["fit"], "No such command"),
+    ],
+)
+def test_bad_usage_and_bad_data_give_a_message_and_exit_code_2(words, says, learnt, folder, credit):
+    words = [word.format(csv=credit, model=folder / "m.assay") for word in words]
+    result = run(*words, code=2)
+    assert says in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("a,y\n", "no rows"),
+        ("a,y\n1,x\n2,x\n3,x\n4,x\n5,x\n", "one class"),
+        ("a,y\n1,x\n2,z\n3,\n4,x\n", "has no value in 1 of 4 rows"),
+        ("y\nx\nz\n", "no column to learn from"),
+        ("a,a,y\n1,2,x\n", "two columns are called 'a'"),
+        ("a,y\n1,x\n2\n", "cannot be read as CSV"),
+        ("a,y\ninf,x\n2,z\n3,x\n", "infinite value in row 0"),
+        ("a,y\n" + "1,x\n" * 20 + "3,z\n" * 20 + "2,rare\n", "so rare that no training row has it"),
+    ],
+    ids=["empty", "header", "one-class", "no-target", "only-target", "twice", "ragged", "infinity", "rare"],
+)
+def test_bad_tables_are_explained(text, says, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    seed = next(s for s in range(99) if 40 in np.random.default_rng(s).permutation(41)[:10])
+    result = run(
+        "learn",
+        path,
+        "--target",
+        "y",
+        "--seed",
+        seed,
+        "--out",
+        tmp_path / "m",
+        "--report",
+        tmp_path / "r",
+        code=2,
+    )
+    assert says in result.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_methods_lists_every_learner_as_table_and_json():
+    listed = run("methods").output
+    cards = json.loads(run("methods", "--json").output)
+    assert [card["learner"] for card in cards] == [kind.__name__ for kind in assay.learners()]
+    for card in cards:
+        assert card["learner"] in listed
+        assert card["strategy"]
+        assert card["algorithm"]
+        assert card["task"] in ("classify", "regress")
+
+
+def test_warmup_runs():
+    assert f"Compiled the loops of {len(assay.learners())} learners" in run("warmup").stderr
+
+
+def test_help_is_quick():
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "learn" in done.stdout
+    assert time.perf_counter() - began < 2.0  # a second on an idle machine
+
+
+def test_a_reader_that_leaves_early_is_no_error(learnt, folder, credit):
+    line = f"{sys.executable} -m assay predict {folder / 'm.assay'} {credit} | head -n 2"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "prediction"
+    assert "Traceback" not in done.stderr

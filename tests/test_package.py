@@ -1,0 +1,55 @@
+"""The package: what importing it costs, and that the registry misses nothing."""
+
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import assay
+from assay.registry import is_learner
+
+HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "matplotlib", "skops", "typer", "rich"]
+
+
+def python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_loads_nothing_heavy():
+    more = [*HEAVY, "sklearn", "scipy", "numpy"]
+    assert python(f"import sys, assay; print([m for m in {more} if m in sys.modules])").strip() == "[]"
+
+
+def test_a_learner_is_imported_without_numba_or_frames():
+    code = f"""
+import sys, sklearn.base, sklearn.callback  # scikit-learn imports pandas where it is installed
+before = set(sys.modules)
+import assay; assay.learners()
+print([m for m in {HEAVY} if m in sys.modules and m not in before])
+"""
+    assert python(code).strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in dir(assay):
+        getattr(assay, name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        assay.nothing  # noqa: B018
+
+
+def test_the_registry_has_every_learner():
+    """Walk through all modules: a class with a card that `learners()` does not list was forgotten."""
+    found = set()
+    for module in pkgutil.walk_packages(assay.__path__, "assay."):
+        if module.name not in ("assay.__main__",) and not module.name.startswith("assay.testing"):
+            found |= {thing for thing in vars(import_module(module.name)).values() if is_learner(thing)}
+    assert found == set(assay.learners())
+    assert assay.learners("regress") == [kind for kind in assay.learners() if kind.card.task == "regress"]
+
+
+def test_the_version_is_that_of_the_distribution():
+    from importlib.metadata import version
+
+    assert assay.__version__ == version("assay")

@@ -1,0 +1,264 @@
+"""How many rows, or what error: each theorem solved for the number of rows, and all of them side by side.
+
+Closed forms are the textbook sample sizes. "Search" means the smallest n, by doubling and bisection, at
+which the named bound reaches the target; the bound at the final n is the proof. epsilon is the error (or
+excess error) wanted, delta the probability with which the statement may fail.
+
+References: Blumer, Ehrenfeucht, Haussler and Warmuth 1989; Mohri, Rostamizadeh and Talwalkar 2018; Langford
+2005.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from assay.theory import _checks as check
+from assay.theory import pac, vc
+from assay.theory.compression import compression_bound
+from assay.theory.concentration import (
+    clopper_pearson_upper,
+    hoeffding_deviation,
+    hoeffding_sample_size,
+    kl_upper,
+)
+from assay.theory.spaces import Finite, Space
+
+LogGrowth = Callable[[int], float]
+_LIMIT = 2**40
+
+
+def smallest(holds: Callable[[int], bool], start: int = 1) -> int:
+    """Return the smallest n >= start with holds(n), for a condition that stays true once it is."""
+    high = max(1, start)
+    while not holds(high):
+        high *= 2
+        if high > _LIMIT:
+            raise ValueError(
+                f"more than 2^40 = {_LIMIT} rows would be needed; ask for a larger error or width."
+            )
+    low = high // 2 if high > start else start - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def vc_realizable_rows(epsilon: float, delta: float, d: int) -> int:
+    """Return ceil(max{(4/epsilon) log2(2/delta), (8d/epsilon) log2(13/epsilon)}) (Blumer et al. 1989).
+
+    >>> vc_realizable_rows(0.1, 0.05, 3)
+    1686
+    """
+    epsilon, delta, d = check.probability("epsilon", epsilon), check.failure(delta), check.whole("d", d)
+    return check.ceil(max(4.0 * math.log2(2.0 / delta), 8.0 * d * math.log2(13.0 / epsilon)) / epsilon)
+
+
+def growth_realizable_rows(epsilon: float, delta: float, log_growth: LogGrowth) -> int:
+    """Return the smallest n with (2/n)(log2 Pi(2n) + log2(2/delta)) <= epsilon."""
+    epsilon = check.probability("epsilon", epsilon)
+    return smallest(lambda n: vc.realizable_growth_bound(n, delta, log_growth) <= epsilon)
+
+
+def ghost_rows(epsilon: float, delta: float, log_growth: LogGrowth, *, training_error: float = 0.0) -> int:
+    """Return the smallest n at which the ghost-sample bound is within epsilon of the planned training error.
+
+    With training error p it asks that ceil(p n) errors in n rows prove an error rate of at most p + epsilon.
+    """
+    epsilon = check.probability("epsilon", epsilon)
+    p = check.number("training_error", training_error, low=0.0, high=1.0)
+    return smallest(
+        lambda n: vc.ghost_sample_bound(min(n, math.ceil(p * n)), n, log_growth, delta).bound <= p + epsilon
+    )
+
+
+def vc_agnostic_rows(epsilon: float, delta: float, d: int) -> int:
+    """Return ceil(max{d ((32/e^2) ln(16/e^2) + 16/e^2), 2 ln(1/delta)/e^2}): L - L_n <= e for all h."""
+    e2 = check.probability("epsilon", epsilon) ** 2
+    d, delta = check.whole("d", d), check.failure(delta)
+    return check.ceil(max(d * (32.0 * math.log(16.0 / e2) + 16.0), -2.0 * math.log(delta)) / e2)
+
+
+def massart_rows(epsilon: float, delta: float, log_growth: LogGrowth) -> int:
+    """Return the smallest n with sqrt(2 ln Pi(n)/n) + sqrt(ln(1/delta)/(2n)) <= epsilon."""
+    epsilon = check.probability("epsilon", epsilon)
+    return smallest(lambda n: vc.massart_deviation(n, delta, log_growth) <= epsilon)
+
+
+def erm_rows(epsilon: float, delta: float, d: int) -> int:
+    """Return the smallest n after which empirical risk minimisation over VC dimension d is epsilon-optimal.
+
+    The VC bound sqrt((8 d ln(2en/d) + 8 ln(4/delta))/n) at epsilon/2: true and empirical error differ by at
+    most that for all h, so their minimisers differ by at most epsilon in true error. A finite VC dimension
+    is thus learnable.
+    """
+    half, d = check.probability("epsilon", epsilon) / 2.0, check.whole("d", d)
+    return smallest(
+        lambda n: vc.uniform_deviation(n, delta, lambda N: vc.log_sauer_simple(N, d)) <= half, start=d
+    )
+
+
+def margin_rows(epsilon: float, delta: float, scale: float, radius: float) -> int:
+    """Return ceil(((2 s r + sqrt(ln(1/delta)/2))/epsilon)^2) for |w|/rho = s and |x| <= r."""
+    epsilon = check.probability("epsilon", epsilon)
+    size = 2.0 * check.positive("scale", scale) * check.positive("radius", radius)
+    return check.ceil(((size + math.sqrt(-math.log(check.failure(delta)) / 2.0)) / epsilon) ** 2)
+
+
+def compression_rows(epsilon: float, delta: float, k: int, largest: int | None = None) -> int:
+    """Return the smallest n at which k rows that rebuild a model without errors prove an error of epsilon."""
+    epsilon, k = check.probability("epsilon", epsilon), check.whole("k", k, low=0)
+    return smallest(lambda n: compression_bound(0, n, k, delta, largest=largest) <= epsilon, start=k + 1)
+
+
+def pac_bayes_rows(target: float, delta: float, loss: float, divergence: float) -> int:
+    """Return the smallest n with kl_upper(loss, (divergence + ln(2 sqrt(n)/delta))/n) <= target."""
+    target, log_delta = check.probability("target", target), math.log(check.failure(delta))
+    if not check.number("loss", loss, low=0.0, high=1.0) < target:
+        raise ValueError(f"target must exceed the planned loss; got target = {target}, loss = {loss}.")
+    paid = check.number("divergence", divergence, low=0.0) - log_delta
+    return smallest(lambda n: kl_upper(loss, (paid + math.log(2.0 * math.sqrt(n))) / n) <= target)
+
+
+def conformal_rows(alpha: float, delta: float) -> int:
+    """Return ceil(ln delta / ln(1-alpha)) scores: their maximum covers 1-alpha with chance 1-delta.
+
+    >>> [conformal_rows(alpha, 0.05) for alpha in (0.1, 0.05, 0.01)]
+    [29, 59, 299]
+    """
+    return check.ceil(math.log(check.failure(delta)) / math.log1p(-check.probability("alpha", alpha)))
+
+
+def rademacher_draws(accuracy: float, n: int, delta: float = 1e-6, bound: float = 1.0) -> int:
+    """Return ceil(2 b^2 ln(1/delta)/(n t^2)) sign vectors for the one-sided accuracy t, |f| <= b."""
+    accuracy, bound = check.positive("accuracy", accuracy), check.positive("bound", bound)
+    return check.ceil(-2.0 * math.log(check.failure(delta)) * (bound / accuracy) ** 2 / check.whole("n", n))
+
+
+class HoldoutRows(NamedTuple):
+    """Hold-out rows: the first m that reaches the width, one from which all do, and two other bounds."""
+
+    first: int
+    safe: int
+    kl: int
+    hoeffding: int
+
+
+def holdout_rows(width: float, delta: float, *, error: float = 0.0, candidates: int = 1) -> HoldoutRows:
+    """Return the hold-out rows at which ceil(error m) errors prove a rate within `width` of the one seen.
+
+    By Clopper-Pearson limits, which are not monotone in m since errors are whole numbers; by the kl bound; by
+    Hoeffding's. The best of several candidates takes delta/candidates.
+
+    >>> holdout_rows(0.02, 0.05, error=0.05)[::2]
+    (471, 884)
+    """
+    width = check.probability("width", width)
+    p = check.number("error", error, low=0.0, high=1.0)
+    share = check.failure(delta) / check.whole("candidates", candidates)
+    period = math.ceil(1.0 / p) if p > 0.0 else 1
+
+    def reaches(m: int) -> bool:
+        k = math.ceil(p * m - 1e-9)
+        return k < m and clopper_pearson_upper(k, m, share) - k / m <= width
+
+    start = smallest(lambda m: any(reaches(m + i) for i in range(period)))
+    first = next(m for m in range(start, start + period) if reaches(m))
+    safe = smallest(lambda m: all(reaches(m + i) for i in range(period)))
+    by_kl = smallest(lambda m: kl_upper(p, -math.log(share) / m) - p <= width)
+    return HoldoutRows(first, safe, by_kl, hoeffding_sample_size(width, share))
+
+
+class Line(NamedTuple):
+    """One theorem's answer: its claim, what it says, and the number of rows or the error it gives."""
+
+    claim: str
+    theorem: str
+    value: float
+    recommended: bool
+
+
+def rows_needed(
+    epsilon: float, delta: float, space: Space, *, training_error: float = 0.0, excess: bool = False
+) -> list[Line]:
+    """Return the rows each theorem asks for until the error of a model of the space is within epsilon.
+
+    Within epsilon of its training error, which is planned to be `training_error` (0: the separable case);
+    with `excess`, within epsilon of the best error in the space, for the empirical risk minimiser.
+    """
+    answers: list[tuple[str, str, int]] = []
+    size = space.size if isinstance(space, Finite) else None
+    d = max(1, int(space.vc_dimension)) if math.isfinite(space.vc_dimension) else 0
+    if excess:
+        if size is not None:
+            answers.append(
+                (
+                    "P08",
+                    "finite class, minimiser of the empirical risk",
+                    pac.erm_sample_size(epsilon, delta, size),
+                )
+            )
+        answers.append(("P10", "VC dimension, minimiser of the empirical risk", erm_rows(epsilon, delta, d)))
+    elif training_error == 0.0:
+        if size is not None:
+            answers.append(
+                ("P08", "finite class, consistent", pac.realizable_sample_size(epsilon, delta, size))
+            )
+        answers.append(
+            ("P10", "VC dimension, consistent (Blumer et al.)", vc_realizable_rows(epsilon, delta, d))
+        )
+        answers.append(
+            ("P10", "growth function, consistent", growth_realizable_rows(epsilon, delta, space.log_growth))
+        )
+    else:
+        if size is not None:
+            rows = pac.agnostic_sample_size(epsilon, delta, size, two_sided=False)
+            answers.append(("P08", "finite class, any training error", rows))
+        answers.append(("P10", "VC dimension, any training error", vc_agnostic_rows(epsilon, delta, d)))
+        answers.append(
+            (
+                "P10",
+                "growth function through Rademacher averages",
+                massart_rows(epsilon, delta, space.log_growth),
+            )
+        )
+    if not excess:
+        rows = ghost_rows(epsilon, delta, space.log_growth, training_error=training_error)
+        answers.append(("P10", "exact ghost sample", rows))
+    best = min(range(len(answers)), key=lambda i: answers[i][2])
+    return [Line(*answer, recommended=i == best) for i, answer in enumerate(answers)]
+
+
+def error_guaranteed(
+    n: int, delta: float, space: Space, *, errors: int = 0, shared: bool = True
+) -> list[Line]:
+    """Return the error bound each theorem gives after `errors` errors in n training rows, the tightest marked.
+
+    With `shared` each bound gets an equal part of delta, so that the tightest may be quoted; otherwise each
+    holds at delta when it alone was chosen in advance.
+    """
+    k, n = check.errors(errors, n)
+    growth = space.log_growth
+    bounds: list[tuple[str, str, Callable[[float], float]]] = [
+        ("P10", "VC inequality", lambda share: k / n + vc.uniform_deviation(n, share, growth)),
+        (
+            "P10",
+            "growth function through Rademacher averages",
+            lambda share: vc.massart_bound(k, n, share, growth),
+        ),
+        ("P10", "exact ghost sample", lambda share: vc.ghost_sample_bound(k, n, growth, share).bound),
+    ]
+    if k == 0:
+        bounds.append(
+            ("P10", "growth function, consistent", lambda share: vc.realizable_growth_bound(n, share, growth))
+        )
+    if isinstance(space, Finite):
+        bounds.append(("P08", "finite class", lambda share: pac.finite_class_bound(k, n, share, space.size)))
+    part = check.failure(delta) / len(bounds) if shared else check.failure(delta)
+    values = [min(1.0, bound(part)) for _, _, bound in bounds]
+    return [Line(c, t, v, recommended=v == min(values)) for (c, t, _), v in zip(bounds, values)]
+
+
+def holdout_width(m: int, delta: float, *, errors: int = 0) -> tuple[float, float]:
+    """Return how far the Clopper-Pearson and the Hoeffding bound lie above the error rate seen on m rows."""
+    k, m = check.errors(errors, m)
+    return clopper_pearson_upper(k, m, delta) - k / m, hoeffding_deviation(m, delta)

@@ -45,7 +45,7 @@ def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _svg(figure: Any) -> str:
-    """Return the figure as SVG whose text the browser sets, so that any script of the data's labels can be read."""
+    """Return the figure as SVG; the browser sets its text, so that labels in any script can be read."""
     from matplotlib import rc_context
 
     content = io.BytesIO()

@@ -126,9 +126,14 @@ def test_unknown_values_are_those_of_the_rows_at_hand():
     assert [part.require_same_columns(schema)[1] for part in parts] == [{"x": ["z"]}, {"x": ["y"]}]
 
 
-def test_dictionaries_that_differ_between_chunks():
-    first, second = (pa.array(words).dictionary_encode() for words in (["b", "a"], ["c", "b"]))
-    column = read(pa.table({"x": pa.chunked_array([first, second])})).column("x")
+@pytest.mark.parametrize(("ordered", "levels"), [(False, ("a", "b", "c")), (True, ("b", "a", "c"))])
+def test_dictionaries_that_differ_between_chunks(ordered, levels):
+    parts = [
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(words), ordered=ordered)
+        for words in (["b", "a"], ["c", "b"])
+    ]
+    column = read(pa.table({"x": pa.chunked_array(parts)})).column("x")
+    assert column.type.levels == levels
     assert column.values().tolist() == ["b", "a", "c", "b"]
 
 

@@ -81,9 +81,9 @@ def _column(
 ) -> Column:
     kind, is_ordered = values.type, levels is not None
     if types.is_dictionary(kind):
-        values = values.unify_dictionaries()
         if kind.ordered and levels is None and values.num_chunks:
-            levels, is_ordered = values.chunk(0).dictionary.cast(pa.string()).to_pylist(), True
+            whole = values.unify_dictionaries().chunk(0).dictionary
+            levels, is_ordered = whole.cast(pa.string()).to_pylist(), True
         values = values.cast(kind.value_type)
     if not partial and values.null_count == len(values):
         raise ValueError(f"column {name!r} has no value in any row; leave it out.")

@@ -226,6 +226,17 @@ def test_interrupt_ends_a_sum():
     assert len(running) == at_the_end < 60  # nobody goes on in the background
 
 
+def test_an_interrupt_is_not_hidden_by_an_error_elsewhere():
+    def work(_):
+        meet.wait()
+        raise KeyboardInterrupt if threading.current_thread() is threading.main_thread() else ValueError
+
+    for _ in range(20):  # the error may have the smaller number or the larger
+        meet = threading.Barrier(2, timeout=10)
+        with pytest.raises(KeyboardInterrupt):
+            spread(work, 2, 2)
+
+
 def test_thread_map_is_ordered_and_nests():
     def outer(k):
         return sum(thread_map(lambda j: j * k, range(5), n_jobs=4))
@@ -286,6 +297,28 @@ def test_blas_is_held_whoever_begins_and_whoever_ends():
         thread.join()
         assert blas_threads() == before
     assert set(rows(np.zeros((9000, 28)), n_jobs=2).map(blas_threads)) == {1}
+
+
+def test_blas_is_held_although_another_thread_has_set_it():
+    from threadpoolctl import ThreadpoolController
+
+    before = blas_threads()
+    was_set, end = threading.Event(), threading.Event()
+
+    def set_and_stay():
+        for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+            library.set_num_threads(before)
+        was_set.set()
+        end.wait(10)
+
+    other = threading.Thread(target=set_and_stay)
+    other.start()
+    was_set.wait(10)
+    with one_blas_thread():
+        assert blas_threads() == 1
+    end.set()
+    other.join()
+    assert blas_threads() == before
 
 
 FIRST_AT_ONCE = """

@@ -84,10 +84,8 @@ class MemoryRows(Rows):
 
     def encoded(self, classes: np.ndarray) -> "MemoryRows":
         classes = np.asarray(classes)
-        if self._are_positions_in(classes):
-            codes = self.y
-        else:
-            codes = np.concatenate(self.map(class_codes, classes))
+        own = self._are_positions_in(classes)
+        codes = self.y if own else np.concatenate(self.map(class_codes, classes))
         encoded = MemoryRows(self.X, codes, self.weight, n_jobs=self.n_jobs)
         encoded.feature_names = self.feature_names
         return encoded
@@ -101,7 +99,7 @@ class MemoryRows(Rows):
 
 
 def _counted_from(y: np.ndarray | None) -> tuple[int, np.ndarray] | None:
-    """Return the least label and y minus it if y are integers of a small range: counting them beats sorting."""
+    """Return the least label and y minus it, if y are integers of a small range: counting beats sorting."""
     if y is None or y.ndim != 1 or y.dtype != np.int64 or not len(y):
         return None
     low = int(y.min())

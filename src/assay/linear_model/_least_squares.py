@@ -51,6 +51,11 @@ class RankWarning(UserWarning):
 class _LeastSquares(RegressorMixin, LinearRegressor):
     """What LinearRegression (alpha = 0) and Ridge share."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, alpha: float) -> "_LeastSquares":
         intercept = flag(self, "fit_intercept")
         if self.n_jobs is not None:

@@ -37,11 +37,9 @@ def binary(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarr
 
 def binary_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Return sum C_i p (1 - p) (x, 1)(x, 1)^T."""
-    from assay.loops.logistic import curvatures, hessian_block
-    from assay.loops.moments import WIDEST, moments
+    from assay.loops.logistic import curvatures
+    from assay.loops.moments import moments
 
-    if block.X.shape[1] <= WIDEST:
-        return hessian_block(*_compiled_arguments(block, cost), coef[0], intercept[0])
     weight = curvatures(*_compiled_arguments(block, cost), coef[0], intercept[0])
     return moments(block.X, np.empty((len(weight), 0)), weight, np.zeros(block.X.shape[1]))
 

@@ -9,9 +9,8 @@ from math import log, log1p
 import numpy as np
 
 from assay.jit import compiled
-from assay.loops.moments import moments_block
 
-_STRETCH = 512  # factors in (1, 2] multiplied before one logarithm is taken: their product stays below 2^512
+_PANEL = 512  # rows taken through all steps while they are in cache; a product of so many factors in (1, 2] is finite
 
 
 @compiled(reduction=True)
@@ -46,58 +45,57 @@ def exp_of_negative(t: np.ndarray, out: np.ndarray, power: np.ndarray) -> None:
 
 
 @compiled(reduction=True)
-def _scores(X: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return f and exp(-|f|)."""
-    f = np.dot(X, w)
-    e, power = np.empty_like(f), np.empty_like(f)
-    for i in range(f.shape[0]):
-        f[i] += b
-        e[i] = -abs(f[i])
-    exp_of_negative(e, e, power)
-    return f, e
+def _scores(X: np.ndarray, w: np.ndarray, b: float, start: int, f: np.ndarray, e: np.ndarray, scratch: np.ndarray) -> int:
+    """Write f and exp(-|f|) of the panel of rows from `start` on; return how many they are."""
+    size = min(_PANEL, X.shape[0] - start)
+    for r in range(size):
+        total = b
+        for j in range(w.shape[0]):
+            total += X[start + r, j] * w[j]
+        f[r] = total
+        e[r] = -abs(total)
+    for r in range(size, _PANEL):
+        e[r] = 0.0
+    exp_of_negative(e, e, scratch)
+    return size
 
 
 @compiled(reduction=True)
 def loss_block(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[float, np.ndarray, float]:
-    """Return sum C_i loss_i, its gradient in w (d,) and in b."""
-    f, e = _scores(X, w, b)
-    pull = np.empty_like(f)
-    for i in range(f.shape[0]):
-        top = 1.0 if f[i] >= 0.0 else e[i]
-        pull[i] = cost[y[i]] * (top / (1.0 + e[i]) - y[i])
-    if weight.size:
-        pull *= weight
-    return _loss(f, e, y, weight, cost), np.dot(pull, X), pull.sum()
+    """Return sum C_i loss_i, its gradient in w (d,) and in b.
 
-
-@compiled(reduction=True)
-def _loss(f: np.ndarray, e: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray) -> float:
-    """Return sum C_i (max(f_i, 0) - y_i f_i + ln(1 + e_i)); with one cost for all, one logarithm per stretch of rows."""
-    n = f.shape[0]
-    total = 0.0
-    if weight.size or cost[0] != cost[1]:
-        for i in range(n):
-            factor = cost[y[i]] * (weight[i] if weight.size else 1.0)
-            total += factor * (max(f[i], 0.0) - y[i] * f[i] + log1p(e[i]))
-        return total
-    for start in range(0, n, _STRETCH):
-        product = 1.0
-        for i in range(start, min(start + _STRETCH, n)):
-            total += max(f[i], 0.0) - y[i] * f[i]
-            product *= 1.0 + e[i]
-        total += log(product)
-    return cost[0] * total
-
-
-@compiled(reduction=True)
-def hessian_block(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
-) -> np.ndarray:
-    """Return sum C_i p_i (1 - p_i) (x_i, 1)(x_i, 1)^T, (d + 1, d + 1)."""
-    curvature = curvatures(X, y, weight, cost, w, b)
-    return moments_block(X, np.empty((X.shape[0], 0)), curvature, np.zeros(X.shape[1]))
+    Where all rows cost the same, one logarithm is taken of a panel's product of 1 + exp(-|f_i|).
+    """
+    n, d = X.shape
+    f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    slope = np.zeros(d)
+    loss = offset = 0.0
+    single = weight.size == 0 and cost[0] == cost[1]
+    for start in range(0, n, _PANEL):
+        size = _scores(X, w, b, start, f, e, scratch)
+        linear, product = 0.0, 1.0
+        for r in range(size):
+            target = y[start + r]
+            top = 1.0 if f[r] >= 0.0 else e[r]
+            scratch[r] = top / (1.0 + e[r]) - target
+            f[r] = max(f[r], 0.0) - target * f[r]
+            linear += f[r]
+            product *= 1.0 + e[r]
+        if single:
+            loss += cost[0] * (linear + log(product))
+        for r in range(size):
+            C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
+            if not single:
+                loss += C * (f[r] + log1p(e[r]))
+            scratch[r] *= C
+            offset += scratch[r]
+        for r in range(size):
+            pull = scratch[r]
+            for j in range(d):
+                slope[j] += pull * X[start + r, j]
+    return loss, slope, offset
 
 
 @compiled(reduction=True)
@@ -105,12 +103,14 @@ def curvatures(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
 ) -> np.ndarray:
     """Return C_i p_i (1 - p_i), (n,)."""
-    f, e = _scores(X, w, b)
-    for i in range(f.shape[0]):
-        e[i] = cost[y[i]] * e[i] / ((1.0 + e[i]) * (1.0 + e[i]))
-    if weight.size:
-        e *= weight
-    return e
+    n = X.shape[0]
+    f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    out = np.empty(n)
+    for start in range(0, n, _PANEL):
+        for r in range(_scores(X, w, b, start, f, e, scratch)):
+            C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
+            out[start + r] = C * e[r] / ((1.0 + e[r]) * (1.0 + e[r]))
+    return out
 
 
 @compiled(reduction=True)
@@ -118,15 +118,17 @@ def pull_block(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return per class sum alpha_i, sum C_i exp(-z_i) (both (2,)) and sum alpha_i x_i (2, d), alpha_i = C_i sigma(-z_i)."""
-    f, e = _scores(X, w, b)
-    n = f.shape[0]
-    alpha, total, tail = np.zeros((2, n)), np.zeros(2), np.zeros(2)
-    for i in range(n):
-        k = y[i]
-        C = cost[k] * (weight[i] if weight.size else 1.0)
-        right = (f[i] >= 0.0) == (k == 1)
-        a = C * (e[i] if right else 1.0) / (1.0 + e[i])
-        alpha[k, i] = a
-        total[k] += a
-        tail[k] += C * (e[i] if right else 1.0 / e[i])
-    return total, tail, np.dot(alpha, X)
+    n, d = X.shape
+    f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    total, tail, pulled = np.zeros(2), np.zeros(2), np.zeros((2, d))
+    for start in range(0, n, _PANEL):
+        for r in range(_scores(X, w, b, start, f, e, scratch)):
+            k = y[start + r]
+            C = cost[k] * (weight[start + r] if weight.size else 1.0)
+            right = (f[r] >= 0.0) == (k == 1)
+            alpha = C * (e[r] if right else 1.0) / (1.0 + e[r])
+            total[k] += alpha
+            tail[k] += C * (e[r] if right else 1.0 / e[r])
+            for j in range(d):
+                pulled[k, j] += alpha * X[start + r, j]
+    return total, tail, pulled

@@ -12,13 +12,14 @@ from assay.jit import compiled
 
 _PANEL = 512  # rows per panel
 _TILE = 4  # M is computed in square tiles of this size, upper triangle only
-WIDEST = 128  # beyond this width BLAS is the faster way
+_WIDEST = 128  # beyond this width BLAS is the faster way
 
 
 def moments(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, center: np.ndarray) -> np.ndarray:
     """Return the (d + 1 + k, d + 1 + k) symmetric matrix M of one block; X (n, d), y (n, k), weight (n,), center (d,)."""
-    if X.shape[1] <= WIDEST:
-        return moments_block(X, y, np.empty(0) if weight is None else weight, center)
+    if X.shape[1] <= _WIDEST:
+        width = X.shape[1] + 1 + y.shape[1]
+        return moments_block(X, y, np.empty(0) if weight is None else weight, center)[:width, :width]
     A = np.hstack([X - center, np.ones((len(X), 1)), y])
     if weight is not None:
         A *= np.sqrt(weight)[:, None]
@@ -27,7 +28,7 @@ def moments(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, center: np.
 
 @compiled(reduction=True)
 def moments_block(X: np.ndarray, y: np.ndarray, weight: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Return `moments` of one block; `weight` is empty for ones. Writes no input."""
+    """Return `moments` of one block, padded with zeros to whole tiles; `weight` is empty for ones. Writes no input."""
     n, d = X.shape
     k = y.shape[1]
     width = d + 1 + k
@@ -47,7 +48,7 @@ def moments_block(X: np.ndarray, y: np.ndarray, weight: np.ndarray, center: np.n
     for i in range(width):
         for j in range(i):
             M[i, j] = M[j, i]
-    return M[:width, :width].copy()
+    return M
 
 
 @compiled

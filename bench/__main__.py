@@ -1,0 +1,15 @@
+"""python -m bench NAME [options]"""
+
+import sys
+from importlib import import_module
+
+NAMES = ("linear", "parquet", "validity")
+
+
+def main() -> None:
+    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
+        sys.exit(f"usage: python -m bench {{{','.join(NAMES)}}} [--help]")
+    import_module(f"bench.{sys.argv[1]}").main(sys.argv[2:])
+
+
+main()

@@ -85,10 +85,21 @@ def summary(covered: dict[str, list[str]]) -> str:
     done = Counter(row[:3] for row in covered)
     lines = []
     for family, title in FAMILIES.items():
-        missing = [row[4:] for row in names if row.startswith(family) and row not in covered]
-        rest = f"; none for {' '.join(missing)}" if missing else ""
+        missing = [int(row[4:]) for row in names if row.startswith(family) and row not in covered]
+        rest = f"; none for {ranges(missing)}" if missing else ""
         lines.append(f"{family} {title}: {done[family]} of {total[family]}{rest}")
     return "\n".join([*lines, f"All: {len(covered)} of {len(names)} rows have a passing test."])
+
+
+def ranges(numbers: list[int]) -> str:
+    """Return numbers in order with runs shortened: 1 2 3 7 gives "1-3, 7"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def page(covered: dict[str, list[str]]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import random
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 import assay
 from assay import datasets
 from assay.cli.app import app
+from tests.test_persist import forged, members
 
 ROWS = datasets.load("credit").n_rows
 
@@ -364,3 +366,24 @@ def test_a_reader_that_leaves_early_is_no_error(learnt, folder, credit):
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0] == "prediction"
     assert "Traceback" not in done.stderr
+
+
+def test_mutated_models_never_end_in_a_traceback(learnt, folder, credit, tmp_path):
+    """Files whose hashes are right and whose content is not, as `verify` and `predict` meet them."""
+    rng = random.Random(0)
+    parts = members((folder / "m.assay").read_bytes())
+    names = sorted(set(parts) - {"manifest.json"})
+    path = tmp_path / "forged.assay"
+    codes = []
+    for i in range(120):
+        name = rng.choice(names)
+        data = bytearray(parts[name])
+        at = rng.randrange(len(data))
+        data[at : at + rng.choice((1, 1, 8))] = bytes(rng.choices(b'0123456789"{}[],:-eNx', k=1))
+        path.write_bytes(forged({**parts, name: bytes(data)}))
+        words = ["verify", str(path), str(credit)] if i % 2 else ["predict", str(path), str(credit)]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code in (0, 1, 2)
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        codes.append(result.exit_code)
+    assert {1, 2} <= set(codes)

@@ -11,7 +11,7 @@ from assay import datasets, table
 from assay.certificate.claim import Certificate, Claim
 from assay.certificate.verify import Report
 from assay.certificate.verify import verify as check
-from assay.cli.predicting import open_model
+from assay.cli.predicting import open_model, using
 from assay.study import TableModel
 
 
@@ -21,6 +21,11 @@ def verify(model_file: Path, source: str) -> bool:
     model, certificate = open_model(model_file)
     if certificate is None:
         raise ValueError(f"{model_file} holds no certificate, so there is nothing to verify.")
+    with using(model_file):
+        return _verify(console, model, certificate, source)
+
+
+def _verify(console: Console, model: TableModel, certificate: Certificate, source: str) -> bool:
     data = _table(model, source)
     problems = model.differences(data)
     if problems:

@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ def predict(model_file: Path, source: str, out: Path | None) -> None:
         raise ValueError(f"--out must end in .csv or .parquet; got {str(out)!r}.")
     model = open_model(model_file).model
     parts = _predictions(model, source)
+    with using(model_file):
+        _write(parts, out)
+
+
+def _write(parts: Iterator[np.ndarray], out: Path | None) -> None:
     if out is None:
         _write_csv(sys.stdout, parts)
         return
@@ -43,6 +49,15 @@ def open_model(path: Path) -> persist.Saved:
             f"{path} holds a {type(saved.model).__name__} without a table's columns; load it with assay.load."
         )
     return saved
+
+
+@contextmanager
+def using(path: Path) -> Iterator[None]:
+    """Say that a file's model is of no use where its parts, each of them sound, do not fit together."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError) as error:
+        raise ValueError(f"the model in {path} cannot be used: {type(error).__name__}: {error}") from error
 
 
 def _predictions(model: TableModel, source: str) -> Iterator[np.ndarray]:

@@ -226,15 +226,21 @@ def test_interrupt_ends_a_sum():
     assert len(running) == at_the_end < 60  # nobody goes on in the background
 
 
-def test_an_interrupt_is_not_hidden_by_an_error_elsewhere():
-    def work(_):
-        meet.wait()
-        raise KeyboardInterrupt if threading.current_thread() is threading.main_thread() else ValueError
+def test_an_interrupt_is_not_hidden_by_an_error_of_smaller_number():
+    other_began, second_begun = threading.Event(), threading.Event()
 
-    for _ in range(20):  # the error may have the smaller number or the larger
-        meet = threading.Barrier(2, timeout=10)
-        with pytest.raises(KeyboardInterrupt):
-            spread(work, 2, 2)
+    def work(_):
+        if threading.current_thread() is not threading.main_thread():
+            other_began.set()
+            second_begun.wait(10)
+            raise ValueError("a smaller number than that of the interrupt")
+        if other_began.is_set():
+            second_begun.set()
+            raise KeyboardInterrupt
+        other_began.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        spread(work, 9, 2)
 
 
 def test_thread_map_is_ordered_and_nests():

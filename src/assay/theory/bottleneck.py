@@ -8,7 +8,6 @@ processing inequality I(Z;Y) <= I(X;Z), so for beta >= 1 a constant Z with value
 to 0 the optimum tends to I(X;Y). Information is in nats.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -127,7 +126,7 @@ class CurvePoint(NamedTuple):
 def information_curve(
     joint: ArrayLike, betas: Sequence[float] | None = None, *, clusters: int | None = None, seed: int = 0
 ) -> list[CurvePoint]:
-    """Return I(X;Z) and I(Z;Y) as the price of compression falls, each solution started from the last.
+    """Return I(X;Z) and I(Z;Y) as the price of compression falls.
 
     beta runs down from 1 to 0.01 unless given, so Z grows from a constant to nearly all that X says about Y.
     """
@@ -139,11 +138,3 @@ def information_curve(
         start = found.encoder
         points.append(CurvePoint(beta, found.compression, found.relevance))
     return points[::-1]
-
-
-def code_length(probabilities: ArrayLike) -> float:
-    """Return sum_t -log2 P(y_t | past) in bits, from the probability each label was given before it was seen."""
-    p = np.asarray(probabilities, dtype=np.float64)
-    if p.ndim != 1 or p.size == 0 or not np.all((p > 0.0) & (p <= 1.0)):
-        raise ValueError("probabilities must be a non-empty list of numbers in (0, 1].")
-    return math.fsum(-np.log2(p))

@@ -187,7 +187,9 @@ def rows_needed(
     """
     answers: list[tuple[str, str, int]] = []
     size = space.size if isinstance(space, Finite) else None
-    d = max(1, int(space.vc_dimension)) if math.isfinite(space.vc_dimension) else 0
+    if not math.isfinite(space.vc_dimension):
+        raise ValueError(f"{space}: a class of no finite capacity cannot be learnt from any number of rows.")
+    d = max(1, int(space.vc_dimension))
     if excess:
         if size is not None:
             answers.append(
@@ -231,7 +233,7 @@ def rows_needed(
 def error_guaranteed(
     n: int, delta: float, space: Space, *, errors: int = 0, shared: bool = True
 ) -> list[Line]:
-    """Return the error bound each theorem gives after `errors` errors in n training rows, the tightest marked.
+    """Return the error bound each theorem gives after `errors` errors in n rows, the tightest marked.
 
     With `shared` each bound gets an equal part of delta, so that the tightest may be quoted; otherwise each
     holds at delta when it alone was chosen in advance.

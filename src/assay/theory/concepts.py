@@ -1,0 +1,248 @@
+"""Concepts, hypotheses and the version space: learning as search among rules that can be listed.
+
+A hypothesis is any function from rows to labels -1 and +1; a concept is one that may be the truth. `Finite`
+of `assay.theory.spaces` holds a list of them.
+"""
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay.theory import _checks as check
+from assay.theory.concentration import hoeffding_deviation
+
+Hypothesis = Callable[[Any], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A named labelling rule: +1 where `holds` is true of a row, -1 elsewhere.
+
+    >>> triangle = Concept("triangle", lambda corners: corners == 3)
+    >>> triangle([3, 4, 5]).tolist()
+    [1, -1, -1]
+    """
+
+    name: str
+    holds: Callable[[Any], bool]
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        return np.array([1 if self.holds(row) else -1 for row in rows])
+
+    def __repr__(self) -> str:
+        return f"Concept({self.name!r})"
+
+
+def consistent(hypothesis: Hypothesis, rows: Any, labels: ArrayLike) -> bool:
+    """Return whether the hypothesis gives every row its label, as a target concept does."""
+    return bool(np.array_equal(hypothesis(rows), np.asarray(labels)))
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A conjunction: a value for each attribute, None (written ?) where any will do; or nothing at all.
+
+    >>> str(Pattern(("yes", None)))
+    '(yes, ?)'
+    """
+
+    values: tuple[Hashable, ...] | None
+
+    def matches(self, row: Sequence[Hashable]) -> bool:
+        """Return whether the row has every value that is not None; the empty concept matches nothing."""
+        if self.values is None:
+            return False
+        return all(value is None or value == given for value, given in zip(self.values, row, strict=True))
+
+    def __call__(self, rows: Sequence[Sequence[Hashable]]) -> np.ndarray:
+        return np.array([1 if self.matches(row) else -1 for row in rows])
+
+    def __str__(self) -> str:
+        if self.values is None:
+            return "nothing"
+        return "(" + ", ".join("?" if value is None else str(value) for value in self.values) + ")"
+
+
+@dataclass(frozen=True)
+class Conjunctions:
+    """All patterns over attributes with the given values, and the empty concept."""
+
+    domains: tuple[tuple[Hashable, ...], ...]
+
+    def __len__(self) -> int:
+        size = 1
+        for values in self.domains:
+            size *= len(values) + 1
+        return size + 1
+
+    def __iter__(self) -> Iterator[Pattern]:
+        yield Pattern(None)
+        for values in itertools.product(*((None, *domain) for domain in self.domains)):
+            yield Pattern(values)
+
+    def __contains__(self, pattern: object) -> bool:
+        if not isinstance(pattern, Pattern):
+            return False
+        if pattern.values is None:
+            return True
+        fits = zip(pattern.values, self.domains)
+        return len(pattern.values) == len(self.domains) and all(v is None or v in d for v, d in fits)
+
+    def sample(self, rng: np.random.Generator) -> Pattern:
+        """Return a pattern drawn uniformly."""
+        index = int(rng.integers(len(self)))
+        return next(itertools.islice(iter(self), index, None))
+
+
+class VersionSpace:
+    """The hypotheses that agree with every row seen so far; each new row deletes those it contradicts.
+
+    >>> space = VersionSpace(Conjunctions((("yes", "no"),) * 2))
+    >>> space.observe(("yes", "no"), 1).observe(("no", "no"), -1)
+    VersionSpace(2 of 10 hypotheses after 2 rows)
+    >>> [str(pattern) for pattern in space.hypotheses]
+    ['(yes, ?)', '(yes, no)']
+    """
+
+    def __init__(self, hypotheses: Any) -> None:
+        self.hypotheses: list[Hypothesis] = list(hypotheses)
+        if not self.hypotheses:
+            raise ValueError("a version space starts with at least one hypothesis.")
+        self.sizes = [len(self.hypotheses)]
+
+    def observe(self, row: Any, label: int) -> "VersionSpace":
+        """Delete the hypotheses that give the row another label."""
+        if label not in (-1, 1):
+            raise ValueError(f"label must be -1 or +1; got {label!r}.")
+        self.hypotheses = [h for h in self.hypotheses if h([row])[0] == label]
+        self.sizes.append(len(self.hypotheses))
+        return self
+
+    def __len__(self) -> int:
+        return len(self.hypotheses)
+
+    def __repr__(self) -> str:
+        return f"VersionSpace({len(self)} of {self.sizes[0]} hypotheses after {len(self.sizes) - 1} rows)"
+
+    @property
+    def separable(self) -> bool:
+        """Whether some hypothesis labels every row seen correctly."""
+        return bool(self.hypotheses)
+
+    def choose(self, cost: Callable[[Hypothesis], float]) -> Hypothesis:
+        """Return the consistent hypothesis with the smallest cost: the learner's inductive bias."""
+        if not self.hypotheses:
+            raise ValueError(
+                "no hypothesis agrees with the rows seen: the problem is not separable in this space."
+            )
+        return min(self.hypotheses, key=cost)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What may be true (concepts) and what a learner may answer (hypotheses)."""
+
+    concepts: tuple[Hypothesis, ...]
+    hypotheses: tuple[Hypothesis, ...]
+
+    @property
+    def proper(self) -> bool:
+        """Whether both sets are the same, so that a learner answers with a concept."""
+        return set(self.concepts) == set(self.hypotheses)
+
+    def erm(self, rows: Any, labels: ArrayLike) -> Hypothesis:
+        """Return the first hypothesis with the fewest errors on the rows."""
+        y = np.asarray(labels)
+        return min(self.hypotheses, key=lambda h: int(np.sum(h(rows) != y)))
+
+
+class Disagreement(NamedTuple):
+    """The share of rows on which two hypotheses differ, and an interval for its expectation."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+def disagreement(first: Hypothesis, second: Hypothesis, rows: Any, delta: float = 0.05) -> Disagreement:
+    """Return how often two hypotheses differ on independent rows, with a two-sided Hoeffding interval."""
+    apart = np.asarray(first(rows)) != np.asarray(second(rows))
+    share, half = float(apart.mean()), hoeffding_deviation(len(apart), delta, two_sided=True)
+    return Disagreement(share, max(0.0, share - half), min(1.0, share + half))
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """Rules written by a person: the first whose condition holds gives the label, else the default.
+
+    >>> cars = RuleBook(((lambda row: row["wheels"] == 4, "car"),), default="truck")
+    >>> cars.predict([{"wheels": 4}, {"wheels": 6}])
+    ['car', 'truck']
+    """
+
+    rules: tuple[tuple[Callable[[Any], bool], Hashable], ...]
+    default: Hashable
+
+    def predict(self, rows: Sequence[Any]) -> list[Hashable]:
+        """Return the label of each row."""
+        return [next((label for holds, label in self.rules if holds(row)), self.default) for row in rows]
+
+
+class LookupTable:
+    """Rote learning: remembers the label of every row, knows nothing of others.
+
+    A row seen with several labels keeps the most frequent one (the first seen, if they tie). Unseen rows
+    get `default`; if it is None they are refused.
+    """
+
+    def __init__(self, default: Hashable | None = None) -> None:
+        self.default = default
+
+    def fit(self, rows: Sequence[Sequence[Hashable]], labels: Sequence[Hashable]) -> "LookupTable":
+        """Remember the rows."""
+        counts: dict[tuple, dict[Hashable, int]] = {}
+        for row, label in zip(rows, labels, strict=True):
+            seen = counts.setdefault(tuple(row), {})
+            seen[label] = seen.get(label, 0) + 1
+        self.table_ = {row: max(seen, key=lambda v: seen[v]) for row, seen in counts.items()}
+        return self
+
+    def predict(self, rows: Sequence[Sequence[Hashable]]) -> list[Hashable]:
+        """Return the remembered labels."""
+        unknown = [row for row in rows if tuple(row) not in self.table_]
+        if unknown and self.default is None:
+            raise ValueError(f"row {tuple(unknown[0])!r} was never seen and no default label was given.")
+        return [self.table_.get(tuple(row), self.default) for row in rows]
+
+
+class Edge(NamedTuple):
+    """Weighted error of a weak hypothesis and what it gains over guessing."""
+
+    error: float
+    edge: float
+
+
+def weak_edge(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Edge:
+    """Return the weighted error and the edge 1/2 - error of a weak hypothesis."""
+    y, h = np.asarray(labels), np.asarray(predictions)
+    w = np.full(len(y), 1.0 / len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if y.shape != h.shape or w.shape != y.shape or w.min() < 0.0 or not w.sum() > 0.0:
+        raise ValueError("labels, predictions and weights must have one shape; weights >= 0, not all 0.")
+    error = float(w[y != h].sum() / w.sum())
+    return Edge(error, 0.5 - error)
+
+
+def boosting_error_bound(edges: ArrayLike) -> float:
+    """Return exp(-2 sum edge^2), above the training error of AdaBoost after rounds with these edges.
+
+    Freund and Schapire 1997: a weak learner with edge gamma under every weighting becomes a strong one, since
+    T = ln(n)/(2 gamma^2) rounds leave no training error.
+    """
+    gamma = np.asarray(edges, dtype=np.float64)
+    if gamma.ndim != 1 or gamma.size == 0 or np.abs(gamma).max() > 0.5:
+        raise ValueError("edges must be a non-empty list of numbers in [-1/2, 1/2].")
+    return check.up(float(np.exp(-2.0 * (gamma * gamma).sum())))

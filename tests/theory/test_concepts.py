@@ -1,0 +1,226 @@
+"""Concepts and version spaces against truth tables and enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from assay.theory.concepts import (
+    Concept,
+    Conjunctions,
+    LookupTable,
+    Pattern,
+    Problem,
+    RuleBook,
+    VersionSpace,
+    consistent,
+    disagreement,
+)
+from assay.theory.risk import FiniteDistribution
+from assay.theory.shatter import separate
+from assay.theory.spaces import Finite, HalfSpaces
+
+ATTRIBUTES = ("good at mathematics", "healthy", "can program", "loud")
+PEOPLE = {  # the six printed rows of the table of programmers
+    "programmer A": (("yes", "no", "yes", "yes"), 1),
+    "writer A": (("no", "no", "yes", "no"), -1),
+    "programmer B": (("yes", "yes", "no", "no"), 1),
+    "doctor A": (("yes", "yes", "yes", "yes"), -1),
+    "programmer C": (("yes", "yes", "yes", "yes"), 1),
+    "programmer D": (("yes", "yes", "yes", "no"), 1),
+}
+ROWS = [row for row, _ in PEOPLE.values()]
+LABELS = [label for _, label in PEOPLE.values()]
+BOOLEAN = ("yes", "no")
+
+
+def polygons():
+    return [
+        Concept(name, lambda row, k=k: row == k)
+        for name, k in (("triangle", 3), ("square", 4), ("pentagon", 5))
+    ]
+
+
+@pytest.mark.mission("CON-02")
+def test_the_triangle_concept():
+    assert polygons()[0]([3, 4, 5]).tolist() == [1, -1, -1]
+
+
+@pytest.mark.mission("CON-03", "CON-08")
+def test_a_target_concept_agrees_with_every_row_and_one_flip_breaks_it():
+    rng = np.random.default_rng(0)
+    target = Concept("even", lambda v: v % 2 == 0)
+    rows = rng.integers(0, 100, 30)
+    labels = target(rows)
+    assert consistent(target, rows, labels)
+    labels[7] *= -1
+    assert not consistent(target, rows, labels)
+    assert consistent(target, rows, labels) == (np.mean(target(rows) != labels) == 0)
+
+
+@pytest.mark.mission("CON-04")
+def test_a_concept_class_of_polygons():
+    space = Finite(polygons())
+    assert len(space) == 3
+    patterns = space.patterns([3, 4, 5])
+    assert np.array_equal(patterns, 2 * np.eye(3, dtype=int) - 1)
+    assert [c.name for c in space.hypotheses] == ["triangle", "square", "pentagon"]
+    assert space.hypotheses[0] in space.hypotheses
+
+
+@pytest.mark.mission("CON-05", "CON-10")
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_conjunctions_are_counted_listed_and_drawn(k):
+    space = Conjunctions((BOOLEAN,) * k)
+    listed = list(space)
+    assert len(space) == len(listed) == len(set(listed)) == 3**k + 1
+    assert all(pattern in space for pattern in listed)
+    assert Pattern(("maybe",) * k) not in space
+    rng = np.random.default_rng(1)
+    drawn = [space.sample(rng) for _ in range(40 * len(space))]
+    counts = np.array([drawn.count(pattern) for pattern in listed])
+    assert counts.min() > 10
+    rows = list(itertools.product(BOOLEAN, repeat=k))
+    assert len({tuple(pattern(rows)) for pattern in listed}) == 3**k + 1  # no two mean the same
+
+
+@pytest.mark.mission("CON-10")
+def test_a_pattern_matches_by_its_truth_table():
+    pattern = Pattern(("yes", None, "yes", None))
+    rows = list(itertools.product(BOOLEAN, repeat=4))
+    assert pattern(rows).tolist() == [1 if a == "yes" and c == "yes" else -1 for a, _, c, _ in rows]
+    assert str(pattern) == "(yes, ?, yes, ?)"
+    assert set(Pattern(None)(rows)) == {-1}
+
+
+@pytest.mark.mission("CON-11")
+def test_the_table_of_programmers_contradicts_itself():
+    pattern = Pattern(("yes", None, "yes", None))
+    wrong = [name for name, guess, label in zip(PEOPLE, pattern(ROWS), LABELS) if guess != label]
+    assert wrong == ["programmer B", "doctor A"]
+    assert PEOPLE["doctor A"][0] == PEOPLE["programmer C"][0]
+    space = VersionSpace(Conjunctions((BOOLEAN,) * 4))
+    for row, label in zip(ROWS, LABELS):
+        space.observe(row, label)
+    assert not space.separable
+    with pytest.raises(ValueError, match="not separable"):
+        space.choose(lambda h: 0)
+
+
+@pytest.mark.mission("CON-06", "CON-08", "CON-28")
+def test_the_version_space_is_what_brute_force_leaves():
+    rng = np.random.default_rng(2)
+    everything = list(Conjunctions((BOOLEAN,) * 4))
+    for _ in range(20):
+        target = everything[rng.integers(1, len(everything))]
+        rows = [tuple(rng.choice(BOOLEAN, 4)) for _ in range(8)]
+        labels = target(rows)
+        space = VersionSpace(everything)
+        for row, label in zip(rows, labels):
+            space.observe(row, int(label))
+        assert space.sizes == sorted(space.sizes, reverse=True)
+        assert target in space.hypotheses
+        assert space.hypotheses == [h for h in everything if np.array_equal(h(rows), labels)]
+        assert space.hypotheses == [h for h in everything if consistent(h, rows, labels)]
+
+
+@pytest.mark.mission("CON-07")
+def test_separability_agrees_with_enumeration_and_with_the_linear_programme():
+    rng = np.random.default_rng(3)
+    lines = [
+        lambda X, w=w, b=b: np.where(X @ w + b > 0, 1, -1)
+        for w, b in zip(rng.normal(size=(60, 2)), rng.normal(size=60))
+    ]
+    seen = set()
+    for _ in range(40):
+        X, y = rng.normal(size=(4, 2)), rng.choice([-1, 1], 4)
+        space = VersionSpace(lines)
+        for row, label in zip(X, y):
+            space.observe(row, int(label))
+        assert space.separable == any(np.array_equal(h(X), y) for h in lines)
+        assert HalfSpaces(2).realizes(X, y) == separate(X, y).separable
+        assert separate(X, y).separable or not space.separable
+        seen.add((space.separable, separate(X, y).separable))
+    assert len(seen) == 3
+
+
+@pytest.mark.mission("CON-09")
+def test_disagreement_is_a_pseudo_metric_with_an_interval():
+    rng = np.random.default_rng(4)
+    law = FiniteDistribution(np.arange(8), np.ones(8, dtype=int), rng.dirichlet(np.ones(8)))
+    hypotheses = [lambda x, c=c: c[x] for c in rng.choice([-1, 1], (5, 8))]
+    for a, b, c in itertools.product(hypotheses, repeat=3):
+        assert law.disagreement(a, a) == 0
+        assert law.disagreement(a, b) == law.disagreement(b, a)
+        assert law.disagreement(a, c) <= law.disagreement(a, b) + law.disagreement(b, c) + 1e-12
+    outside = 0
+    for _ in range(400):
+        x, _ = law.sample(60, rng)
+        estimate = disagreement(hypotheses[0], hypotheses[1], x, 0.2)
+        outside += not estimate.lower <= law.disagreement(hypotheses[0], hypotheses[1]) <= estimate.upper
+    assert outside <= 120
+
+
+@pytest.mark.mission("CON-12", "CON-13")
+def test_rules_written_by_hand_and_rules_learnt():
+    def by_hand(wheels, doors):
+        if wheels == 4:
+            return "car" if doors >= 3 else "tractor"
+        return "truck" if wheels > 4 else "other"
+
+    book = RuleBook(
+        (
+            (lambda row: row[0] == 4 and row[1] >= 3, "car"),
+            (lambda row: row[0] == 4, "tractor"),
+            (lambda row: row[0] > 4, "truck"),
+        ),
+        default="other",
+    )
+    rows = list(itertools.product(range(2, 9), range(6)))
+    assert book.predict(rows) == [by_hand(*row) for row in rows]
+    # learnt instead: vehicles with four wheels are cars, from examples only
+    table = [(("4", doors), 1) for doors in "2345"] + [
+        ((wheels, doors), -1) for wheels in "68" for doors in "23"
+    ]
+    space = VersionSpace(Conjunctions((("4", "6", "8"), tuple("2345"))))
+    for row, label in table:
+        space.observe(row, label)
+    learnt = space.choose(lambda pattern: sum(v is not None for v in pattern.values or ()))
+    assert str(learnt) == "(4, ?)"
+    assert learnt([row for row, _ in table]).tolist() == [label for _, label in table]
+
+
+@pytest.mark.mission("CON-14")
+def test_a_lookup_table_knows_its_rows_and_nothing_else():
+    rng = np.random.default_rng(5)
+    rows = [tuple(row) for row in {tuple(rng.integers(0, 5, 3)) for _ in range(60)}]
+    labels = [int(sum(row) % 2) for row in rows]
+    table = LookupTable(default=0).fit(rows[:30], labels[:30])
+    assert table.predict(rows[:30]) == labels[:30]
+    unseen = table.predict(rows[30:])
+    assert np.mean(np.array(unseen) != labels[30:]) == np.mean(np.array(labels[30:]) != 0)
+    with pytest.raises(ValueError, match="was never seen"):
+        LookupTable().fit(rows[:30], labels[:30]).predict(rows[30:])
+    assert LookupTable().fit([(1,), (1,), (1,)], ["a", "b", "b"]).predict([(1,)]) == ["b"]
+
+
+@pytest.mark.mission("CON-16")
+def test_two_preferences_choose_two_hypotheses():
+    space = VersionSpace(Conjunctions((BOOLEAN,) * 2)).observe(("yes", "no"), 1).observe(("no", "no"), -1)
+    short = space.choose(lambda p: sum(v is not None for v in p.values or ()))
+    cautious = space.choose(lambda p: -sum(v is not None for v in p.values or ()))
+    assert (str(short), str(cautious)) == ("(yes, ?)", "(yes, no)")
+    for chosen in (short, cautious):
+        assert consistent(chosen, [("yes", "no"), ("no", "no")], [1, -1])
+
+
+@pytest.mark.mission("LTH-17")
+def test_a_proper_learner_answers_with_a_concept():
+    concepts = tuple(polygons())
+    proper = Problem(concepts, concepts)
+    wider = Problem(concepts, (*concepts, Concept("round", lambda v: v > 50)))
+    assert proper.proper
+    assert not wider.proper
+    rows, labels = [3, 4, 5, 60], [-1, -1, -1, 1]
+    assert proper.erm(rows, labels) in concepts
+    assert wider.erm(rows, labels).name == "round"

@@ -9,7 +9,9 @@ Modules that hold compiled loops are imported by a learner when it first fits, s
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 # Re-association and fused multiply-add let a reduction use vector registers; NaN and infinity keep their meaning.
 _REDUCTION = {"reassoc", "contract"}
@@ -22,3 +24,19 @@ def compiled(function: Callable | None = None, *, reduction: bool = False) -> An
         return njit(nogil=True, cache=True, error_model="numpy", fastmath=_REDUCTION if reduction else False)(body)
 
     return wrap if function is None else wrap(function)
+
+
+@intrinsic
+def prefetch(typing: Any, array: Any, byte: Any) -> Any:
+    """Ask the processor to fetch the cache line `byte` bytes into `array`, for a loop that will read it a little later."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.gep(builder.bitcast(start, ir.IntType(8).as_pointer()), [arguments[1]])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], fnty=kind)
+        builder.call(call, [place, number(0), number(3), number(1)])  # for reading, into every level, data
+        return context.get_dummy_value()
+
+    return types.void(array, byte), generate

@@ -147,6 +147,7 @@ PAYLOADS = {
     "learner-like": node("ObjectNode", "assay.linear_model._base", "LinearModel"),
     "assay-module": node("ObjectNode", "assay.persist", "ModelFileError"),
     "sklearn-private": node("ObjectNode", "sklearn.preprocessing._data", "np"),
+    "sklearn-tests": node("ObjectNode", "sklearn.preprocessing.tests.test_data", "StandardScaler"),
     "reduce": node(
         "ConstructorFromReduceNode",
         "builtins",

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from assay.certificate.claim import Certificate
 from assay.certificate.document import from_json, strict_json, to_json
@@ -52,13 +53,8 @@ _ALLOWED = {  # kind of node -> types it may stand for; objects are judged by `_
 }
 _PLAIN_OBJECTS = {"assay.study.model.TableModel", "assay.table.ColumnType"}
 # Transformers that are plain NumPy; a forged tree or index could make compiled code read wild memory.
-_SKLEARN_MODULES = (
-    "sklearn.pipeline",
-    "sklearn.compose.",
-    "sklearn.preprocessing.",
-    "sklearn.impute._base",
-    "sklearn.decomposition._pca",
-)
+_SKLEARN = r"sklearn\.(pipeline|compose\._\w+|preprocessing\._\w+|impute\._base|decomposition\._pca)"
+_LEARNERS = rf"assay\.({'|'.join(LEARNER_ROOMS)})(\.\w+)*"
 
 
 class ModelFileError(ValueError):
@@ -249,16 +245,16 @@ def _audit(schema: Any) -> set[str]:
 
 
 def _may_be_object(name: str) -> bool:
+    """Tell whether a class is a learner, or a transformer of the scikit-learn modules that may be in a file."""
     if name in _PLAIN_OBJECTS:
         return True
     module, _, kind = name.rpartition(".")
-    if re.fullmatch(rf"assay\.({'|'.join(LEARNER_ROOMS)})(\.\w+)*", module):
-        return is_learner(getattr(import_module(module), kind, None))
-    if name.startswith(_SKLEARN_MODULES):
-        from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES
-
-        return name in SKLEARN_ESTIMATOR_TYPE_NAMES
-    return False
+    if not re.fullmatch(f"{_LEARNERS}|{_SKLEARN}", module):
+        return False
+    found = getattr(import_module(module), kind, None)
+    if module.startswith("assay."):
+        return is_learner(found)
+    return isinstance(found, type) and issubclass(found, BaseEstimator) and found.__module__ == module
 
 
 def _check_array(name: str, data: bytes) -> None:

@@ -183,14 +183,13 @@ def _fit(
             learner.fit(X[train], y[train])
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
         return Candidate(
-            kind.__name__, note=" ".join(str(error).split()), seconds=time.perf_counter() - began
+            kind.__name__,
+            note=" ".join(str(error).split()).removeprefix(f"{kind.__name__}: "),
+            seconds=time.perf_counter() - began,
         )
     seconds = time.perf_counter() - began
-    note = " ".join(
-        dict.fromkeys(
-            " ".join(str(one.message).split()) for one in said if issubclass(one.category, UserWarning)
-        )
-    )
+    texts = [" ".join(str(one.message).split()) for one in said if issubclass(one.category, UserWarning)]
+    note = " ".join(dict.fromkeys(text.removeprefix(f"{kind.__name__}: ") for text in texts))
     loss = _zero_one if learner.card.task == "classify" else _absolute
     trained, tested = (float(loss(y[rows], learner.predict(X[rows])).mean()) for rows in (train, held))
     return Candidate(kind.__name__, learner, trained, tested, seconds=seconds, note=note)

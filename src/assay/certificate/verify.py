@@ -177,7 +177,9 @@ class _Sets:
         while waiting := {p for p in waiting if p not in self.failures and self._wants_more(p)}:
             self._pass(first=False, rules=waiting)
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
-        return Report(Verdict("certificate", "PROVED", ""), verdicts)
+        wrong = [state.failure for state in self.state.values() if isinstance(state.failure, Rejected)]
+        structure = Verdict("certificate", "REJECTED", str(wrong[0])) if wrong else Verdict("certificate", "PROVED", "")
+        return Report(structure, verdicts)
 
     def _pass(self, first: bool, rules: Iterable[int] | None = None) -> None:
         active = self.context.rules if rules is None else {p: self.context.rules[p] for p in rules}

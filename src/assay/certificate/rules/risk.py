@@ -95,8 +95,12 @@ class HoldoutSelect(CountedRisk):
 class FiniteClass(CountedRisk):
     """P08: the limit at delta / size holds for every member of a finite class at once."""
 
+    def prepare(self) -> None:
+        super().prepare()
+        self.size = size(self._param("class"), self.model)
+
     def measure(self) -> float:
-        return self.limit(self.recount(), self.delta / size(self._param("class"), self.model))
+        return self.limit(self.recount(), self.delta / self.size)
 
 
 class Vc(CountedRisk):

@@ -1,0 +1,298 @@
+"""The statements again in exact arithmetic, as oracles: rationals where there is no logarithm, else 60 digits.
+
+Nothing here is fast or rounds; it is for two dozen rows. `is_true(case)` decides the last claim of a case.
+"""
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from tests.certificate import forge
+
+DIGITS = 60
+
+
+def rational(values: Any) -> list:
+    return [rational(v) for v in values] if np.ndim(values) else Fraction(float(values))
+
+
+def decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def scores(case: forge.Case, X: Any = None) -> list[list[Fraction]]:
+    X = rational(case.X if X is None else X)
+    W, b = rational(np.atleast_2d(case.model.coef_)), rational(np.atleast_1d(case.model.intercept_))
+    b = b * len(W) if len(b) == 1 else b
+    return [[sum((x * w for x, w in zip(row, weights)), bias) for weights, bias in zip(W, b)] for row in X]
+
+
+def codes(case: forge.Case, y: Any = None) -> list[int]:
+    names = case.model.classes_.tolist()
+    return [names.index(label) for label in (case.y if y is None else y).tolist()]
+
+
+def row_costs(case: forge.Case, scale: Any = 1, class_weight: Any = None) -> list[Fraction]:
+    weight = rational(np.ones(len(case.X)) if case.weight is None else case.weight)
+    if class_weight is None:
+        return [Fraction(scale) * w for w in weight]
+    return [Fraction(scale) * w * Fraction(class_weight[k]) for w, k in zip(weight, codes(case))]
+
+
+def combine(case: forge.Case, theta: list) -> list:
+    """Return X' theta for one dual vector."""
+    columns = list(zip(*rational(case.X)))
+    convert = decimal if isinstance(theta[0], Decimal) else (lambda value: value)
+    return [sum((convert(x) * t for x, t in zip(column, theta)), type(theta[0])(0)) for column in columns]
+
+
+# Gaps ---------------------------------------------------------------------------------------------------------------
+
+
+def ridge_gap(case: forge.Case) -> Fraction:
+    params, c = case.claim.params, row_costs(case)
+    alpha, total = Fraction(params["alpha"]), Fraction(0)
+    f, W = scores(case), rational(np.atleast_2d(case.model.coef_))
+    Y = rational(case.y.reshape(len(case.X), -1))
+    for k, w in enumerate(W):
+        r = [y[k] - s[k] for y, s in zip(Y, f)]
+        mean = sum(a * b for a, b in zip(c, r)) / sum(c) if params["intercept"] else Fraction(0)
+        v = combine(case, [a * (b - mean) for a, b in zip(c, r)])
+        total += sum(c) * mean**2 / 2 + sum((a - alpha * b) ** 2 for a, b in zip(v, w)) / (2 * alpha)
+    return total
+
+
+def piecewise(name: str, y: Fraction, f: Fraction, tau: Fraction, params: dict) -> Fraction:
+    """Loss + conjugate + tau f from their definitions, for losses without transcendental functions."""
+    r, z, a = y - f, y * f, y * tau
+    p = {key: Fraction(value) for key, value in params.items()}
+    if name == "squared":
+        return r**2 / 2 + tau**2 / 2 - tau * y + tau * f
+    if name == "hinge":
+        return max(Fraction(0), 1 - z) - a + tau * f
+    if name == "squared-hinge":
+        return max(Fraction(0), 1 - z) ** 2 - a + a**2 / 4 + tau * f
+    if name == "huber":
+        k = p["kappa"]
+        return (r**2 / 2 if abs(r) <= k else k * abs(r) - k**2 / 2) + tau**2 / 2 - tau * y + tau * f
+    if name == "quantile":
+        return max(p["level"] * r, (p["level"] - 1) * r) - tau * y + tau * f
+    if name == "epsilon-insensitive":
+        return max(Fraction(0), abs(r) - p["epsilon"]) - tau * y + p["epsilon"] * abs(tau) + tau * f
+    if name == "squared-epsilon-insensitive":
+        e = p["epsilon"]
+        return max(Fraction(0), abs(r) - e) ** 2 - tau * y + e * abs(tau) + tau**2 / 4 + tau * f
+    raise KeyError(name)
+
+
+def generic_gap(case: forge.Case) -> Fraction:
+    """P - D at the repaired dual vector, as the difference of both objectives' parts, in rationals."""
+    params, c = case.claim.params, row_costs(case, case.claim.params["scale"])
+    name, theta = params["loss"], rational(case.claim.witness["theta"])
+    labels = hasattr(case.model, "classes_")
+    y = [Fraction(2 * k - 1) for k in codes(case)] if labels else rational(case.y)
+    if params["intercept"]:
+        up, down = sum(max(t, 0) for t in theta), sum(max(-t, 0) for t in theta)
+        if name in ("squared", "squared-epsilon-insensitive"):
+            theta = [t - (up - down) * a / sum(c) for t, a in zip(theta, c)]
+        else:
+            low = min(up, down)
+            theta = [t * (low / up if t > 0 else low / down) if t else t for t in theta]
+    w = rational(np.atleast_2d(case.model.coef_))[0]
+    l1, l2 = (Fraction(params["penalty"].get(key, 0)) for key in ("L1", "L2"))
+    v = combine(case, theta)
+    if not l2 and max(map(abs, v)) > l1:
+        theta = [t * l1 / max(map(abs, v)) for t in theta]
+        v = combine(case, theta)
+    conjugate = sum(max(Fraction(0), abs(a) - l1) ** 2 for a in v) / (2 * l2) if l2 else Fraction(0)
+    penalty = sum(l1 * abs(a) + l2 * a * a / 2 for a in w) + conjugate - sum(a * b for a, b in zip(w, v))
+    f = [s[0] for s in scores(case)]
+    brackets = [a * piecewise(name, t, s, d / a, params["loss_params"]) for a, t, s, d in zip(c, y, f, theta) if a]
+    return penalty + sum(brackets)
+
+
+def logistic_gap(case: forge.Case) -> Decimal:
+    params = case.claim.params
+    with localcontext(prec=DIGITS):
+        c = [decimal(a) for a in row_costs(case, params["C"], params["class_weight"])]
+        sign = [2 * k - 1 for k in codes(case)]
+        z = [s * decimal(f[0]) for s, f in zip(sign, scores(case))]
+        p, rest = [1 / (1 + v.exp()) for v in z], [1 / (1 + (-v).exp()) for v in z]
+        if params["intercept"]:
+            up = sum(a * b for a, b, s in zip(c, p, sign) if s > 0)
+            down = sum(a * b for a, b, s in zip(c, p, sign) if s < 0)
+            shrink = {1: min(Decimal(1), down / up), -1: min(Decimal(1), up / down)}
+            rest = [a + (1 - shrink[s]) * b for a, b, s in zip(rest, p, sign)]
+            p = [a * shrink[s] for a, s in zip(p, sign)]
+        kl = sum(a * (q * q.ln() + t * t.ln() + (1 + (-v).exp()).ln() + q * v) for a, q, t, v in zip(c, p, rest, z))
+        v = combine(case, [a * q * s for a, q, s in zip(c, p, sign)])
+        w = [decimal(a) for a in rational(np.atleast_2d(case.model.coef_))[0]]
+        return kl + sum((a - b) ** 2 for a, b in zip(v, w)) / 2
+
+
+def multinomial_gap(case: forge.Case) -> Decimal:
+    params, y = case.claim.params, codes(case)
+    with localcontext(prec=DIGITS):
+        c = [decimal(a) for a in row_costs(case, params["C"], params["class_weight"])]
+        K, total = len(case.model.classes_), sum(c)
+        s = [[decimal(a) for a in row] for row in scores(case)]
+        norm = [sum((a.exp() for a in row), Decimal(0)).ln() for row in s]
+        p = [[(a - n).exp() for a in row] for row, n in zip(s, norm)]
+        if params["intercept"]:
+            have = [sum(a * row[k] for a, row in zip(c, p)) for k in range(K)]
+            want = [sum((a for a, label in zip(c, y) if label == k), Decimal(0)) for k in range(K)]
+            t = min([Decimal(1), *(a / b for a, b in zip(want, have))])
+            p = [[t * row[k] + (want[k] - t * have[k]) / total for k in range(K)] for row in p]
+        gap = Decimal(0)
+        for a, q, row, n in zip(c, p, s, norm):
+            gap += a * sum((b * (b.ln() - v + n) for b, v in zip(q, row) if b > 0), Decimal(0))
+        W = [[decimal(a) for a in row] for row in rational(case.model.coef_)]
+        for k in range(K):
+            v = combine(case, [a * ((label == k) - q[k]) for a, label, q in zip(c, y, p)])
+            gap += sum((a - b) ** 2 for a, b in zip(v, W[k])) / 2
+        return gap
+
+
+# Objectives, for the true distance to the optimum --------------------------------------------------------------------
+
+
+def ridge_excess(case: forge.Case) -> Fraction:
+    """P(model) - min P, exactly: g' H^-1 g / 2 with the gradient g and the Hessian H in (w, b)."""
+    params, c, total = case.claim.params, row_costs(case), Fraction(0)
+    f, W = scores(case), rational(np.atleast_2d(case.model.coef_))
+    Z = rational(np.hstack([case.X, np.ones((len(case.X), 1))]) if params["intercept"] else case.X)
+    d = len(Z[0])
+    alpha = [Fraction(params["alpha"])] * case.X.shape[1] + [Fraction(0)] * (d - case.X.shape[1])
+    H = [[sum((a * r[i] * r[j] for a, r in zip(c, Z)), alpha[i] * (i == j)) for j in range(d)] for i in range(d)]
+    for k, y in enumerate(zip(*rational(case.y.reshape(len(case.X), -1)))):
+        r = [a - s[k] for a, s in zip(y, f)]
+        w = [*W[k], Fraction(0)]
+        g = [sum((a * b * row[j] for a, b, row in zip(c, r, Z)), -alpha[j] * w[j]) for j in range(d)]
+        total += sum(a * b for a, b in zip(g, solve(H, g))) / 2
+    return total
+
+
+def solve(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    rows = [[*row, b] for row, b in zip(matrix, right)]
+    for j in range(len(rows)):
+        at = next(i for i in range(j, len(rows)) if rows[i][j])
+        rows[j], rows[at] = rows[at], rows[j]
+        rows[j] = [v / rows[j][j] for v in rows[j]]
+        for i in range(len(rows)):
+            if i != j:
+                rows[i] = [a - rows[i][j] * b for a, b in zip(rows[i], rows[j])]
+    return [row[-1] for row in rows]
+
+
+def logistic_excess(case: forge.Case) -> Decimal:
+    """P(model) - P(the forge's optimum), to 60 digits: at most the true distance to the minimum."""
+    params, y = case.claim.params, np.array(codes(case))
+    c = params["C"] * (np.ones(len(y)) if case.weight is None else case.weight)
+    c = c * (1.0 if params["class_weight"] is None else np.array(params["class_weight"])[y])
+    W, b = forge.logistic_fit(case.X, y, c, params["intercept"], len(case.model.classes_))
+    return objective(case) - objective(forge.replace(case, model=forge.model(W, b, case.model.classes_)))
+
+
+def objective(case: forge.Case) -> Decimal:
+    params = case.claim.params
+    with localcontext(prec=DIGITS):
+        f = [[decimal(a) for a in row] for row in scores(case)]
+        size = sum(decimal(a) ** 2 for row in rational(np.atleast_2d(case.model.coef_)) for a in row)
+        c = [decimal(a) for a in row_costs(case, params["C"], params["class_weight"])]
+        if len(case.model.classes_) == 2:
+            f = [[Decimal(0), g[0]] for g in f]
+        losses = [sum((a.exp() for a in g), Decimal(0)).ln() - g[k] for g, k in zip(f, codes(case))]
+        return sum(a * b for a, b in zip(c, losses)) + size / 2
+
+
+# Counting and tails --------------------------------------------------------------------------------------------------
+
+
+def wrong_rows(case: forge.Case, X: Any, y: Any) -> int:
+    """Errors in exact arithmetic; a score of zero and a tie are errors."""
+    total = 0
+    for row, label in zip(scores(case, X), codes(case, y)):
+        if len(row) == 1:
+            total += not (row[0] > 0 if label == 1 else row[0] < 0)
+        else:
+            total += not all(row[label] > other for k, other in enumerate(row) if k != label)
+    return total
+
+
+def named_rows(case: forge.Case, name: str) -> tuple[np.ndarray, np.ndarray]:
+    if case.split is not None:
+        rows = np.sort(case.split[name])
+        return case.X[rows], case.y[rows]
+    return (case.X, case.y) if name == "train" else case.holdout
+
+
+def binomial_at_most(k: int, m: int, p: Fraction) -> Fraction:
+    return sum((math.comb(m, j) * p**j * (1 - p) ** (m - j) for j in range(min(k, m) + 1)), Fraction(0))
+
+
+def hypergeometric_at_most(k: int, total: int, marked: int, drawn: int) -> Fraction:
+    ways = sum(math.comb(marked, j) * math.comb(total - marked, drawn - j) for j in range(min(k, drawn) + 1))
+    return Fraction(ways, math.comb(total, drawn))
+
+
+def limit_holds(case: forge.Case, name: str, share: Fraction) -> bool:
+    """Is the value a Clopper-Pearson limit of the exact count at delta * share?"""
+    X, y = named_rows(case, name)
+    k, m, p = wrong_rows(case, X, y), len(X), Fraction(case.claim.value)
+    level = Fraction(case.claim.delta) * share
+    if case.claim.direction == "upper":
+        return p == 1 or (p > 0 and k < m and binomial_at_most(k, m, p) <= level)
+    return p == 0 or (p < 1 and k > 0 and 1 - binomial_at_most(k - 1, m, p) <= level)
+
+
+def vc_holds(case: forge.Case) -> bool:
+    """Is the value at least the exact ghost-sample bound at the exact count? The growth function is recomputed."""
+    params, n = case.claim.params, len(case.X)
+    k, p = wrong_rows(case, case.X, case.y), Fraction(case.claim.value)
+    if p == 1:
+        return True
+    d, bias = case.X.shape[1], bool(np.any(case.model.intercept_)) or params["class"]["bias"]
+    ways = forge.growth({"class": "halfspaces", "d": max(d, params["class"]["d"]), "bias": bias}, 5 * n)
+    level = Fraction(case.claim.delta) / 2 / ways
+    K = next((K for K in range(k + 1, 5 * n + 1) if hypergeometric_at_most(k, 5 * n, K, n) <= level), None)
+    return K is not None and K - k <= 4 * n and 1 - binomial_at_most(K - k - 1, 4 * n, p) >= Fraction(1, 2)
+
+
+# Geometry ------------------------------------------------------------------------------------------------------------
+
+
+def columns(case: forge.Case, augmented: bool) -> np.ndarray:
+    return np.hstack([case.X, np.ones((len(case.X), 1))]) if augmented else case.X
+
+
+def best_margin(case: forge.Case, intercept: Any) -> float:
+    """The largest margin, by the quadratic programme of the forge (about 1e-7)."""
+    Z = columns(case, intercept == "augmented")
+    side = np.where(np.array(codes(case)) == 1, 1.0, -1.0)
+    w, _ = forge.hard_margin(Z, side, intercept is True)
+    values = Z @ w
+    least = (side * values)[side > 0].min(), (side * values)[side < 0].min()
+    return float((sum(least) / 2 if intercept is True else min(least)) / np.linalg.norm(w))
+
+
+def separable(X: np.ndarray, side: np.ndarray, intercept: bool) -> bool:
+    """Is there a strict separator, by a linear programme?"""
+    Z = np.hstack([X, np.ones((len(X), 1))]) if intercept else X
+    A = np.hstack([-side[:, None] * Z, np.ones((len(X), 1))])
+    found = linprog([*([0] * Z.shape[1]), -1], A, np.zeros(len(X)), bounds=[(-1, 1)] * Z.shape[1] + [(None, 1)])
+    return found.status == 0 and -found.fun > 1e-9
+
+
+def fewest_errors(X: np.ndarray, side: np.ndarray) -> int:
+    """Least number of rows to remove until an affine hyperplane separates the rest."""
+    for k in range(len(X) + 1):
+        for gone in itertools.combinations(range(len(X)), k):
+            keep = np.setdiff1d(np.arange(len(X)), gone)
+            if len(set(side[keep])) < 2 or separable(X[keep], side[keep], True):
+                return k
+    return len(X)

@@ -15,17 +15,43 @@ from assay.theory import (
     compression,
     conformal,
     cross_validation,
+    holdout,
     pac_bayes,
     population,
     progressive,
     stability,
 )
-from assay.theory.concentration import clopper_pearson_upper, kl, kl_upper, maurer_xi
+from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper, kl, kl_upper, maurer_xi
 
 
 def exact_cdf(k, m, p):
     p = Fraction(p)
     return sum(math.comb(m, j) * p**j * (1 - p) ** (m - j) for j in range(k + 1))
+
+
+def test_area_under_the_curve_and_difference_by_hand():
+    expected = 0.8 - math.sqrt(50 * math.log(20) / (2 * 20 * 30))
+    assert holdout.auc_lower(0.8, 20, 30, 0.05) == pytest.approx(expected)
+    assert holdout.auc_lower(0.1, 5, 5, 0.05) == 0.0
+    value = holdout.difference_upper(12, 5, 100, 0.05)
+    assert value == clopper_pearson_upper(12, 100, 0.025) - clopper_pearson_lower(5, 100, 0.025)
+
+
+def test_bounded_differences_of_the_area():
+    """Replacing one positive score moves the area by at most 1/a, one negative score by 1/b."""
+    rng = np.random.default_rng(10)
+    for _ in range(50):
+        a, b = rng.integers(0, 5, 4).astype(float), rng.integers(0, 5, 6).astype(float)
+
+        def area(p, q):
+            return ((p[:, None] > q) + 0.5 * (p[:, None] == q)).mean()
+
+        for scores, share in ((a, 1 / 4), (b, 1 / 6)):
+            before = area(a, b)
+            kept = scores[0]
+            scores[0] = rng.integers(0, 5)
+            assert abs(area(a, b) - before) <= share + 1e-12
+            scores[0] = kept
 
 
 @pytest.mark.parametrize(("e", "n", "k"), [(0, 50, 2), (3, 60, 5), (10, 200, 0), (1, 120, 10)])

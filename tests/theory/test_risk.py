@@ -180,7 +180,7 @@ def test_the_four_rows_of_the_diagnosis_table():
 
 
 def fewest_errors(labels, degree):
-    """Fewest errors of the sign of a polynomial in one variable: a labelling with at most `degree` changes."""
+    """Fewest errors of the sign of a polynomial in one variable: at most `degree` changes of label."""
     best = np.zeros((2, degree + 1))  # current sign, changes so far
     for y in labels:
         stay = best + np.array([[y != 1], [y != -1]])

@@ -43,7 +43,7 @@ class MarginBound(NamedTuple):
 def mean_ramp(margins: ArrayLike, rho: float) -> float:
     """Return the mean of min(1, max(0, 1 - margin/rho))."""
     z = _finite("margins", margins)
-    return math.fsum(np.clip(1.0 - z / check.positive("rho", rho), 0.0, 1.0)) / z.size
+    return float(np.clip(1.0 - z / check.positive("rho", rho), 0.0, 1.0).mean())
 
 
 def kernel_margin_bound(

@@ -1,0 +1,32 @@
+"""One claim in one world, and the list of all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Outcome = tuple[bool, bool]
+Run = Callable[[np.random.Generator, float], Outcome]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One claim in one world. `rate` fixes the promised rate if it is not delta; a control must exceed it."""
+
+    claim: str
+    world: str
+    run: Run
+    control: bool = False
+    rate: float | None = None
+    times: int = 1
+
+
+CASES: list[Case] = []
+
+
+def case(claim: str, world: str, *, control: bool = False, rate: float | None = None, times: int = 1):
+    def add(run: Run) -> Run:
+        CASES.append(Case(claim, world, run, control, rate, times))
+        return run
+
+    return add

@@ -121,6 +121,22 @@ def test_the_bayes_classifier_minimises_the_expected_risk():
         assert law.risk(lambda z, t=table: np.array([t[(float(v),)] for v in z])) == pytest.approx(error)
 
 
+@pytest.mark.mission("CON-52", "CON-53")
+def test_mean_and_covariance_of_a_finite_distribution():
+    rng = np.random.default_rng(7)
+    X, p = rng.normal(size=(9, 3)), rng.dirichlet(np.ones(9))
+    law = risk.FiniteDistribution(X, np.ones(9), p)
+    assert law.mean() == pytest.approx(np.average(X, axis=0, weights=p))
+    assert law.covariance() == pytest.approx(np.cov(X.T, ddof=0, aweights=p))
+    assert law.covariance() == pytest.approx((X * p[:, None]).T @ X - np.outer(law.mean(), law.mean()))
+    assert np.array_equal(law.covariance(), law.covariance().T)
+    assert np.linalg.eigvalsh(law.covariance()).min() >= -1e-15
+    even = risk.FiniteDistribution(X, np.ones(9), np.full(9, 1 / 9))
+    assert even.covariance() == pytest.approx(np.cov(X.T, ddof=0))
+    square = risk.FiniteDistribution([[-1.0, 1.0], [0.0, 0.0], [1.0, 1.0]], np.ones(3), np.full(3, 1 / 3))
+    assert square.covariance()[0, 1] == pytest.approx(0.0)  # uncorrelated, though the second is the square
+
+
 @pytest.mark.mission("CON-27")
 def test_empirical_risk_tends_to_the_expected_risk_of_a_fixed_function_only():
     law, rng, delta = finite(), np.random.default_rng(3), 0.1

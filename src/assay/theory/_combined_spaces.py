@@ -235,13 +235,15 @@ class Linear:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The family of classifiers by polynomials of degree two; `at` gives the space for a number of features and classes."""
+    """The family of classifiers by polynomials of degree two; `at` gives the space."""
 
     def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
         return FunctionSpace(math.comb(n_features + 2, 2), n_classes)
 
     def __str__(self) -> str:
-        return "quadratic classifiers: the sign of a polynomial of degree two, or the largest of K such scores"
+        return (
+            "quadratic classifiers: the sign of a polynomial of degree two, or the largest of K such scores"
+        )
 
 
 @dataclass(frozen=True)

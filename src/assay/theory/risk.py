@@ -83,6 +83,18 @@ class FiniteDistribution:
         """Return P[first(x) != second(x)], a pseudo-metric on hypotheses."""
         return float(math.fsum(self.probability[np.asarray(first(self.X)) != np.asarray(second(self.X))]))
 
+    def mean(self) -> np.ndarray:
+        """Return E X, one number for each coordinate of the points."""
+        return self.probability @ self._rows()
+
+    def covariance(self) -> np.ndarray:
+        """Return the matrix E (X_i - mu_i)(X_j - mu_j) = E X_i X_j - mu_i mu_j of the points."""
+        centred = (self._rows() - self.mean()) * np.sqrt(self.probability)[:, None]
+        return centred.T @ centred
+
+    def _rows(self) -> np.ndarray:
+        return np.asarray(self.X, dtype=np.float64).reshape(len(self.y), -1)
+
     def sample(self, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return m independent rows and their labels."""
         rows = rng.choice(len(self.y), size=m, p=self.probability / self.probability.sum())

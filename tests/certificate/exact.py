@@ -3,6 +3,7 @@
 Nothing here is fast or rounds; it is for two dozen rows. `is_true(case)` decides the last claim of a case.
 """
 
+import bisect
 import itertools
 import math
 from decimal import Decimal, localcontext
@@ -259,8 +260,8 @@ def vc_holds(case: forge.Case) -> bool:
     d, bias = case.X.shape[1], bool(np.any(case.model.intercept_)) or params["class"]["bias"]
     ways = forge.growth({"class": "halfspaces", "d": max(d, params["class"]["d"]), "bias": bias}, 5 * n)
     level = Fraction(case.claim.delta) / 2 / ways
-    K = next((K for K in range(k + 1, 5 * n + 1) if hypergeometric_at_most(k, 5 * n, K, n) <= level), None)
-    return K is not None and K - k <= 4 * n and 1 - binomial_at_most(K - k - 1, 4 * n, p) >= Fraction(1, 2)
+    K = bisect.bisect_left(range(5 * n + 1), True, k + 1, key=lambda K: hypergeometric_at_most(k, 5 * n, K, n) <= level)
+    return K <= 5 * n and K - k <= 4 * n and 1 - binomial_at_most(K - k - 1, 4 * n, p) >= Fraction(1, 2)
 
 
 # Geometry ------------------------------------------------------------------------------------------------------------
@@ -296,3 +297,194 @@ def fewest_errors(X: np.ndarray, side: np.ndarray) -> int:
             if len(set(side[keep])) < 2 or separable(X[keep], side[keep], True):
                 return k
     return len(X)
+
+
+# The truth of a whole claim ------------------------------------------------------------------------------------------
+
+
+def truth(case: forge.Case) -> bool:
+    """Is the last claim true (for gaps: proved at its number), decided without the checker?"""
+    return _TRUTHS[case.claim.template](case)
+
+
+def at_most(case: forge.Case, quantity: Fraction | Decimal, slip: float = 1e-9) -> bool:
+    """Slip covers the choice of dual floats, where the checker's dual vector is not the exact one."""
+    return Fraction(quantity) * (1 - Fraction(slip)) <= Fraction(case.claim.value)
+
+
+def _identity(case: forge.Case) -> bool:
+    return case.claim.value == len(named_rows(case, case.claim.params["set"])[0])
+
+
+def _errors(case: forge.Case) -> bool:
+    params = case.claim.params
+    X, y = named_rows(case, params["set"])
+    return params["rows"] == len(X) and params["low"] <= wrong_rows(case, X, y) <= case.claim.value
+
+
+def _floor(case: forge.Case) -> bool:
+    _, group = np.unique(case.X, axis=0, return_inverse=True)
+    y = np.array(codes(case))
+    floor = sum(int(np.sum(group == g)) - int(np.bincount(y[group == g]).max()) for g in np.unique(group))
+    return case.claim.value <= floor and case.claim.params["rows"] == len(case.X)
+
+
+def _generic(case: forge.Case) -> bool:
+    theta, y = case.claim.witness["theta"], 2 * np.array(codes(case)) - 1
+    top = case.claim.params["scale"] * (np.ones(len(y)) if case.weight is None else case.weight)
+    return bool(np.all((theta * y >= 0) & (theta * y <= top))) and at_most(case, generic_gap(case), 0.0)
+
+
+def _suboptimal(case: forge.Case) -> bool:
+    params = case.claim.params
+    if params["form"] == "a":
+        as_ridge = case.with_claim(params={"alpha": 0.0, "intercept": params["intercept"]})
+        return at_most(case, ridge_excess(as_ridge), 0.0)
+    return at_most(case, gradient_norm(case) * Decimal(params["radius"]), 1e-12)
+
+
+def gradient_norm(case: forge.Case) -> Decimal:
+    params = case.claim.params
+    with localcontext(prec=DIGITS):
+        f = [[decimal(a) for a in row] for row in scores(case)]
+        if params["objective"] == "squared":
+            return Decimal("inf")  # no such mutant is needed
+        c = [decimal(a) for a in row_costs(case, 1, params.get("class_weight"))]
+        f = [[Decimal(0), row[0]] for row in f] if len(f[0]) == 1 else f
+        total = Decimal(0)
+        for k in range(1 if len(case.model.classes_) == 2 else 0, len(case.model.classes_)):
+            p = [row[k].exp() / sum((a.exp() for a in row), Decimal(0)) for row in f]
+            theta = [a * ((label == k) - q) for a, label, q in zip(c, codes(case), p)]
+            total += sum(v * v for v in combine(case, theta)) + (sum(theta) ** 2 if params["intercept"] else 0)
+        return total.sqrt()
+
+
+def _margin(case: forge.Case) -> bool:
+    params, witness = case.claim.params, case.claim.witness
+    intercept, value = params["intercept"], Fraction(case.claim.value)
+    Z = rational(columns(case, intercept == "augmented"))
+    side = [2 * k - 1 for k in codes(case)]
+    if max(sum(x * x for x in row) for row in Z) > Fraction(params["radius"]) ** 2:
+        return False
+    if case.claim.direction == "lower":
+        w = rational(witness["w"])
+        values = [s * sum(a * b for a, b in zip(row, w)) for s, row in zip(side, Z)]
+        up, down = (min(v for v, s in zip(values, side) if s == sign) for sign in (1, -1))
+        least = (up + down) / 2 if intercept is True else min(up, down)
+        return least > 0 and value**2 * sum(a * a for a in w) <= least**2
+    parts = [("positive", 1), ("negative", -1)] if intercept is True else [("rows", 0)]
+    point = [Fraction(0)] * len(Z[0])
+    for name, sign in parts:
+        rows, weight = witness[name].tolist(), rational(witness["weight" if name == "rows" else f"{name}_weight"])
+        if min(weight) < 0 or (sign and any(side[i] != sign for i in rows)):
+            return False
+        for i, a in zip(rows, weight):
+            point = [p + a / sum(weight) * side[i] * x for p, x in zip(point, Z[i])]
+    return sum(p * p for p in point) <= value**2 * (4 if intercept is True else 1)
+
+
+def _inseparable(case: forge.Case) -> bool:
+    rows, sets = case.claim.witness["rows"], case.claim.witness["set"]
+    side = np.where(np.array(codes(case)) == 1, 1.0, -1.0)
+    each = [rows[sets == name] for name in np.unique(sets)]
+    apart = len(set(rows.tolist())) == len(rows)
+    hopeless = all(not separable(case.X[r], side[r], case.claim.params["intercept"]) for r in each)
+    return apart and hopeless and case.claim.value <= len(each)
+
+
+def _enclosure(case: forge.Case) -> bool:
+    params, gap = case.claim.params, logistic_gap(forge.replace(case, claims=case.claims[:1]))
+    value = Fraction(case.claim.value)
+    f, X = scores(case), rational(case.X)
+    fixed = sum(row[0] ** 2 > value**2 * sum(x * x for x in xs) for row, xs in zip(f, X))
+    return (
+        params["strength"] <= 1
+        and 2 * Fraction(gap) * (1 - Fraction(1e-9)) <= value**2 * Fraction(params["strength"])
+        and params.get("fixed_rows", 0) <= fixed
+    )
+
+
+def _mistakes(case: forge.Case) -> bool:
+    params, witness = case.claim.params, case.claim.witness
+    Z, w = columns(case, params["intercept"]), rational(witness["separator"])
+    side = [2 * k - 1 for k in codes(case)]
+    radius, margin = Fraction(params["radius"]), Fraction(params["margin"])
+    reach = max(sum(x * x for x in row) for row in rational(Z))
+    least = min(s * sum(a * b for a, b in zip(row, w)) for s, row in zip(side, rational(Z)))
+    path = np.zeros(Z.shape[1])
+    for i in witness["sequence"].tolist():
+        if side[i] * (Z[i] @ path) > 1e-12:
+            return False
+        path = path + (params["rate"] * side[i]) * Z[i]
+    found = np.append(case.model.coef_[0], case.model.intercept_)[: len(path)]
+    return (
+        reach <= radius**2
+        and least > 0
+        and least**2 >= margin**2 * sum(a * a for a in w)
+        and np.array_equal(path, found)
+        and params["updates"] == len(witness["sequence"])
+        and (radius / margin) ** 2 <= Fraction(case.claim.value)
+    )
+
+
+def _counted(case: forge.Case, name: str, share: Fraction) -> bool:
+    X, y = named_rows(case, name)
+    params = case.claim.params
+    wrong = wrong_rows(case, X, y)
+    stated = params["errors"] >= wrong if case.claim.direction == "upper" else params["errors"] <= wrong
+    return stated and params["rows"] == len(X) and limit_holds(case, name, share)
+
+
+def _finite(case: forge.Case) -> bool:
+    descriptor = case.claim.params["class"]
+    if descriptor["class"] == "list":
+        return _counted(case, "train", Fraction(1, descriptor["size"]))
+    numbers = np.append(case.model.coef_, case.model.intercept_)
+    member = bool(np.all(numbers == np.round(numbers)) and np.abs(numbers).max() <= descriptor["bound"])
+    size = (2 * descriptor["bound"] + 1) ** (descriptor["d"] + 1)
+    return member and descriptor["d"] >= case.X.shape[1] and _counted(case, "train", Fraction(1, size))
+
+
+def _vc(case: forge.Case) -> bool:
+    params = case.claim.params
+    stated = params["rows"] == len(case.X) and params["errors"] >= wrong_rows(case, case.X, case.y)
+    return stated and params["M"] == 4 * len(case.X) and params["q"] == 0.5 and vc_holds(case)
+
+
+def _clipped(case: forge.Case) -> bool:
+    params, (X, y) = case.claim.params, named_rows(case, "holdout")
+    clip, m = Fraction(params["clip"]), len(X)
+    losses = [min(abs(Fraction(float(v)) - row[0]), clip) for v, row in zip(y, scores(case, X))]
+    mean = sum(losses) / m
+    with localcontext(prec=DIGITS):
+        value, delta = decimal(Fraction(case.claim.value)), decimal(Fraction(case.claim.delta))
+        if case.claim.template == "P02/1":
+            width = decimal(clip) * ((1 / delta).ln() / (2 * m)).sqrt()
+            upper = value >= decimal(mean) + width
+            holds = upper if case.claim.direction == "upper" else value <= decimal(mean) - width
+        else:
+            variance, log = decimal(sum((v - mean) ** 2 for v in losses) / (m - 1)), (2 / delta).ln()
+            holds = value >= decimal(mean) + (2 * variance * log / m).sqrt() + 7 * decimal(clip) * log / (3 * (m - 1))
+    return holds and params["rows"] == m
+
+
+_TRUTHS = {
+    "D01/1": _identity,
+    "D02/1": _errors,
+    "D03/1": _floor,
+    "D04/1": _generic,
+    "D05/1": _suboptimal,
+    "D06/1": lambda case: at_most(case, ridge_excess(case), 0.0),
+    "D08/1": lambda case: at_most(case, logistic_gap(case)),
+    "D09/1": lambda case: at_most(case, multinomial_gap(case)),
+    "D13/1": _margin,
+    "D14/1": _inseparable,
+    "D15/1": _enclosure,
+    "D17/1": _mistakes,
+    "P01/1": lambda case: _counted(case, "holdout", Fraction(1)),
+    "P02/1": _clipped,
+    "P04/1": _clipped,
+    "P07/1": lambda case: _counted(case, "holdout", Fraction(1, case.claim.params["compared"])),
+    "P08/1": _finite,
+    "P10/1": _vc,
+}

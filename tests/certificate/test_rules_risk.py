@@ -56,16 +56,20 @@ def test_a_score_of_zero_is_an_error_and_ties_are_errors():
     assert not tie.with_claim(value=2.0).verify().holds
 
 
-def test_rows_on_the_boundary_are_open_both_ways():
-    """A score within rounding of zero may be wrong or right: the count is an interval."""
-    X = np.array([[0.1, 0.2], [5.0, 5.0], [-5.0, -5.0]])
-    w = np.array([[2.0, -1.0]])  # 0.1 * 2 - 0.2 is zero in floats, and not exactly
-    y = np.array([1, 1, 0])
-    params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 0}
-    case = forge.Case((forge.claim("D02/1", 1.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y).seal()
-    assert case.verify().holds
-    assert not case.with_claim(value=0.0).verify().holds
-    assert not case.with_claim(params=params | {"low": 1}).verify().holds
+@pytest.mark.parametrize("label", [0, 1])
+def test_rows_on_the_boundary_are_decided_exactly(label):
+    """0.1 * 2 - 0.2 and 0.1 * 3 - 0.3 round to zero or near it; only rational arithmetic knows their sign."""
+    X = np.array([[0.1, 0.2, 0.0], [0.1, 0.0, 0.3], [5.0, 0.0, 0.0]])
+    w = np.array([[2.0, -1.0, 0.0]]), np.array([[3.0, 0.0, -1.0]])
+    for weights, row in zip(w, range(2)):
+        exactly = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(weights[0], X[row]))
+        wrong = int(not (exactly > 0 if label == 1 else exactly < 0))
+        case = forge.Case(
+            (forge.claim("D02/1", float(wrong), params={"set": "train", "rows": 1, "loss": "zero-one", "low": wrong}),),
+            forge.model(weights, 0.0, [0, 1]), X[row : row + 1], np.array([label]),
+        ).seal()  # fmt: skip
+        assert case.verify().holds, case.verify().reason
+        assert not case.with_claim(params=case.claim.params | {"low": 1 - wrong}, value=float(1 - wrong)).verify().holds
 
 
 def test_an_outlier_does_not_blur_the_rest_of_its_block():
@@ -87,7 +91,7 @@ def test_ghost_sample_bound_against_integers(seed):
     assert not exact.vc_holds(inner)
     assert not inner.verify().holds
     params = case.claim.params
-    for change in ({"M": 3 * params["rows"]}, {"q": 0.4}, {"form": "a"}, {"K": params["K"] - 1}, {"errors": params["errors"] + 1}):
+    for change in ({"M": 3 * params["rows"]}, {"q": 0.4}, {"form": "a"}, {"K": params["K"] - 1}, {"errors": params["errors"] + 10**6}):
         assert not case.with_claim(params=params | change).verify().holds
     wide = params["class"] | {"d": params["class"]["d"] + 1}
     assert not case.with_claim(params=params | {"class": wide}).verify().holds  # K is for the smaller class

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.certificate.claim import FORMAT, Certificate, Claim, DataReference
-from assay.certificate.rules import duality, facts, geometry, gradient, multinomial, risk
+from assay.certificate.rules import duality, facts, geometry, gradient, multinomial, risk, scatter
 from assay.certificate.rules.identity import DataDigest, read_model
 from assay.certificate.rules.rule import (
     Context,
@@ -42,6 +42,7 @@ RULES: dict[str, type[Rule]] = {
     "D14/1": geometry.Inseparable,
     "D15/1": duality.Enclosure,
     "D17/1": geometry.PerceptronMistakes,
+    "D19/1": scatter.FisherOptimality,
     "P01/1": risk.HoldoutBinomial,
     "P02/1": risk.Hoeffding,
     "P04/1": risk.EmpiricalBernstein,
@@ -258,9 +259,9 @@ class _SetState:
 
     def view(self, block: Block, first: bool) -> View | None:
         try:
-            if block.X.ndim != 2 or block.X.shape[1] != self.model.W.shape[1]:
+            if block.X.ndim != 2 or block.X.shape[1] != self.model.columns:
                 raise Rejected(
-                    f"X has shape {block.X.shape}; the model reads {self.model.W.shape[1]} columns"
+                    f"X has shape {block.X.shape}; the model reads {self.model.columns} columns"
                 )
             weight = (
                 None

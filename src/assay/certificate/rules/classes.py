@@ -1,12 +1,13 @@
 """Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the class."""
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
 
-from assay.certificate.rules.predictors import Linear
+from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.rule import Rejected, count
 from assay.certificate.rules.tails import ln
 
@@ -22,6 +23,8 @@ def ln_growth(descriptor: Any, points: int, model: Linear) -> Decimal:
     kind = _kind(descriptor)
     if kind in ("integer-halfspaces", "list"):
         return ln(size(descriptor, model))
+    if kind == "function-space":
+        return _function_space(descriptor, points, model)
     d, pairs = _dimension(descriptor, model), 1
     bias = descriptor.get("bias", True if kind == "multiclass-halfspaces" else None)
     if not isinstance(bias, bool):
@@ -37,6 +40,20 @@ def ln_growth(descriptor: Any, points: int, model: Linear) -> Decimal:
         _binary(model)
     with localcontext(prec=60):
         return ln(2 * _ball(points - 1, d) if bias else _ball(points, d)) * pairs
+
+
+def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
+    """Bound the patterns of the sign (or largest) of functions from a linear space with constants, by its dimension.
+
+    A model of degree two in d columns lies in the space of C(d + 2, 2) monomials; as half-spaces in R^(D - 1).
+    """
+    dimension = count(descriptor.get("dimension"), "dimension of the class", 2)
+    k = count(descriptor.get("classes"), "classes of the class", 2)
+    needed = math.comb(model.columns + 2, 2) if isinstance(model, Quadratic) else model.columns + 1
+    if model.classes is None or k < len(model.classes) or not needed <= dimension <= _MOST_COLUMNS:
+        raise Rejected(f"the class has dimension {dimension} and {k} labels; the model does not belong to it")
+    with localcontext(prec=60):
+        return ln(2 * _ball(points - 1, dimension - 1)) * (k * (k - 1) // 2)
 
 
 def size(descriptor: Any, model: Linear) -> int:
@@ -58,7 +75,7 @@ def size(descriptor: Any, model: Linear) -> int:
 
 
 def _kind(descriptor: Any) -> str:
-    known = ("halfspaces", "multiclass-halfspaces", "integer-halfspaces", "list")
+    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces", "list")
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]
@@ -66,6 +83,8 @@ def _kind(descriptor: Any) -> str:
 
 def _dimension(descriptor: Mapping[str, Any], model: Linear) -> int:
     d = count(descriptor.get("d"), "d of the class", 1)
+    if not isinstance(model, Linear):
+        raise Rejected("half-spaces are linear; the model is another kind")
     if d < model.W.shape[1]:
         raise Rejected(f"the class uses {d} columns, the model {model.W.shape[1]}")
     if d > _MOST_COLUMNS:

@@ -66,7 +66,7 @@ class ErrorFloor(Rule):
         if len(group) and (group.min() < 0 or group.max() >= len(group)):
             raise Rejected("groups must be numbered from 0")
         groups = int(group.max(initial=-1)) + 1
-        self.first, self.known = np.zeros((groups, self.model.W.shape[1])), np.zeros(groups, dtype=bool)
+        self.first, self.known = np.zeros((groups, self.model.columns)), np.zeros(groups, dtype=bool)
         self.labels = np.zeros((groups, len(self.model.classes) + 1), dtype=np.int64)
 
     def block(self, view: View) -> None:

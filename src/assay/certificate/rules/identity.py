@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
-from assay.certificate.rules.predictors import Linear
+from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.rule import Refused, Rejected, array
 
 CHUNK = 4096
 _FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
+    "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
 }
 
 
-def read_model(model: Any, family: str) -> tuple[Linear, str]:
+def read_model(model: Any, family: str) -> tuple[Any, str]:
     """Return the parameters of a model and their fingerprint."""
     if family not in _FAMILIES:
         raise Rejected(f"unknown family of models {str(family)[:40]!r}")
@@ -34,7 +35,8 @@ def read_model(model: Any, family: str) -> tuple[Linear, str]:
         else:
             stored[name] = array(value, name, (None,) * value.ndim)
             digest.update(np.ascontiguousarray(stored[name], dtype="<f8").tobytes())
-    return _linear(family, stored), digest.hexdigest()
+    read = _quadratic if family == "quadratic-classifier" else _linear
+    return read(family, stored), digest.hexdigest()
 
 
 def _linear(family: str, stored: dict[str, np.ndarray]) -> Linear:
@@ -47,12 +49,26 @@ def _linear(family: str, stored: dict[str, np.ndarray]) -> Linear:
     b = np.broadcast_to(b.reshape(-1), (len(W),))
     if family == "linear-regressor":
         return Linear(family, W, b, None)
-    classes = tuple(map(str, stored["classes_"].tolist()))
-    if stored["classes_"].ndim != 1 or len(set(classes)) != len(classes) or len(classes) < 2:
-        raise Rejected("classes_ must list at least two distinct labels")
+    classes = _classes(stored["classes_"])
     if len(W) != (1 if len(classes) == 2 else len(classes)) and len(W) != len(classes):
         raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
     return Linear(family, W, b, classes)
+
+
+def _quadratic(family: str, stored: dict[str, np.ndarray]) -> Quadratic:
+    center, A, w, b = (stored[name] for name in ("center_", "quadratic_", "linear_", "constant_"))
+    classes = _classes(stored["classes_"])
+    K, d = 1 if len(classes) == 2 else len(classes), len(center)
+    if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
+        raise Rejected(f"quadratic_ has shape {A.shape}, linear_ {w.shape}, constant_ {b.shape}, center_ {center.shape}")
+    return Quadratic(family, center, A, w, b, classes)
+
+
+def _classes(stored: np.ndarray) -> tuple[str, ...]:
+    classes = tuple(map(str, stored.tolist()))
+    if stored.ndim != 1 or len(set(classes)) != len(classes) or len(classes) < 2:
+        raise Rejected("classes_ must list at least two distinct labels")
+    return classes
 
 
 class DataDigest:

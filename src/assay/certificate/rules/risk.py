@@ -15,7 +15,7 @@ from assay.certificate.rules.tails import binomial_at_least, binomial_at_most, h
 
 
 class CountedRisk(Rule):
-    """A bound on the error rate from a recount of errors; `errors` and `rows` must be the recounted numbers."""
+    """A bound on the error rate from a recount of errors."""
 
     def prepare(self) -> None:
         if self.model.classes is None:
@@ -31,12 +31,12 @@ class CountedRisk(Rule):
         self.total.add(view)
 
     def recount(self) -> int:
-        """Return the number of errors the bound must use, checked against the one the claim names."""
+        """Return the number of errors the bound must use; the claim may name a larger one (for a lower bound, a smaller)."""
         low, high = self.total.bounds(self.rows)
-        errors = self.count("errors")
-        if not low <= errors <= high:
+        errors, upper = self.count("errors"), self.claim.direction == "upper"
+        if errors > self.rows or (errors < low if upper else errors > high):
             raise Rejected(f"errors is {errors}, recounted {low if low == high else f'{low} to {high}'}")
-        return high if self.claim.direction == "upper" else low
+        return high if upper else low
 
     def limit(self, errors: int, delta: Fraction) -> float:
         """Return the value if it is a Clopper-Pearson limit for that many errors; say how far off it is otherwise."""
@@ -116,7 +116,7 @@ class Vc(CountedRisk):
         n = self.rows
         if self.count("M") != 4 * n:
             raise Rejected(f"M is {self.params['M']}; the rule fixed in advance is M = 4 n = {4 * n}")
-        if exact_decimal(str(self._param("q")), "q") != Fraction(1, 2):
+        if self.number("q") != 0.5:
             raise Rejected(f"q is {self.params['q']!r}; the rule fixed in advance is q = 1/2")
         self.K = self.count("K", 1)
         self.ln_growth = ln_growth(self._param("class"), 5 * n, self.model)

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from assay.base import Learner
 
-LEARNER_ROOMS = ("linear_model",)
+LEARNER_ROOMS = ("discriminant_analysis", "linear_model")
 """Rooms that hold learners. A new room is added here; a test notices a learner that is missing."""
 
 

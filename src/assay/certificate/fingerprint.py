@@ -16,6 +16,7 @@ CHUNK = 4096  # rows hashed together; part of the format
 FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
+    "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
 }
 
 

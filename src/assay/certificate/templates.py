@@ -87,6 +87,11 @@ def _mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
     )
 
 
+def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = "The direction" if params["form"] == "two-class" else "The first direction"
+    return f"{which} reaches the largest Fisher ratio up to {value:.3g}: no other separates the class means better."
+
+
 def _enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
     text = f"The coefficients are within distance {value:.3g} of the exact optimum's."
     if "fixed_rows" in params:
@@ -135,6 +140,7 @@ TEMPLATES: dict[str, Template] = {
     "D14/1": Template("inseparability", True, _inseparable, (), ("lower",)),
     "D15/1": Template("solution.enclosure", True, _enclosure),
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
+    "D19/1": Template("lda.optimality", True, _fisher),
     "P01/1": Template("holdout.binomial", False, _risk("{errors} errors in {rows} hold-out rows"), _HOLDOUT, _BOTH),
     "P02/1": Template("holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH),
     "P04/1": Template("holdout.empirical-bernstein", False, _mean_loss("empirical Bernstein, hold-out rows"), (*_HOLDOUT, "A-RANGE")),

@@ -245,7 +245,7 @@ def _audit(schema: Any) -> set[str]:
 
 
 def _may_be_object(name: str) -> bool:
-    """Tell whether a class is a learner, or a transformer of the scikit-learn modules that may be in a file."""
+    """Tell whether a class is a learner, or one of the scikit-learn transformers that a file may hold."""
     if name in _PLAIN_OBJECTS:
         return True
     module, _, kind = name.rpartition(".")

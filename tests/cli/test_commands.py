@@ -58,17 +58,8 @@ def _plain_types():
 @pytest.fixture(scope="module")
 def learnt(folder, credit):
     """Run the main job once; return what it printed, with the files beside it."""
-    words = [
-        "learn",
-        credit,
-        "--target",
-        "default",
-        "--out",
-        folder / "m.assay",
-        "--report",
-        folder / "r.html",
-    ]
-    return run(*words).output
+    options = ["--target", "default", "--learners", "LogisticRegression,Perceptron"]
+    return run("learn", credit, *options, "--out", folder / "m.assay", "--report", folder / "r.html").output
 
 
 @pytest.fixture
@@ -225,6 +216,7 @@ def test_the_report_does_without_matplotlib(tmp_path, monkeypatch):
 
 def test_regression_needs_a_clip_for_its_bound_and_pays_for_each_learner(tmp_path):
     files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html"]
+    files += ["--learners", "LinearRegression,Ridge"]
     assert "needs --clip" in run("learn", "diabetes", *files).output
     output = run("learn", "diabetes", "--clip", "300", *files).output
     assert re.search(r"of 2 learners .*clipped at 300", output, re.DOTALL)
@@ -240,7 +232,8 @@ def test_a_learner_that_cannot_take_part_is_listed_with_its_reason(tmp_path, mon
         raise ValueError("these rows are not for me")
 
     monkeypatch.setattr(Perceptron, "fit", refuse)
-    output = run("learn", "iris", "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html").output
+    files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html"]
+    output = run("learn", "iris", "--learners", "Perceptron,LogisticRegression", *files).output
     assert re.search(r"Perceptron\s+left out", output)
     assert "these rows are not for me" in output
     assert assay.load(tmp_path / "m.assay").certificate.find("P07").params["compared"] == 1

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from assay import scan
 from assay.base import Learner
 from assay.certificate.claim import Certificate
 from assay.registry import learners as all_learners
@@ -209,18 +210,25 @@ def _judge_classes(
     """Choose the classifier of smallest certified error rate: that of fewest hold-out errors."""
     if clip is not None:
         raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
-    chosen = min(compared, key=lambda one: (one.holdout_error, one.training_error))
+    rows = scan.rows(X[held], y[held])
+    errors = {one.name: _most_errors(_learner(one), rows) for one in compared}
+    chosen = min(compared, key=lambda one: (errors[one.name], one.training_error))
     predictions = [one.learner.predict(X[held]) for one in compared if one.learner is not None]
     certificate = _learner(chosen).certify(
         X, y, delta=delta, holdout=held, compared=predictions, fixed_class=False
     )
     claim = certificate.find("P07")
     for one in compared:
-        errors = round(one.holdout_error * len(held))
-        one.bound = concentration.clopper_pearson_upper(errors, len(held), float(claim.delta) / len(compared))
+        share = float(claim.delta) / len(compared)
+        one.bound = concentration.clopper_pearson_upper(errors[one.name], len(held), share)
     chosen.bound = claim.value
     found = f"error rate, at most {100 * claim.value:.2f} % on new data"
     return chosen, certificate, _why(chosen, len(compared), len(held), found, confidence)
+
+
+def _most_errors(learner: Learner, rows: scan.Rows) -> int:
+    """Return the errors on the rows as a certificate counts them: a row that rounding leaves open is one."""
+    return learner.count_errors(rows.encoded(learner.classes_))[1]  # type: ignore[attr-defined]
 
 
 def _judge_numbers(

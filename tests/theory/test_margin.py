@@ -54,6 +54,13 @@ def test_a_bias_outside_the_norm_is_paid_for():
     assert found.bound == pytest.approx(min(at(e) for e in range(-10, 20)), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("value", "above"), [(0.0, 2.0**-10), (0.5, 0.5), (0.51, 1.0), (3.0, 4.0), (1e12, math.inf)]
+)
+def test_the_grid_is_rounded_up(value, above):
+    assert margin._grid_ceiling(value) == above
+
+
 def test_multiclass_and_l1_bounds_are_the_minimum_over_their_grids():
     X, _y, w, z = draw(n=40_000)
     n, trace = len(X), (X * X).sum()
@@ -139,9 +146,11 @@ def test_radius_margin_dimension():
     assert value == min(math.ceil(radius**2 / gamma**2), 50) + 1 < 51
     assert margin.gap_tolerant_dimension(7.3 * X, y, w) == value
     assert margin.gap_tolerant_dimension(X, y, 0.01 * w) == value
-    tighter = [margin.gap_tolerant_dimension(X + 0 * y[:, None], y, w, b) for b in (0.0, 0.3, 0.6, 0.8)]
+    tighter = [margin.gap_tolerant_dimension(X, y, w, b) for b in (0.0, 0.3, 0.6, 0.8)]
+    gammas = [np.min(y * (X[:, 0] + b)) for b in (0.0, 0.3, 0.6, 0.8)]
+    assert tighter == [min(math.ceil(radius**2 / gamma**2), 50) + 1 for gamma in gammas]
     assert tighter == sorted(tighter)  # moving the plane towards one class shrinks the margin
-    assert tighter[-1] == 51
+    assert 2 < tighter[1] < tighter[-1] == 51
     with pytest.raises(ValueError, match="must separate"):
         margin.gap_tolerant_dimension(X, -y, w)
 

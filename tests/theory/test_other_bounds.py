@@ -62,8 +62,11 @@ def test_compression_solves_its_equation_exactly(e, n, k):
     assert exact_cdf(e, n - k, bound * Fraction(10**9 - 2, 10**9)) > share
     ordered = compression.compression_bound(e, n, k, 0.05, largest=12, ordered=True)
     assert exact_cdf(e, n - k, ordered) <= share / math.factorial(k)
-    message = compression.compression_bound(e, n, k, 0.05, largest=12, log_message=-math.log(8))
-    assert exact_cdf(e, n - k, message) <= share / 8
+    assert exact_cdf(e, n - k, Fraction(ordered) * Fraction(10**9 - 2, 10**9)) > share / math.factorial(k)
+    message = Fraction(compression.compression_bound(e, n, k, 0.05, largest=12, log_message=-math.log(8)))
+    assert (
+        exact_cdf(e, n - k, message) <= share / 8 < exact_cdf(e, n - k, message * Fraction(10**9 - 2, 10**9))
+    )
 
 
 def test_weights_of_sizes_add_up_to_at_most_one():
@@ -149,6 +152,7 @@ def test_stability_bounds_by_hand():
     assert removal == pytest.approx(0.1 + 2e-4 + 1.4 * root)
     assert stability.stability_bound(1.0, 1e-4, 1000, 0.05, high=3.0) == pytest.approx(1 + 1e-4 + 3.2 * root)
     assert stability.suboptimality_slack(0.02, 4.0, 3.0) == pytest.approx(2 * 3 * 0.1)
+    assert stability.uniform_stability(50, 0.4, 3.0, lipschitz=2.0) == pytest.approx(2 * 4 * 9 / (0.4 * 50))
 
 
 def test_strong_convexity_lemma_behind_stability():

@@ -339,6 +339,53 @@ def test_growth_of_multiclass_half_spaces_is_an_upper_bound():
     assert 3 < len(found) <= MulticlassHalfSpaces(1, 3).growth(4)
 
 
+@pytest.mark.mission("LTH-27")
+def test_growth_of_counted_spaces_is_an_upper_bound():
+    """Patterns found by drawing many members of each space at random never exceed its count."""
+    rng = np.random.default_rng(9)
+    X, draws = rng.normal(size=(5, 2)), 3000
+    w, b = rng.normal(size=(draws, 3, 2)), rng.normal(size=(draws, 3))
+    sides = np.einsum("rkd,md->rkm", w, X) + b[:, :, None] > 0
+    places, labels = rng.normal(size=(draws, 3, 2)), rng.integers(0, 3, (draws, 3))
+    nearest = np.argmin(((X[None, :, None, :] - places[:, None, :, :]) ** 2).sum(axis=3), axis=2)
+    cuts = X[rng.integers(0, 5, (draws, 3, 2)), [0, 1]][:, :, 0]
+    column, above = rng.integers(0, 2, (draws, 3)), rng.random((draws, 3)) < 0.5
+    tests = (X.T[column] > cuts[:, :, None]) ^ above[:, :, None]
+    first = np.argmax(np.concatenate([tests[:, :2], np.ones((draws, 1, 5), dtype=bool)], axis=1), axis=1)
+    top, low, high = tests[:, 0], tests[:, 1], tests[:, 2]
+    hidden = np.where(sides[:, :2], 1.0, 0.0)
+    out = np.einsum("rk,rkm->rm", w[:, 2], hidden) + b[:, 2:3] > 0
+    found = {
+        spaces.Intersections(2, 3): sides.all(axis=1),
+        spaces.StumpConjunctions(2, 2): tests[:, :2].all(axis=1),
+        spaces.DecisionLists(2, 2, 3): np.take_along_axis(labels, first, axis=1),
+        spaces.DepthTrees(2, 2): np.where(top, low, high),
+        spaces.Prototypes(2, 3, 3): np.take_along_axis(labels, nearest, axis=1),
+        spaces.ThresholdNets((2, 2, 1)): out,
+        spaces.SparseHalfSpaces(2, 1): tests[:, 0],
+    }
+    for space, patterns in found.items():
+        count = len({tuple(row) for row in patterns.astype(int)})
+        assert 5 < count <= space._growth(5), space
+        assert space.growth(30) <= space._growth(30)
+        assert space.log_growth(1000) >= math.log(space._growth(1000))
+        assert (
+            space.growth(space.vc_dimension + 1) < 2 ** (space.vc_dimension + 1)
+            or space.descriptor()["classes"] > 2
+        )
+
+
+def test_counts_of_products_by_hand():
+    assert spaces.SparseHalfSpaces(10, 2)._growth(7) == 45 * vc.cover(7, 3)
+    assert spaces.Intersections(2, 3)._growth(7) == vc.cover(7, 3) ** 3
+    assert spaces.StumpConjunctions(4, 3)._growth(7) == (2 * 4 * 6 + 2) ** 3
+    assert spaces.DecisionLists(4, 3, 5)._growth(7) == (2 * 4 * 6 + 2) ** 3 * 5**4
+    assert spaces.DepthTrees(4, 2, 3)._growth(7) == (4 * 6 + 1) ** 3 * 3**4
+    assert spaces.Prototypes(2, 4, 3)._growth(7) == vc.cover(7, 3) ** 6 * 3**4
+    assert spaces.ThresholdNets((3, 2, 1))._growth(7) == vc.cover(7, 4) ** 2 * vc.cover(7, 3)
+    assert spaces.ThresholdNets((3, 2, 1)).descriptor() == {"class": "threshold-nets", "layers": [3, 2, 1]}
+
+
 @pytest.mark.mission("CON-28")
 @pytest.mark.parametrize("space", [*LINE, *PLANE, HalfSpaces(1), Boxes(1), Boxes(3)], ids=repr)
 def test_erm_is_the_best_dichotomy(space):
@@ -388,6 +435,8 @@ def test_families_give_the_space_of_a_learner():
         (lambda: HalfSpaces(2, bias=1), "bias must be True or False"),
         (lambda: MulticlassHalfSpaces(2, 1), "n_classes must be an integer >= 2"),
         (lambda: UnionsOfIntervals(0), "k must be"),
+        (lambda: spaces.SparseHalfSpaces(2, 3), "s must be at most d"),
+        (lambda: spaces.ThresholdNets((3, 2)), "layers must be"),
         (lambda: Finite(0), "number of hypotheses must be an integer >= 1"),
         (lambda: HalfSpaces(2).growth(0), "m must be an integer >= 1"),
         (lambda: HalfSpaces(2).dichotomies([1.0, 2.0]), "shape \\(m, 2\\)"),

@@ -12,7 +12,7 @@ from assay.theory import _checks as check
 from assay.theory import _patterns
 from assay.theory._geometric_spaces import HalfSpaces
 from assay.theory._patterns import Rule
-from assay.theory._space import Space, dimension_from_growth
+from assay.theory._space import CountedSpace, Space, dimension_from_growth
 from assay.theory._tails import binomial_sum, log_binomial_sum
 from assay.theory.vc import cover, log_cover
 
@@ -50,7 +50,7 @@ class FunctionSpace(Space):
 
 
 @dataclass(frozen=True)
-class MulticlassHalfSpaces(Space):
+class MulticlassHalfSpaces(CountedSpace):
     """The label whose score w_k.x + b_k is largest among K classes, ties by a fixed rule.
 
     The label is fixed by K(K-1)/2 comparisons of two scores, each a half-space: growth is at most the
@@ -62,8 +62,6 @@ class MulticlassHalfSpaces(Space):
     n_classes: int
     bias: bool = True
     tag: ClassVar[str] = "multiclass-halfspaces"
-    exact_growth: ClassVar[bool] = False
-    exact_vc: ClassVar[bool] = False
 
     def descriptor(self) -> dict[str, Any]:
         plain = {"class": self.tag, "d": self.d, "classes": self.n_classes}
@@ -73,10 +71,6 @@ class MulticlassHalfSpaces(Space):
     def _pairs(self) -> int:
         return self.n_classes * (self.n_classes - 1) // 2
 
-    @property
-    def vc_dimension(self) -> int:
-        return dimension_from_growth(self._growth)
-
     def _growth(self, m: int) -> int:
         return HalfSpaces(self.d, self.bias)._growth(m) ** self._pairs
 
@@ -85,7 +79,7 @@ class MulticlassHalfSpaces(Space):
 
 
 @dataclass(frozen=True)
-class Trees(Space):
+class Trees(CountedSpace):
     """Decision trees with at most `leaves` leaves, each node testing one of d real features, K labels.
 
     Growth at most Catalan(leaves-1) (d(m-1)+1)^(leaves-1) K^leaves: shapes, splits (each node makes at most
@@ -97,15 +91,9 @@ class Trees(Space):
     leaves: int
     n_classes: int = 2
     tag: ClassVar[str] = "trees"
-    exact_growth: ClassVar[bool] = False
-    exact_vc: ClassVar[bool] = False
 
     def descriptor(self) -> dict[str, Any]:
         return {"class": self.tag, "d": self.d, "leaves": self.leaves, "classes": self.n_classes}
-
-    @property
-    def vc_dimension(self) -> int:
-        return dimension_from_growth(self._growth)
 
     def _growth(self, m: int) -> int:
         inner = self.leaves - 1
@@ -119,7 +107,7 @@ class Trees(Space):
 
 
 @dataclass(frozen=True)
-class Votes(Space):
+class Votes(CountedSpace):
     """Sign of a weighted sum of T hypotheses of a base space.
 
     Growth at most Pi_base(m)^T times the patterns of a hyperplane through the origin of R^T, for which
@@ -129,15 +117,9 @@ class Votes(Space):
     base: Space
     T: int
     tag: ClassVar[str] = "votes"
-    exact_growth: ClassVar[bool] = False
-    exact_vc: ClassVar[bool] = False
 
     def descriptor(self) -> dict[str, Any]:
         return {"class": self.tag, "base": self.base.descriptor(), "T": self.T}
-
-    @property
-    def vc_dimension(self) -> int:
-        return dimension_from_growth(self._growth)
 
     def _growth(self, m: int) -> int:
         return self.base.growth(m) ** self.T * binomial_sum(m, self.T)

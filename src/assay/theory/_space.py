@@ -156,6 +156,18 @@ class LiftedSpace(Space):
         return shatter.LiftedRule(found.normal, self._lift)
 
 
+@dataclass(frozen=True)
+class CountedSpace(Space):
+    """A space with an upper bound of its growth function and nothing else."""
+
+    exact_growth: ClassVar[bool] = False
+    exact_vc: ClassVar[bool] = False
+
+    @property
+    def vc_dimension(self) -> int:
+        return dimension_from_growth(self._growth)
+
+
 def dimension_from_growth(growth: Callable[[int], int]) -> int:
     """Return the largest v with growth(v) >= 2^v, which bounds the VC dimension."""
     high = 1

@@ -1,16 +1,19 @@
 """Learner: scikit-learn's contract, plus a card, a history and a certificate.
 
-A learner implements `fit`, the prediction methods of its task, and `facts(rows)`, which yields what the fit proved
-about its rows. This base class reads input (arrays, frames, Parquet files, Dask collections) and issues certificates.
+A learner implements `fit`, the prediction methods of its task, and `facts(rows)`, which yields what the fit
+proved about its rows. This base class reads input (arrays, frames, Parquet files, Dask collections) and
+issues certificates.
 """
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -18,6 +21,7 @@ from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
+    has_fit_parameter,
     validate_data,
 )
 
@@ -25,8 +29,12 @@ from assay import scan
 from assay.card import Card
 from assay.certificate.claim import Certificate, Claim, NotApplicable
 from assay.certificate.seal import Cut, issue
-from assay.fitlog import Step
+from assay.fitlog import FitLog, Step
+from assay.params import refuse
 from assay.scan import Rows
+
+_LEAST_DELTA = 1e-50  # no data can show that a statement fails more rarely
+_EXACT_INTEGERS = 2**53  # integers up to here are doubles
 
 
 class Learner(CallbackSupportMixin, BaseEstimator):
@@ -68,28 +76,41 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         ----------
         X, y, sample_weight
             The training rows, exactly as passed to `fit`.
-        delta : float in (0, 1)
+        delta : float in [1e-50, 1)
             Probability, over the draw of the data, that any of the statements about new data fails.
-        holdout : (X, y) or integer array, optional
-            Rows that nothing about the model was chosen on: a pair of arrays, or row numbers of X that were
-            kept out of `fit`.
+        holdout : (X, y) or integers, optional
+            Rows that nothing about the model was chosen on: a pair of arrays, or the row numbers in X of
+            those that were kept out of `fit`.
         compared : sequence of arrays, optional
-            Predicted labels on the hold-out rows of every model that was compared on them, this one included. The
-            bound then pays for the comparison.
+            Predicted labels on the hold-out rows of every model that was compared on them, this one included.
+            The bound then pays for the comparison.
         clip : float, optional
-            Regression only: the absolute error is clipped here in statements about new data; fix it in advance.
+            Regression only: the absolute error is clipped here in statements about new data; fix it in
+            advance.
         fixed_class : bool
-            Whether features and encodings were fixed without looking at the training rows. If not, no statement is made
-            that rests on the size of the class of hypotheses.
+            Whether features and encodings were fixed without looking at the training rows. If not, no
+            statement is made that rests on the size of the class of hypotheses.
         """
         check_is_fitted(self)
-        if not isinstance(delta, float) or not 0 < delta < 1:
-            raise ValueError(f"{type(self).__name__}.certify: delta must be a float in (0, 1); got {delta!r}.")
+        if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
+            raise refuse(
+                self,
+                f"delta must be a number in [{_LEAST_DELTA:g}, 1) (a probability of failure); got {delta!r}.",
+            )
+        if len(compared) and not (is_classifier(self) and holdout is not None):
+            raise refuse(
+                self, "compared needs a classifier and hold-out rows: it holds labels predicted on them."
+            )
+        if clip is not None and is_classifier(self):
+            raise refuse(self, f"clip is for regression (it bounds the absolute error); got {clip!r}.")
+        if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
+            raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
         cut = self._cut(X, y, sample_weight, holdout)
-        return issue(self, cut, delta=delta, compared=compared, clip=clip, fixed_class=fixed_class)
+        return issue(self, cut, delta=float(delta), compared=compared, clip=clip, fixed_class=fixed_class)
 
     def plot(self) -> Any:
-        """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for others."""
+        """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for
+        others."""
         from assay.plot import default
 
         check_is_fitted(self)
@@ -99,22 +120,46 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Return training and hold-out rows, and the split when `holdout` is a set of row numbers."""
         if holdout is None:
             return Cut(self._known_rows(X, y, sample_weight))
-        if isinstance(holdout, tuple) and len(holdout) == 2:
+        if _is_pair(holdout):
             return Cut(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
-        held = np.unique(np.asarray(holdout))
-        n = np.shape(X)[0]
-        if held.ndim != 1 or held.dtype.kind not in "iu" or held.size != np.size(holdout):
-            raise ValueError("holdout must be a pair (X, y) or distinct integer row numbers.")
-        if held.size in (0, n) or held[0] < 0 or held[-1] >= n:
-            raise ValueError(f"holdout row numbers must lie in 0..{n - 1} and leave rows on both sides.")
-        kept = np.setdiff1d(np.arange(n), held)
-        X, y = _indexable(X), np.asarray(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-        train = self._known_rows(X[kept], y[kept], None if weight is None else weight[kept])
-        return Cut(train, self._known_rows(X[held], y[held]), {"train": kept, "holdout": held})
+        if _streams(X, y):
+            raise refuse(
+                self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number."
+            )
+        held = self._row_numbers(holdout, len(y))
+        kept = np.setdiff1d(np.arange(len(y)), held)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        train = self._known_rows(_safe_indexing(X, kept), _safe_indexing(y, kept), weight)
+        holdout = self._known_rows(_safe_indexing(X, held), _safe_indexing(y, held))
+        return Cut(train, holdout, {"train": kept, "holdout": held})
+
+    def _row_numbers(self, holdout: Any, n: int) -> np.ndarray:
+        """Return the numbers of the hold-out rows, sorted."""
+        given = np.asarray(holdout)
+        held = np.unique(given)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or len(held) != len(given):
+            raise refuse(
+                self, f"holdout must be a pair (X, y) or distinct integer row numbers; got {holdout!r}."
+            )
+        if len(held) in (0, n) or held[0] < 0 or held[-1] >= n:
+            raise refuse(
+                self,
+                f"holdout: row numbers must lie in 0..{n - 1} and leave rows on both sides; got {holdout!r}.",
+            )
+        return held.astype(np.int64)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Return rows as the fitted learner sees them: same columns, labels as positions in `classes_`."""
+        if (
+            isinstance(X, np.ndarray)
+            and X.dtype.kind in "iu"
+            and X.size
+            and max(X.max(), -int(X.min())) > _EXACT_INTEGERS
+        ):
+            raise refuse(
+                self,
+                "X has integers beyond 2^53, which doubles do not hold exactly; subtract an offset first.",
+            )
         rows = read_rows(self, X, y, sample_weight, reset=False)
         require_finite(rows, self)
         return rows.encoded(self.classes_) if is_classifier(self) else rows
@@ -126,18 +171,30 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
 
 def read_rows(
-    learner: Learner, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True, multi_output: bool = False
+    learner: Learner,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    reset: bool = True,
+    multi_output: bool = False,
 ) -> Rows:
-    """Return `X`, `y` and weights as rows to scan, checked as scikit-learn checks them, except that entries are
-    finite: call `require_finite`, or look at a sum over all entries, since that saves a pass over the data."""
-    n_jobs = getattr(learner, "n_jobs", None)
-    if _streams(X):
+    """Return `X`, `y` and weights as rows to scan, checked as scikit-learn checks them, except that entries
+    are finite: call `require_finite`, or look at a sum over all entries, since that saves a pass over the
+    data."""
+    n_jobs = _threads(learner)
+    if _streams(X, y):
         rows = scan.rows(X, y, sample_weight, n_jobs=n_jobs)
+        if not rows.has_y:
+            raise refuse(learner, "y is missing: name the column of the target, or pass it beside the rows.")
         _remember_columns(learner, rows, reset)
         return rows
     if y is None:
         raise ValueError(f"{type(learner).__name__} requires y to be passed, but the target y is None.")
-    X = validate_data(learner, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1)
+    X = validate_data(
+        learner, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1,
+        accept_sparse="csr" if get_tags(learner).input_tags.sparse else False,
+    )
     numeric = not is_classifier(learner)
     y = _check_y(y, multi_output=multi_output or numeric, y_numeric=numeric, estimator=learner)
     check_consistent_length(X, y)
@@ -146,52 +203,96 @@ def read_rows(
     return scan.rows(X, np.asarray(y, dtype=np.float64) if numeric else y, sample_weight, n_jobs=n_jobs)
 
 
+def fit_log(learner: Learner, max_iter: int, X: Any, y: Any, sample_weight: Any = None) -> FitLog:
+    """Return the log of a fit to these rows; callbacks are shown the rows if they are in memory."""
+    shown = (None, None, None) if _streams(X, y) else (X, y, sample_weight)
+    return FitLog(learner, max_iter, *shown)
+
+
 def require_finite(rows: Rows, learner: Learner) -> None:
-    """Raise scikit-learn's error if an entry is NaN or infinite."""
-    if np.isfinite(rows.sum(_entry_sum)):
+    """Raise scikit-learn's error if an entry is NaN or infinite, or a weight negative."""
+    if all(np.isfinite(total) for total in rows.sum(_entry_sums)):
         return
     for block in rows.blocks():
-        assert_all_finite(block.X, estimator_name=type(learner).__name__, input_name="X")
+        for name, part in (("X", block.X), ("y", block.y), ("sample_weight", block.weight)):
+            if part is not None and part.dtype.kind == "f":
+                assert_all_finite(part, estimator_name=type(learner).__name__, input_name=name)
+        if block.weight is not None and block.weight.min() < 0:
+            row = block.start + int(np.argmax(block.weight < 0))
+            raise refuse(
+                learner,
+                f"row weights must be >= 0; row {row} (counted from 0) has a negative one.",
+            )
 
 
 def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
     """Return the distinct labels in order; at least two are needed to learn to tell them apart."""
     classes = rows.labels()
-    check_classification_targets(classes)
+    if classes.dtype.kind == "f" and np.isnan(classes[-1]):
+        raise refuse(learner, "Input y contains NaN.")
+    check_classification_targets(
+        np.repeat(classes, 3)
+    )  # labels that are all distinct would pass for a numeric target
     if len(classes) < 2:
         raise ValueError(
-            f"{type(learner).__name__}: needs rows of at least 2 classes to learn from; the data contain one class: "
-            f"{classes[0]!r}."
+            f"{type(learner).__name__}: needs rows of at least 2 classes to learn from; the data contain one "
+            f"class: {classes[0]!r}."
         )
     return classes
 
 
-def _entry_sum(block: Any) -> float:
+def _entry_sums(block: Any) -> tuple[float, float, float]:
+    """Return sums that are finite only if every entry is, and no weight is negative."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return float(block.X.sum())
+        y = float(block.y.sum()) if block.y.dtype.kind == "f" else 0.0
+        weight = 0.0 if block.weight is None else float(np.sqrt(block.weight).sum())
+        return float(block.X.sum()), y, weight
 
 
-def _streams(X: Any) -> bool:
-    """Tell whether X is rows to scan, Parquet files, an Arrow table or a Dask collection, rather than an array or frame."""
+def _threads(learner: Learner) -> int | None:
+    """Return the parameter `n_jobs`: None, or an integer other than 0."""
+    n_jobs = getattr(learner, "n_jobs", None)
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise refuse(
+            learner,
+            f"n_jobs must be None (all cores), a number of threads, or -1 for all cores; got {n_jobs!r}.",
+        )
+    return None if n_jobs is None else int(n_jobs)
+
+
+def _streams(X: Any, y: Any = None) -> bool:
+    """Tell whether X is rows to scan, Parquet files, an Arrow table or a Dask collection, rather than an
+    array or frame."""
     if isinstance(X, (Rows, str, PathLike)) or hasattr(X, "__dask_graph__"):
         return True
     if isinstance(X, (list, tuple)) and X:
         return all(isinstance(item, (str, PathLike)) for item in X)
-    return type(X).__module__.partition(".")[0] == "pyarrow"
+    return type(X).__module__.partition(".")[0] == "pyarrow" and (y is None or isinstance(y, str))
 
 
-def _indexable(X: Any) -> Any:
-    return X if isinstance(X, np.ndarray) else np.asarray(X)
+def _is_pair(holdout: Any) -> bool:
+    """Tell whether `holdout` is (X, y), and not two row numbers."""
+    pair = isinstance(holdout, (tuple, list)) and len(holdout) == 2
+    return pair and not all(isinstance(part, Integral) for part in holdout)
 
 
 def _remember_columns(learner: Learner, rows: Rows, reset: bool) -> None:
     """Set, or compare with, the number and names of columns seen in `fit`."""
+    names = None if rows.feature_names is None else np.asarray(rows.feature_names, dtype=object)
     if reset:
         learner.n_features_in_ = rows.n_features
-        if rows.feature_names is not None:
-            learner.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
-    elif rows.n_features != learner.n_features_in_:
+        learner.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            learner.feature_names_in_ = names
+        return
+    if rows.n_features != learner.n_features_in_:
         raise ValueError(
             f"X has {rows.n_features} features, but {type(learner).__name__} is expecting "
             f"{learner.n_features_in_} features as input."
+        )
+    known = getattr(learner, "feature_names_in_", None)
+    if names is not None and known is not None and not np.array_equal(names, known):
+        raise refuse(
+            learner,
+            f"the columns must be those of fit, in order: {', '.join(known)}; got {', '.join(names)}.",
         )

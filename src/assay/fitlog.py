@@ -1,6 +1,7 @@
 """The log of one fit: a row per iteration, callbacks told, an orderly stop on request.
 
-`history_` of a learner is what is logged here: iteration, objective, violation (gap or gradient norm) and seconds.
+`history_` of a learner is what is logged here: iteration, objective, violation (gap or gradient norm) and
+seconds.
 """
 
 import time
@@ -24,9 +25,12 @@ class FitLog:
     Use as a context manager around the loop. `step` returns True when a callback asks to stop.
     """
 
-    def __init__(self, learner: Any, max_iter: int, X: Any = None, y: Any = None) -> None:
-        self._learner, self._X, self._y = learner, X, y
-        self._max_iter = max_iter
+    def __init__(
+        self, learner: Any, max_iter: int, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> None:
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self._learner, self._max_iter = learner, max_iter
+        self._told = {"estimator": learner, "X": X, "y": y, "metadata": metadata}
         self.history: list[Step] = []
 
     def __enter__(self) -> "FitLog":
@@ -34,7 +38,7 @@ class FitLog:
         self._context: CallbackContext | None = None
         if getattr(self._learner, "_skl_callbacks", None) or hasattr(self._learner, "_parent_callback_ctx"):
             self._context = self._learner._init_callback_context(max_subtasks=self._max_iter)
-            self._context.call_on_fit_task_begin(estimator=self._learner, X=self._X, y=self._y)
+            self._context.call_on_fit_task_begin(**self._told)
         return self
 
     def step(self, objective: float, violation: float, **fitted: Any) -> bool:
@@ -43,7 +47,7 @@ class FitLog:
         self.history.append(Step(len(self.history) + 1, float(objective), float(violation), seconds))
         if self._context is None:
             return False
-        told = {"estimator": self._learner, "X": self._X, "y": self._y, "reconstruction_attributes": fitted}
+        told = {**self._told, "reconstruction_attributes": fitted}
         task = self._context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(**told)
         return bool(task.call_on_fit_task_end(**told))
@@ -51,4 +55,4 @@ class FitLog:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._learner.history_ = self.history
         if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._learner, X=self._X, y=self._y)
+            self._context.call_on_fit_task_end(**self._told)

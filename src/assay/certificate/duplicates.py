@@ -19,21 +19,25 @@ def error_floor(rows: Rows) -> Iterator[Claim]:
     sizes = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(keys[order]) != 0, [True]])))
     groups = np.repeat(np.arange(len(sizes)), sizes)
     candidates = np.sort(order[sizes[groups] > 1])
-    found = _conflicts(*_gather(rows, candidates), candidates)
+    X, y = gather(rows, candidates)
+    found = _conflicts(_groups(X, keys[candidates]), y, candidates)
     if found is not None:
         floor, listed, group = found
-        yield Claim("D03/1", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group})
+        yield Claim(
+            "D03/1", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group}
+        )
 
 
 def _row_keys(block: Block, direction: np.ndarray) -> np.ndarray:
     """Return a projection of each row; identical rows of a block have equal keys.
 
-    Rows summed in another order (the last few of the data) may be missed, which makes the floor lower, not wrong.
+    Rows summed in another order (the last few of the data) may be missed, which makes the floor lower, not
+    wrong.
     """
     return block.X @ direction
 
 
-def _gather(rows: Rows, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gather(rows: Rows, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return X and y of the wanted row numbers (sorted)."""
 
     def pick(block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -45,11 +49,24 @@ def _gather(rows: Rows, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
 
 
-def _conflicts(X: np.ndarray, y: np.ndarray, numbers: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Return the floor, the rows of conflicting groups and their group numbers; None if there is no conflict."""
-    _, group = np.unique(X, axis=0, return_inverse=True)
-    table = np.zeros((group.max() + 1, int(y.max()) + 1), dtype=np.int64)
-    np.add.at(table, (group, y), 1)
+def _groups(X: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return a number for each row, the same for two rows only if they are identical; equal rows have equal
+    keys."""
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    other = np.flatnonzero((X != X[first[group]]).any(axis=1))
+    if len(other):  # different rows with one key
+        group[other] = len(first) + np.unique(X[other], axis=0, return_inverse=True)[1]
+    return group
+
+
+def _conflicts(
+    group: np.ndarray, y: np.ndarray, numbers: np.ndarray
+) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Return the floor, the rows of conflicting groups and their group numbers; None if there is no
+    conflict."""
+    classes = int(y.max()) + 1
+    cells = (int(group.max()) + 1) * classes
+    table = np.bincount(group * classes + y, minlength=cells).reshape(-1, classes)
     excess = table.sum(axis=1) - table.max(axis=1)
     if not excess.any():
         return None

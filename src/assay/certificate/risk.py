@@ -1,7 +1,7 @@
 """Statements about new data: which apply to a learner, and their bounds.
 
-Each statement is prepared first and computed when its share of delta is known, so that the number of statements, and
-with it the price of reading them together, is fixed before any bound is looked at.
+Each statement is prepared first and computed when its share of delta is known, so that the number of
+statements, and with it the price of reading them together, is fixed before any bound is looked at.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,21 +46,33 @@ def statements(
         if fixed_class:
             yield from _by_class(learner, cut.train, errors["train"][1])
         else:
-            yield NotApplicable("P10/1", "The encoding was fitted to the training rows, so the class was not fixed in advance.")
+            yield NotApplicable(
+                "P10/1",
+                "The encoding was fitted to the training rows, so the class was not fixed in advance.",
+            )
         yield from _by_holdout(learner, cut.holdout, errors.get("holdout", (0, 0))[1], compared)
     elif learner.card.task == "regress":
         yield from _by_clipped_holdout(learner, cut.holdout, clip)
 
 
 def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
-    space = learner.card.model.at(train.n_features, len(learner.classes_), getattr(learner, "fit_intercept", True))
+    space = learner.card.model.at(
+        train.n_features, len(learner.classes_), getattr(learner, "fit_intercept", True)
+    )
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
-        yield NotApplicable("P10/1", f"{space}: the class has no finite VC dimension, so no bound of this kind exists.")
+        yield NotApplicable(
+            "P10/1", f"{space}: the class has no finite VC dimension, so no bound of this kind exists."
+        )
     elif train.has_weight:
-        yield NotApplicable("P10/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+        yield NotApplicable(
+            "P10/1", "Row weights: the bound is about unweighted errors of equally likely rows."
+        )
     elif space.log_growth(5 * n) >= n / 3:
-        yield NotApplicable("P10/1", f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.")
+        yield NotApplicable(
+            "P10/1",
+            f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.",
+        )
     else:
         yield partial(_ghost_sample, errors, n, space)
 
@@ -69,7 +81,15 @@ def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApp
     found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta))
     if found.bound >= 1:
         return Vacuous("P10/1", f"With {errors} errors in {n} rows the bound for {space} is 1.", delta)
-    params = {"class": space.descriptor(), "form": "c", "errors": errors, "rows": n, "M": found.M, "q": found.q, "K": found.K}
+    params = {
+        "class": space.descriptor(),
+        "form": "c",
+        "errors": errors,
+        "rows": n,
+        "M": found.M,
+        "q": found.q,
+        "K": found.K,
+    }
     return _claim("P10/1", found.bound, params, "train", delta)
 
 
@@ -79,7 +99,15 @@ def _by_holdout(
     if holdout is None:
         yield NotApplicable("P01/1", "No hold-out rows were given; they usually give the tightest bound.")
     elif len(compared):
-        yield partial(_selected, errors, _label_positions(learner, compared, holdout.n_rows))
+        predictions = _label_positions(learner, compared, holdout.n_rows)
+        own = (
+            learner.predicted_positions(holdout) if hasattr(learner, "predicted_positions") else np.array(-1)
+        )
+        if not ((predictions == own) | (own < 0)).all(axis=1).any():
+            raise ValueError(
+                "compared: this model's own predictions on the hold-out rows must be among them."
+            )
+        yield partial(_selected, errors, predictions)
     else:
         yield partial(_binomial, errors, holdout.n_rows)
 
@@ -100,7 +128,9 @@ def _label_positions(learner: Any, compared: Sequence[np.ndarray], rows: int) ->
     """Return predicted labels of all compared models as positions in `classes_`, one row per model."""
     predictions = np.asarray(compared)
     if predictions.shape != (len(compared), rows):
-        raise ValueError(f"compared: each array must hold one predicted label for each of the {rows} hold-out rows.")
+        raise ValueError(
+            f"compared: each array must hold one predicted label for each of the {rows} hold-out rows."
+        )
     order = np.argsort(learner.classes_)
     at = np.minimum(np.searchsorted(learner.classes_, predictions, sorter=order), len(order) - 1)
     positions = order[at]
@@ -113,9 +143,13 @@ def _by_clipped_holdout(learner: Any, holdout: Rows | None, clip: float | None) 
     if holdout is None:
         yield NotApplicable("P04/1", "No hold-out rows were given.")
     elif clip is None:
-        yield NotApplicable("P04/1", "The error of a regression has no range: pass clip=, fixed before looking at the data.")
+        yield NotApplicable(
+            "P04/1", "The error of a regression has no range: pass clip=, fixed before looking at the data."
+        )
     elif not (np.isfinite(clip) and clip > 0):
-        raise ValueError(f"clip must be a finite number > 0 (absolute errors are clipped there); got {clip!r}.")
+        raise ValueError(
+            f"clip must be a finite number > 0 (absolute errors are clipped there); got {clip!r}."
+        )
     else:
         yield partial(_hoeffding, learner, holdout, float(clip))
         yield partial(_empirical_bernstein, learner, holdout, float(clip))
@@ -141,6 +175,10 @@ def _mean_loss(template: str, bound: float, clip: float, rows: int, delta: str) 
     return _claim(template, bound + clip * OUTWARD, {"clip": clip, "rows": rows}, "holdout", delta)
 
 
-def _claim(template: str, bound: float, params: dict, data: str, delta: str, witness: dict | None = None) -> Claim:
+def _claim(
+    template: str, bound: float, params: dict, data: str, delta: str, witness: dict | None = None
+) -> Claim:
     value = min(1.0, bound + OUTWARD) if template not in ("P02/1", "P04/1") else bound
-    return Claim(template, value, "upper", params, (data,), delta, TEMPLATES[template].assumptions, witness or {})
+    return Claim(
+        template, value, "upper", params, (data,), delta, TEMPLATES[template].assumptions, witness or {}
+    )

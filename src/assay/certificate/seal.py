@@ -19,6 +19,9 @@ _session: dict[str, tuple[int, Fraction]] = {}
 
 _SHARE = Context(prec=12, rounding=ROUND_DOWN)
 
+_RANGE = (1e-150, 1e150)  # of every number in a claim: their products neither overflow nor lose digits
+_OUT_OF_RANGE = "Its numbers are outside [1e-150, 1e150], where rounding cannot be bounded; scale the data."
+
 
 class Cut(NamedTuple):
     """The rows of a certificate: training, hold-out, and their row numbers if both come from one table."""
@@ -43,13 +46,16 @@ def issue(
     errors = {name: learner.count_errors(rows) for name, rows in _named(cut)} if classes is not None else {}
     stated = [*_about_rows(learner, cut, errors), *learner.facts(cut.train)]
     total = Decimal(repr(delta))
-    statements = list(risk.statements(learner, cut, errors, compared=compared, clip=clip, fixed_class=fixed_class))
+    statements = list(
+        risk.statements(learner, cut, errors, compared=compared, clip=clip, fixed_class=fixed_class)
+    )
     made = [one for one in statements if not isinstance(one, NotApplicable)]
     if made:
         share = str(_SHARE.divide(total, Decimal(len(made))))
         stated += [one(share) for one in made]
     stated += [one for one in statements if isinstance(one, NotApplicable)]
     spent = Fraction(total) if made else Fraction(0)
+    stated = list(_published(stated))
     serial, session = _log_session(data, spent)
     return Certificate(
         claims=tuple(one for one in stated if isinstance(one, Claim)),
@@ -64,8 +70,31 @@ def issue(
     )
 
 
+def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotApplicable]:
+    """Yield the claims whose numbers a checker reads, and why the others, and what rests on them, are not
+    made."""
+    dropped = set()
+    for one in stated:
+        if isinstance(one, Claim) and (not _in_range(one) or one.params.get("gap") in dropped):
+            dropped.add(one.template)
+            yield NotApplicable(one.template, _OUT_OF_RANGE)
+        else:
+            yield one
+
+
+def _in_range(claim: Claim) -> bool:
+    numbers = [
+        abs(value)
+        for value in (claim.value, *claim.params.values())
+        if isinstance(value, float) and value != 0
+    ]
+    return all(_RANGE[0] <= value <= _RANGE[1] for value in numbers)
+
+
 def _named(cut: Cut) -> list[tuple[str, Rows]]:
-    return [(name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None]
+    return [
+        (name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None
+    ]
 
 
 def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -> Iterable[Claim]:
@@ -85,7 +114,8 @@ def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -
 
 
 def _log_session(data: Mapping[str, DataReference], spent: Fraction) -> tuple[int, Fraction]:
-    """Count this certificate on the data that its statements about new data use, and return the running totals."""
+    """Count this certificate on the data that its statements about new data use, and return the running
+    totals."""
     key = data["holdout" if "holdout" in data else "train"].digest
     count, sum_of_deltas = _session.get(key, (0, Fraction(0)))
     _session[key] = (count + 1, sum_of_deltas + spent)

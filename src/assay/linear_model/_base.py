@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
@@ -11,6 +12,7 @@ from assay.scan import Rows
 from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
+_LEAST = 1e-140  # what underflow can hide of a mean square, generously
 
 
 class LinearModel(Learner):
@@ -21,14 +23,16 @@ class LinearModel(Learner):
     fit_intercept: bool
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Return X w + b, one column per row of `coef_`, or one number per row of X if `coef_` has one dimension."""
+        """Return X w + b, one column per row of `coef_`, or one number per row of X if `coef_` has one
+        dimension."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        sparse = "csr" if get_tags(self).input_tags.sparse else False
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
         return X @ self.coef_.T + self.intercept_
 
     def _rounding(self, rows: Rows) -> np.ndarray:
-        """Return, for each score column, how far rounding can move any score, doubled: whoever recomputes the scores
-        in another order resolves every row that is resolved here."""
+        """Return, for each score column, how far rounding can move any score, doubled: whoever recomputes the
+        scores in another order resolves every row that is resolved here."""
         return score_rounding(rows, self.coef_, self.intercept_)
 
 
@@ -45,11 +49,17 @@ class LinearClassifier(LinearModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted label of each row."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        winners = _winners(self._scores(X))
+        return self.classes_[winners]
+
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
+        open."""
+        return np.concatenate(rows.map(_positions, self.coef_, self.intercept_, self._rounding(rows)))
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
+        open."""
         low, high = rows.sum(_error_counts, self.coef_, self.intercept_, self._rounding(rows))
         return int(low), int(high)
 
@@ -64,21 +74,38 @@ class LinearRegressor(LinearModel):
         return self._scores(X)
 
     def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the scores."""
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
+        scores."""
         rounding = self._rounding(rows)
         total, cross = rows.sum(_squared_residuals, self.coef_, self.intercept_, rounding)
         count = rows.n_rows * len(rounding)
         slack = (cross + 1e-12 * total) / count
         mean = total / count
-        return max(0.0, mean - slack), mean + slack + 1e-300
+        low = mean - slack
+        return low if low > _LEAST else 0.0, mean + slack + _LEAST
 
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row (mean over targets), rounded up by what rounding can hide."""
+        """Return min(|y - f(x)|, clip) of each row (mean over targets), rounded up by what rounding can
+        hide."""
         rounding = self._rounding(rows)
         return np.concatenate(rows.map(_clipped, self.coef_, self.intercept_, rounding, clip))
 
 
-def _error_counts(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray) -> tuple[int, int]:
+def _winners(scores: np.ndarray) -> np.ndarray:
+    """Return the position of the class that scores (n, 1) or (n, n_classes) decide for."""
+    return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+
+def _positions(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    scores = block.X @ coef.T + intercept
+    best = np.sort(scores, axis=1)[:, -2:]
+    lead = np.abs(scores[:, 0]) if len(coef) == 1 else best[:, 1] - best[:, 0]
+    return np.where(lead > 2 * rounding.max(), _winners(scores), -1)
+
+
+def _error_counts(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray
+) -> tuple[int, int]:
     if len(coef) == 1:
         from assay.loops.scores import binary_errors_block
 
@@ -96,7 +123,9 @@ def _residuals(block: Block, coef: np.ndarray, intercept: Any) -> np.ndarray:
     return residuals.reshape(len(residuals), -1)
 
 
-def _squared_residuals(block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray) -> tuple[float, float]:
+def _squared_residuals(
+    block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray
+) -> tuple[float, float]:
     """Return sum r^2, and a bound on how much rounding of the residuals changes it."""
     residuals = _residuals(block, coef, intercept)
     slack = rounding + 2 * _UNIT * np.abs(residuals)

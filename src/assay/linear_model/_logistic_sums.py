@@ -1,4 +1,5 @@
-"""Sums over one block of rows that logistic regression is made of. `y` holds class positions; cost[k] is C c(k)."""
+"""Sums over one block of rows that logistic regression is made of. `y` holds class positions; cost[k] is C
+c(k)."""
 
 import numpy as np
 
@@ -20,10 +21,14 @@ def total_cost(block: Block, cost: np.ndarray) -> float:
 
 def class_counts(block: Block, n_classes: int) -> np.ndarray:
     """Return the number (weight) of rows of each class."""
+    if block.weight is not None and not (block.weight >= 0).all():
+        raise ValueError("row weights must be finite and >= 0.")
     return np.bincount(block.y, weights=block.weight, minlength=n_classes).astype(float)
 
 
-def _compiled_arguments(block: Block, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _compiled_arguments(
+    block: Block, cost: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost
 
 
@@ -95,18 +100,22 @@ def multinomial_product(
     """Return the Hessian times (V, v0): rows C_i (p * u - p <p, u>), u = V x + v0."""
     p, _ = _probabilities(block, coef, intercept)
     u = block.X @ v.T + v0
-    along = p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
+    along = (
+        p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
+    )
     return along.T @ block.X, along.sum(axis=0)
 
 
 def errors(block: Block, coef: np.ndarray, intercept: np.ndarray) -> int:
-    """Return the number of rows not strictly on the right side."""
+    """Return the number of rows, of those with a weight, that are not strictly on the right side."""
     s = block.X @ coef.T + intercept
     if s.shape[1] == 1:
-        return int(np.count_nonzero(s[:, 0] * (2.0 * block.y - 1.0) <= 0))
-    own = s[np.arange(len(s)), block.y]
-    s[np.arange(len(s)), block.y] = -np.inf
-    return int(np.count_nonzero(own <= s.max(axis=1)))
+        wrong = s[:, 0] * (2.0 * block.y - 1.0) <= 0
+    else:
+        own = s[np.arange(len(s)), block.y]
+        s[np.arange(len(s)), block.y] = -np.inf
+        wrong = own <= s.max(axis=1)
+    return int(np.count_nonzero(wrong if block.weight is None else wrong & (block.weight > 0)))
 
 
 def largest_score(block: Block, coef: np.ndarray, intercept: np.ndarray) -> float:

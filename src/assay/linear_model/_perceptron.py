@@ -2,14 +2,16 @@
 
     repeat over the rows: if y_i (<w, x_i> + b) <= 0 then w <- w + eta y_i x_i, b <- b + eta y_i
 
-Claims: if the loop ends, the hyperplane it found separates the classes (margin as witness), and the number of updates is
-        at most (R / gamma)^2, R = max |(x_i, 1)| and gamma the margin of any separator in that space. Novikoff 1962.
-        If it does not end, a few rows whose hulls intersect, when they can be found, prove that no separator exists.
+Claims: if the loop ends, the hyperplane it found separates the classes (margin as witness), and the number of
+        updates is at most (R / gamma)^2, R = max |(x_i, 1)| and gamma the margin of any separator in that
+        space. Novikoff 1962. If it does not end, a few rows whose hulls intersect, when they can be found,
+        prove that no separator exists.
 Method: one compiled pass per epoch, in the order of the data or in a new random order each epoch.
 """
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +20,15 @@ from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from assay.base import label_classes, read_rows, require_finite
+from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
-from assay.fitlog import FitLog
+from assay.certificate.duplicates import gather
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.optim.duality import gamma
-from assay.params import count, flag, positive
+from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
@@ -37,8 +39,9 @@ _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bo
 class Perceptron(ClassifierMixin, LinearClassifier):
     """Rosenblatt's perceptron, started at zero.
 
-    Stops at the first epoch without a mistake. On classes that no hyperplane separates it never does: then it stops after
-    `max_iter` epochs, says so, and keeps the last hyperplane. More than two classes are learnt one against the rest.
+    Stops at the first epoch without a mistake. On classes that no hyperplane separates it never does: then it
+    stops after `max_iter` epochs, says so, and keeps the last hyperplane. More than two classes are learnt
+    one against the rest.
 
     Parameters
     ----------
@@ -65,7 +68,8 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     converged_ : bool
         Whether the last epoch was free of mistakes.
     margin_ : float
-        Least distance of a training row to the right side of the hyperplane (negative if some row is on the wrong side).
+        Least distance of a training row to the right side of the hyperplane (negative if some row is on the
+        wrong side).
     updates_ : list of int arrays
         Row number of each update in order, one array per hyperplane.
 
@@ -116,23 +120,49 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         rows = rows.encoded(self.classes_)
         require_finite(rows, self)
         random = check_random_state(self.random_state)
+        if shuffle and not hasattr(rows, "X"):
+            raise refuse(self, "rows that are not in memory are read in order; pass shuffle=False.")
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        with FitLog(self, max_iter * len(targets), X, y) as log:
-            runs = [self._run(rows, code, eta, max_iter, random if shuffle else None, log) for code in targets]
-        self.coef_ = np.vstack([run.w for run in runs])
-        self.intercept_ = np.array([run.b for run in runs])
+        coef, intercept = np.zeros((len(targets), rows.n_features)), np.zeros(len(targets))
+        runs: list[_Run] = []
+        with fit_log(self, max_iter * len(targets), X, y) as log:
+            for k, code in enumerate(targets):
+                allowed = 0 if any(run.stopped for run in runs) else max_iter
+                told = partial(log.step, coef_=coef, intercept_=intercept)
+                runs.append(
+                    self._run(
+                        rows,
+                        code,
+                        eta,
+                        allowed,
+                        random if shuffle else None,
+                        coef[k],
+                        intercept[k : k + 1],
+                        told,
+                    )
+                )
+        self.coef_, self.intercept_ = coef, intercept
         self.updates_ = [run.sequence for run in runs]
         self.n_updates_ = sum(run.n_updates for run in runs)
         self.n_iter_ = max(run.epochs for run in runs)
         self.converged_ = all(run.converged for run in runs)
-        self.margin_ = min(_margin(rows, code, run) for code, run in zip(targets, runs))
-        if not self.converged_:
+        self.margin_ = min(_margin(rows, code, coef[k], intercept[k]) for k, code in enumerate(targets))
+        if np.isnan(self.margin_) or not np.isfinite(coef).all():
+            raise refuse(self, "the entries are too large: scores overflow. Divide X by a constant.")
+        if any(run.stopped for run in runs):
             warnings.warn(
-                f"Perceptron: still making mistakes after {self.n_iter_} epochs and {self.n_updates_} updates; either no "
-                "hyperplane separates the classes or its margin is small. The last hyperplane is kept. Raise max_iter, or "
-                "use LogisticRegression, which does not need separable classes.",
+                f"Perceptron: stopped after {self.n_updates_} updates, before the data were learnt; the "
+                "model is the last one.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
+            )
+        elif not self.converged_:
+            warnings.warn(
+                f"Perceptron: still making mistakes after {self.n_iter_} epochs and {self.n_updates_} "
+                "updates; either no hyperplane separates the classes or its margin is small. The last one is "
+                "kept. Raise max_iter, or use LogisticRegression, which does not need separable classes.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
         return self
 
@@ -142,25 +172,49 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         for k, sequence in enumerate(self.updates_):
             params = {} if binary else {"class": k}
             code = 1 if binary else k
-            yield from separation_claim(rows, self.coef_[k], float(self.intercept_[k]), bool(self.fit_intercept), code, params)
+            yield from separation_claim(
+                rows, self.coef_[k], float(self.intercept_[k]), bool(self.fit_intercept), code, params
+            )
             yield self._mistake_bound(rows, k, code, sequence, params)
         if binary and not self.converged_:
             yield inseparability_claim(rows, bool(self.fit_intercept))
 
-    def _mistake_bound(self, rows: Rows, k: int, code: int, sequence: np.ndarray, params: dict) -> Claim | NotApplicable:
+    def _mistake_bound(
+        self, rows: Rows, k: int, code: int, sequence: np.ndarray, params: dict
+    ) -> Claim | NotApplicable:
         """Return claim D17 for hyperplane k, whose positive class is `code`."""
         if len(sequence) > _KEPT_UPDATES:
-            return NotApplicable("D17/1", f"More than {_KEPT_UPDATES} updates were made; their sequence was not kept.")
+            return NotApplicable(
+                "D17/1", f"More than {_KEPT_UPDATES} updates were made; their sequence was not kept."
+            )
         w, b = self.coef_[k], float(self.intercept_[k])
+        if not self._replays(rows, code, sequence, np.append(w, b)):
+            return NotApplicable(
+                "D17/1", "These are not the rows of `fit`, in order: the updates lead elsewhere."
+            )
         augmented = np.append(w, b) if self.fit_intercept else w
         norm = float(np.linalg.norm(augmented))
         least = min(rows.map(_least_score, w, b, code))
-        rounding = 8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ rows.largest_entries + abs(b))
+        rounding = (
+            8
+            * gamma(rows)
+            / rows.n_rows
+            * (rows.n_features + 4)
+            * float(np.abs(w) @ rows.largest_entries + abs(b))
+        )
         margin = (least - rounding) / norm * (1 - 1e-9) if norm > 0 else 0.0
         if margin <= 0:
-            return NotApplicable("D17/1", "The hyperplane does not separate the classes, so there is no margin to bound the updates by.")
+            return NotApplicable(
+                "D17/1",
+                "The hyperplane does not separate the classes: there is no margin to bound the updates by.",
+            )
         radius = float(np.sqrt(max(rows.map(sums.largest_norm)) + self.fit_intercept)) * (1 + 1e-9)
-        stated = {"updates": len(sequence), "margin": margin, "radius": radius, "intercept": bool(self.fit_intercept)}
+        stated = {
+            "updates": len(sequence),
+            "margin": margin,
+            "radius": radius,
+            "intercept": bool(self.fit_intercept),
+        }
         return Claim(
             "D17/1",
             (radius / margin) ** 2 * (1 + 1e-9),
@@ -168,50 +222,70 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             witness={"sequence": sequence, "separator": augmented},
         )
 
-    def _run(self, rows: Rows, code: int, eta: float, max_iter: int, random: Any, log: FitLog) -> "_Run":
-        """Learn to tell class `code` from the others."""
+    def _replays(self, rows: Rows, code: int, sequence: np.ndarray, hyperplane: np.ndarray) -> bool:
+        """Tell whether updates on these rows, in this order, lead to the hyperplane (w, b)."""
+        from assay.linear_model._perceptron_loop import replay_block
+
+        wanted, at = np.unique(sequence, return_inverse=True)
+        if not len(wanted) or wanted[-1] >= rows.n_rows:
+            return not len(wanted)
+        X, y = gather(rows, wanted)
+        found = replay_block(
+            X, np.where(y == code, 1.0, -1.0), at, float(self.eta0), bool(self.fit_intercept)
+        )
+        return np.array_equal(found, hyperplane)
+
+    def _run(
+        self,
+        rows: Rows,
+        code: int,
+        eta: float,
+        max_iter: int,
+        random: Any,
+        w: np.ndarray,
+        b: np.ndarray,
+        told: Any,
+    ) -> "_Run":
+        """Learn to tell class `code` from the others; writes w (d,) and b (1,)."""
         from assay.linear_model._perceptron_loop import perceptron_block
 
-        w, b = np.zeros(rows.n_features), np.zeros(1)
-        sequence, total, epoch, mistakes = [], 0, 0, -1
+        X = np.ascontiguousarray(rows.X, dtype=np.float64) if hasattr(rows, "X") else None
+        sequence, total, epoch, mistakes, stopped = [], 0, 0, -1, False
         try:
-            while mistakes and epoch < max_iter:
+            while mistakes and epoch < max_iter and not stopped:
                 mistakes = 0
-                for X, signs, order, start in _passes(rows, code, random):
+                for X_part, signs, order, start in _passes(rows, X, code, random):
                     at = np.empty(len(order), dtype=np.int64)
-                    made = perceptron_block(X, signs, order, eta, bool(self.fit_intercept), w, b, at)
+                    made = perceptron_block(X_part, signs, order, eta, bool(self.fit_intercept), w, b, at)
                     mistakes += made
                     if total <= _KEPT_UPDATES:
                         sequence.append(at[:made] + start)
                     total += made
                 epoch += 1
-                if log.step(mistakes, mistakes, coef_=w[None, :].copy(), intercept_=b.copy()):
-                    break
+                stopped = told(mistakes, mistakes)
         except KeyboardInterrupt:
-            warnings.warn(f"Perceptron: interrupted in epoch {epoch + 1}; the model is the last one.", ConvergenceWarning, stacklevel=4)
+            stopped = True
         joined = np.concatenate([np.empty(0, dtype=np.int64), *sequence])
-        return _Run(w, float(b[0]), joined, total, epoch, mistakes == 0)
+        return _Run(joined, total, epoch, mistakes == 0, stopped and mistakes != 0)
 
 
 class _Run(NamedTuple):
-    w: np.ndarray
-    b: float
     sequence: np.ndarray
     n_updates: int
     epochs: int
     converged: bool
+    stopped: bool
 
 
-def _passes(rows: Rows, code: int, random: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
-    """Yield (X, signs, order of visit, number of the first row) of one epoch: all rows at once if they are in memory."""
-    if hasattr(rows, "X"):
-        X = np.ascontiguousarray(rows.X, dtype=np.float64)
-        n = len(X)
-        order = np.arange(n) if random is None else random.permutation(n)
+def _passes(
+    rows: Any, X: np.ndarray | None, code: int, random: Any
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+    """Yield (X, signs, order of visit, number of the first row) of one epoch: all rows at once if X is in
+    memory."""
+    if X is not None:
+        order = np.arange(len(X)) if random is None else random.permutation(len(X))
         yield X, np.where(rows.y == code, 1.0, -1.0), order, 0
         return
-    if random is not None:
-        raise ValueError("Perceptron: rows that are not in memory are read in order; pass shuffle=False.")
     for block in rows.blocks():
         yield block.X, np.where(block.y == code, 1.0, -1.0), np.arange(len(block.X)), block.start
 
@@ -221,7 +295,8 @@ def _least_score(block: Block, w: np.ndarray, b: float, code: int) -> float:
     return float(((block.X @ w + b) * np.where(block.y == code, 1.0, -1.0)).min())
 
 
-def _margin(rows: Rows, code: int, run: _Run) -> float:
-    norm = float(np.linalg.norm(run.w))
-    least = min(rows.map(_least_score, run.w, run.b, code))
-    return least / norm if norm > 0 else float(np.sign(least) * np.inf if least else 0.0)
+def _margin(rows: Rows, code: int, w: np.ndarray, b: float) -> float:
+    """Return the least signed distance of a row to the hyperplane; minus infinity if w = 0 puts a class on
+    the wrong side."""
+    least, norm = min(rows.map(_least_score, w, b, code)), float(np.linalg.norm(w))
+    return least / norm if norm > 0 else -np.inf if least < 0 else 0.0

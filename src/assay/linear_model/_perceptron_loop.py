@@ -7,7 +7,14 @@ from assay.jit import compiled
 
 @compiled
 def perceptron_block(
-    X: np.ndarray, signs: np.ndarray, order: np.ndarray, eta: float, intercept: bool, w: np.ndarray, b: np.ndarray, at: np.ndarray
+    X: np.ndarray,
+    signs: np.ndarray,
+    order: np.ndarray,
+    eta: float,
+    intercept: bool,
+    w: np.ndarray,
+    b: np.ndarray,
+    at: np.ndarray,
 ) -> int:
     """Visit the rows of X (n, d) in `order`, update w (d,) and b (1,) on each mistake, write its row to `at`.
 
@@ -28,9 +35,25 @@ def perceptron_block(
     return mistakes
 
 
+@compiled
+def replay_block(X: np.ndarray, signs: np.ndarray, at: np.ndarray, eta: float, intercept: bool) -> np.ndarray:
+    """Return (w, b) (d + 1,) after updates on the rows `at` of X, in order: the arithmetic of
+    `perceptron_block`."""
+    d = X.shape[1]
+    out = np.zeros(d + 1)
+    for i in at:
+        step = eta * signs[i]
+        for j in range(d):
+            out[j] += step * X[i, j]
+        if intercept:
+            out[d] += step
+    return out
+
+
 @compiled(reduction=True)
 def _score(x: np.ndarray, w: np.ndarray, b: float) -> float:
-    """Return <w, x> + b; the sum may be re-ordered, since only its sign counts and near ties are mistakes either way."""
+    """Return <w, x> + b; the sum may be re-ordered, since only its sign counts and near ties are mistakes
+    either way."""
     total = 0.0
     for j in range(x.shape[0]):
         total += x[j] * w[j]

@@ -21,7 +21,8 @@ def separation_claim(
 ) -> Iterator[Claim]:
     """Yield claim D13 (lower) if <w, x> separates class `code` from the others: the margin that w leaves.
 
-    With an intercept the margin is that of the best offset: half the gap between the classes' scores over |w|.
+    With an intercept the margin is that of the best offset: half the gap between the classes' scores over
+    |w|.
     """
     norm = float(np.linalg.norm(w))
     if norm == 0:
@@ -33,7 +34,13 @@ def separation_claim(
     margin = (gap - rounding) / norm * (1 - 1e-9)
     if margin > 0:
         radius = float(np.sqrt(max(rows.map(sums.largest_norm)))) * (1 + 1e-9)
-        yield Claim("D13/1", margin, "lower", {"intercept": intercept, "radius": radius, **(params or {})}, witness={"w": w})
+        yield Claim(
+            "D13/1",
+            margin,
+            "lower",
+            {"intercept": intercept, "radius": radius, **(params or {})},
+            witness={"w": w},
+        )
 
 
 def _extremes(block: Block, w: np.ndarray, code: int) -> tuple[float, float]:
@@ -44,9 +51,13 @@ def _extremes(block: Block, w: np.ndarray, code: int) -> tuple[float, float]:
 
 
 def inseparability_claim(rows: Rows, intercept: bool) -> Claim | NotApplicable:
-    """Return claim D14: a few rows whose class hulls intersect, found by a linear programme and verified exactly."""
+    """Return claim D14: a few rows whose class hulls intersect, found by a linear programme and verified
+    exactly."""
     if rows.n_rows > _LP_ROWS or rows.n_features > _EXACT_COLUMNS:
-        return NotApplicable("D14/1", f"Deciding separability exactly is done up to {_LP_ROWS} rows and {_EXACT_COLUMNS} columns.")
+        return NotApplicable(
+            "D14/1",
+            f"Deciding separability exactly is done up to {_LP_ROWS} rows and {_EXACT_COLUMNS} columns.",
+        )
     parts = list(rows.blocks())
     X, y = np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts])
     found = intersecting_hulls(X, y, intercept)

@@ -1,8 +1,8 @@
 """Sums of products in twice the working precision, for least squares on nearly dependent columns.
 
-A twofold number is an unevaluated sum high + low of two doubles, about 32 decimal digits. Products are split without
-error after Dekker, sums after Knuth. A Gram matrix squares the condition number; with 32 digits there is room for it.
-These loops must not be re-ordered, so they use strict arithmetic.
+A twofold number is an unevaluated sum high + low of two doubles, about 32 decimal digits. Products are split
+without error after Dekker, sums after Knuth. A Gram matrix squares the condition number; with 32 digits there
+is room for it. These loops must not be re-ordered, so they use strict arithmetic.
 """
 
 import numpy as np
@@ -68,9 +68,11 @@ def root(ah, al):
 
 @compiled
 def twofold_moments_block(X, y, weight, center, scale):
-    """Return high and low parts (d + 1 + k, d + 1 + k) of sum_i s_i a_i a_i^T, a_i = ((x_i - c) scale, 1, y_i).
+    """Return high and low parts (d + 1 + k, d + 1 + k) of sum_i s_i a_i a_i^T, a_i = ((x_i - c) scale, 1,
+    y_i).
 
-    X (n, d), y (n, k), weight (n,) or empty for ones; scale (d,) are powers of two. x - c is kept without error.
+    X (n, d), y (n, k), weight (n,) or empty for ones; scale (d,) are powers of two. x - c is kept without
+    error.
     """
     n, d = X.shape
     width = d + 1 + y.shape[1]
@@ -124,7 +126,8 @@ def _row(x, y, center, scale, ah, al):
 
 @compiled
 def cholesky(high, low, floor):
-    """Overwrite the upper triangles (m, m) with R, R^T R = A; return the first column whose pivot is <= floor, or m."""
+    """Overwrite the upper triangles (m, m) with R, R^T R = A; return the first column whose pivot is <=
+    floor, or m."""
     m = high.shape[0]
     for p in range(m):
         for q in range(p):
@@ -163,3 +166,17 @@ def accumulate(high, low, more_high, more_low):
     for p in range(m):
         for t in range(k):
             high[p, t], low[p, t] = add(high[p, t], low[p, t], more_high[p, t], more_low[p, t])
+
+
+@compiled
+def offset(high, low, center):
+    """Return beta_d - sum_j center_j beta_j (k,) of twofold beta (d + 1, k), rounded once."""
+    d = len(center)
+    out = np.empty(high.shape[1])
+    for t in range(high.shape[1]):
+        sh, sl = high[d, t], low[d, t]
+        for j in range(d):
+            th, tl = multiply(high[j, t], low[j, t], -center[j], 0.0)
+            sh, sl = add(sh, sl, th, tl)
+        out[t] = sh + sl
+    return out

@@ -1,23 +1,25 @@
 """Duality gaps of regularised linear models (the producer's side; the checker has its own).
 
-For a closed convex problem R(w) + sum_i phi_i(<w, x_i> + b), weak duality bounds P(w, b) - min P by a sum of non-negative
-Fenchel-Young terms at any dual point theta (with sum theta_i = 0 if b is free). The dual points used here are the
-gradients of the losses, moved onto the constraint by a closed-form repair.
+For a closed convex problem R(w) + sum_i phi_i(<w, x_i> + b), weak duality bounds P(w, b) - min P by a sum of
+non-negative Fenchel-Young terms at any dual point theta (with sum theta_i = 0 if b is free). The dual points
+used here are the gradients of the losses, moved onto the constraint by a closed-form repair.
 
-Every gap is enlarged by what rounding can hide, so that a checker which sums in another order finds no larger one.
+Every gap is enlarged by what rounding can hide, so that a checker which sums in another order finds no larger
+one.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import expit, logsumexp, xlogy
 
 from assay.certificate.claim import Claim
 from assay.scan import Rows
 from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
+_CLOSE = 1e-9  # divergence, relative to the sum of the C_i, up to which a simple bound of it serves
 
 
 def outward(gap: float) -> float:
@@ -32,19 +34,21 @@ def enclosure(template: str, gap: float, strength: float, **more: Any) -> Claim:
 
 
 def gamma(rows: Rows) -> float:
-    """Return the relative error of a sum over all rows of products of scores: gamma_k, k = 16 (n + d + 16)."""
+    """Return the relative error of a sum over all rows of products of scores: gamma_k, k = 16 (n + d +
+    16)."""
     k = 16 * (rows.n_rows + rows.n_features + 16)
     return k * _UNIT / (1 - k * _UNIT)
 
 
 def score_rounding(rows: Rows, coef: np.ndarray, intercept: Any) -> np.ndarray:
-    """Return for each score column twice the bound gamma_(2d+4) (sum_j |w_j| max_i |x_ij| + |b|) on any score's rounding."""
+    """Return for each score column twice the bound gamma_(2d+4) (sum_j |w_j| max_i |x_ij| + |b|) on any
+    score's rounding."""
     k = 2 * rows.n_features + 4
     magnitude = np.abs(np.atleast_2d(coef)) @ rows.largest_entries + np.abs(np.atleast_1d(intercept))
     return 2 * k * _UNIT / (1 - k * _UNIT) * magnitude
 
 
-# Squared loss -------------------------------------------------------------------------------------------------------
+# Squared loss -----------------------------------------------------------------------------------------------
 
 
 class _Residuals(NamedTuple):
@@ -78,14 +82,17 @@ def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_i
     w = np.atleast_2d(coef).T
     largest = rows.largest_entries
     rounding = score_rounding(rows, coef, intercept)
-    error = gamma(rows) * np.outer(largest, sums.size + np.abs(mean) * sums.weight) + np.outer(largest, rounding) * sums.weight
+    error = (
+        gamma(rows) * np.outer(largest, sums.size + np.abs(mean) * sums.weight)
+        + np.outer(largest, rounding) * sums.weight
+    )
     excess = np.abs(sums.cross - np.outer(sums.column, mean) - alpha * w) + error
     mean_error = gamma(rows) * sums.size / sums.weight + rounding
     first = 0.5 * sums.weight * np.sum((np.abs(mean) + mean_error) ** 2) if free_intercept else 0.0
     return float(first + np.sum(excess**2) / (2 * alpha))
 
 
-# Logistic loss ------------------------------------------------------------------------------------------------------
+# Logistic loss ----------------------------------------------------------------------------------------------
 
 
 def logistic_gap(
@@ -93,37 +100,56 @@ def logistic_gap(
 ) -> float:
     """Return an upper bound on P - min P for 1/2 |w|^2 + sum C_i ln(1 + exp(-z_i)), C_i = C s_i c(y_i).
 
-    alpha_i = C_i sigma(-z_i); with a free intercept the class with the larger sum of alpha is scaled down, by t, to the
-    other's. The gap is sum C_i kl(alpha_i / C_i || sigma(-z_i)) + 1/2 |w - v|^2, v = sum alpha_i y_i x_i, and the first sum
-    is at most (1 - t)^2 sum C_i exp(-z_i) over that class, since kl(p || q) <= (p - q)^2 / (q (1 - q)).
+    alpha_i = C_i sigma(-z_i); with a free intercept the class with the larger sum of alpha is scaled down, by
+    t, to the other's. The gap is sum C_i kl(alpha_i / C_i || sigma(-z_i)) + 1/2 |w - v|^2, v = sum alpha_i
+    y_i x_i, and the first sum is at most (1 - t)^2 sum C_i exp(-z_i) over that class, since kl(p || q) <= (p
+    - q)^2 / (q (1 - q)). Far from the optimum that is a poor bound, and another pass sums the divergence
+    itself.
     """
     w, b = np.ravel(coef), float(np.ravel(intercept)[0])
     cost = C * class_weight
     total, tail, pulled = rows.sum(_pull, w, b, cost)
     shrink = np.ones(2)
-    if free_intercept and total.min() > 0:
-        shrink = total.min() / total
+    if free_intercept:
+        shrink = np.divide(total.min(), total, out=shrink, where=total > total.min())
     v = shrink[1] * pulled[1] - shrink[0] * pulled[0]
     error = gamma(rows) * rows.largest_entries * total.sum()
     quadratic = 0.5 * float(np.sum((np.abs(w - v) + error) ** 2))
-    divergence = float(np.sum((1 - shrink + 8 * gamma(rows) * (shrink < 1)) ** 2 * tail))
-    rounding = score_rounding(rows, coef, intercept)[0]
+    shift = np.minimum(1.0, 1 - shrink + 8 * gamma(rows) * (shrink < 1))
     weight = float(rows.sum(_total_weight, cost))
+    with np.errstate(invalid="ignore"):
+        divergence = float(np.sum(shift**2 * np.where(shift > 0, tail, 0.0)))
+    if not divergence <= _CLOSE * weight:
+        divergence = float(rows.sum(_divergence, w, b, cost, shift)) * (1 + gamma(rows))
+    rounding = score_rounding(rows, coef, intercept)[0]
     slack = weight * (rounding + 64 * _UNIT * (4 + np.abs(w) @ rows.largest_entries + abs(b)))
     return quadratic + divergence + float(slack)
 
 
-def _pull(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pull(
+    block: Block, w: np.ndarray, b: float, cost: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from assay.loops.logistic import pull_block
 
     return pull_block(block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost, w, b)
+
+
+def _divergence(block: Block, w: np.ndarray, b: float, cost: np.ndarray, shift: np.ndarray) -> float:
+    """Return sum C_i kl((1 - e_i) q_i || q_i), q_i = sigma(-z_i), e_i the shift of the class."""
+    z = (block.X @ w + b) * (2.0 * block.y - 1.0)
+    e, q = shift[block.y], expit(-z)
+    with np.errstate(divide="ignore"):
+        gained = (1 - (1 - e) * q) * np.logaddexp(0.0, np.log(e) - z)
+    lost = xlogy((1 - e) * q, 1 - e)
+    kl = np.maximum(gained + lost, 0.0) + 16 * _UNIT * (gained - lost)
+    return float((_costs(block, cost) * kl).sum())
 
 
 def _total_weight(block: Block, cost: np.ndarray) -> float:
     return float(_costs(block, cost).sum())
 
 
-# Multinomial loss ---------------------------------------------------------------------------------------------------
+# Multinomial loss -------------------------------------------------------------------------------------------
 
 
 class _Shares(NamedTuple):
@@ -140,8 +166,8 @@ def multinomial_gap(
 ) -> float:
     """Return an upper bound on P - min P for 1/2 |W|^2 + sum C_i (logsumexp(s_i) - s_i,y).
 
-    p_i = softmax(s_i), with a free intercept mixed with a constant row so that sum C_i p_i equals the weight of each
-    class; the gap is sum C_i KL(p_i || softmax(s_i)) + 1/2 |W - V|^2, V = sum C_i (e_y - p_i) x_i.
+    p_i = softmax(s_i), with a free intercept mixed with a constant row so that sum C_i p_i equals the weight
+    of each class; the gap is sum C_i KL(p_i || softmax(s_i)) + 1/2 |W - V|^2, V = sum C_i (e_y - p_i) x_i.
     """
     cost = C * class_weight
     sums = rows.sum(_shares, coef, intercept, cost)
@@ -174,7 +200,9 @@ def _shares(block: Block, coef: np.ndarray, intercept: Any, cost: np.ndarray) ->
     p = np.exp(_log_softmax(block, coef, intercept)) * C[:, None]
     own = np.zeros_like(p)
     own[np.arange(len(p)), block.y] = C
-    return _Shares(float(C.sum()), own.sum(axis=0), p.sum(axis=0), block.X.T @ own, block.X.T @ p, block.X.T @ C)
+    return _Shares(
+        float(C.sum()), own.sum(axis=0), p.sum(axis=0), block.X.T @ own, block.X.T @ p, block.X.T @ C
+    )
 
 
 def _mixed_divergence(

@@ -9,7 +9,8 @@ from scipy.optimize import linprog
 def weak_separator(signed: np.ndarray) -> np.ndarray | None:
     """Return w with <w, a_i> >= 0 for every row a_i of `signed` and > 0 for some, or None if there is none.
 
-    Maximises sum_i <w, a_i> over |w_j| <= 1; rows are scaled to unit length first. The maximum is 0 iff there is none.
+    Maximises sum_i <w, a_i> over |w_j| <= 1; rows are scaled to unit length first. The maximum is 0 iff there
+    is none.
     """
     norms = np.linalg.norm(signed, axis=1)
     unit = signed[norms > 0] / norms[norms > 0, None]
@@ -20,10 +21,12 @@ def weak_separator(signed: np.ndarray) -> np.ndarray | None:
 
 
 def intersecting_hulls(X: np.ndarray, y: np.ndarray, intercept: bool) -> np.ndarray | None:
-    """Return at most d + 2 rows that no hyperplane separates by their labels y in {0, 1}, or None if none were proved.
+    """Return at most d + 2 rows that no hyperplane separates by their labels y in {0, 1}, or None if none
+    were proved.
 
     Gordan: there is no (w, b) with y_i (<w, x_i> + b) > 0 for all i iff some lambda >= 0, not 0, has
-    sum lambda_i y_i (x_i, 1) = 0. A vertex of that polytope has few non-zero entries; they are verified in rationals.
+    sum lambda_i y_i (x_i, 1) = 0. A vertex of that polytope has few non-zero entries; they are verified in
+    rationals.
     """
     augmented = np.column_stack([X, np.ones(len(X))]) if intercept else X
     signed = augmented * (2.0 * y - 1.0)[:, None]
@@ -39,7 +42,8 @@ def intersecting_hulls(X: np.ndarray, y: np.ndarray, intercept: bool) -> np.ndar
 
 
 def _one_signed_null_vector(A: np.ndarray) -> bool:
-    """Tell, in rational arithmetic, whether lambda^T A = 0 has exactly one solution up to scale, all of one sign."""
+    """Tell, in rational arithmetic, whether lambda^T A = 0 has exactly one solution up to scale, all of one
+    sign."""
     columns = [[Fraction(float(value)) for value in row] for row in A.T]
     m = A.shape[0]
     pivots: list[int] = []

@@ -1,8 +1,9 @@
 """Newton's method with a lazily renewed Hessian.
 
-Each step solves H d = -g and backtracks until the objective falls (Armijo). H is kept while it still contracts the Newton
-decrement g^T H^-1 g well, because near the optimum a gradient costs far less than a Hessian. Boyd & Vandenberghe,
-Convex Optimization, 9.5; for the chord variant Kelley, Iterative Methods for Linear and Nonlinear Equations, 5.4.1.
+Each step solves H d = -g and backtracks until the objective falls (Armijo). H is kept while it still
+contracts the Newton decrement g^T H^-1 g well, because near the optimum a gradient costs far less than a
+Hessian. Boyd & Vandenberghe, Convex Optimization, 9.5; for the chord variant Kelley, Iterative Methods for
+Linear and Nonlinear Equations, 5.4.1.
 """
 
 from collections.abc import Callable
@@ -19,14 +20,15 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Found(NamedTuple):
-    """Where a solver stopped: the point, its value and gradient, half the last decrement, steps, and why it stopped."""
+    """Where a solver stopped: the point, its value and gradient, half the last decrement, steps, and why it
+    stopped."""
 
     x: np.ndarray
     value: float
     gradient: np.ndarray
     decrement: float
     n_iter: int
-    status: str  # "converged", "max_iter", "stalled", "interrupted", "stopped"
+    status: str  # "converged", "max_iter", "stalled", "interrupted", "stopped", "overflow"
 
 
 def newton(
@@ -40,10 +42,13 @@ def newton(
 ) -> Found:
     """Minimise a smooth convex function from x.
 
-    `curvature(x)` returns a function that solves with the Hessian at x. `done(x, gradient, half_decrement)` decides when to
-    stop; `on_step` is told each accepted point and may ask to stop. An interrupt from the keyboard returns the best point.
+    `curvature(x)` returns a function that solves with the Hessian at x. `done(x, gradient, half_decrement)`
+    decides when to stop; `on_step` is told each accepted point and may ask to stop. An interrupt from the
+    keyboard returns the best point.
     """
     value, gradient = value_gradient(x)
+    if not np.isfinite(value + gradient @ gradient):
+        return Found(x, value, gradient, np.inf, 0, "overflow")
     solve: Solve | None = None
     step = np.zeros_like(x)
     half_decrement = np.inf
@@ -54,6 +59,8 @@ def newton(
             if solve is None:
                 solve = curvature(x)
             step = -solve(gradient)
+            if not np.isfinite(step).all():
+                return Found(x, value, gradient, np.inf, n_iter, "overflow")
             half_decrement, before = max(0.0, -0.5 * float(gradient @ step)), half_decrement
             if done(x, gradient, half_decrement):
                 return Found(x, value, gradient, half_decrement, n_iter, "converged")
@@ -83,7 +90,8 @@ def _backtrack(
     gradient: np.ndarray,
     step: np.ndarray,
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """Return the first point of x + step, x + step / 2, ... that lowers the objective enough, None if there is none."""
+    """Return the first point of x + step, x + step / 2, ... that lowers the objective enough, None if there
+    is none."""
     slope, length = float(gradient @ step), 1.0
     noise = _NOISE * abs(value)
     for _ in range(_HALVINGS):
@@ -98,7 +106,9 @@ def _backtrack(
     return None
 
 
-def conjugate_gradients(multiply: Solve, precondition: Solve, b: np.ndarray, *, rtol: float, max_iter: int) -> np.ndarray:
+def conjugate_gradients(
+    multiply: Solve, precondition: Solve, b: np.ndarray, *, rtol: float, max_iter: int
+) -> np.ndarray:
     """Return x with multiply(x) = b up to |residual| <= rtol |b| in the preconditioner's norm."""
     x, r = np.zeros_like(b), b.copy()
     z = precondition(r)

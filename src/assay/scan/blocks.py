@@ -18,8 +18,8 @@ class Block(NamedTuple):
 
     X: np.ndarray
     """(rows, d) float64, C order."""
-    y: np.ndarray | None
-    """(rows,) or (rows, k) in C order, in the type it came in."""
+    y: Any
+    """None, or (rows,) or (rows, k) in C order, in the type it came in."""
     weight: np.ndarray | None
     """(rows,) float64."""
     start: int
@@ -39,11 +39,16 @@ def rows_per_block(n_features: int) -> int:
 def block(X: Any, y: Any, weight: Any, start: int, stop: int) -> Block:
     """Return the rows from start to stop as a block; copy only what is not tidy."""
     return Block(
-        _tidy(X[start:stop], np.float64),
+        _tidy(_dense(X[start:stop]), np.float64),
         None if y is None else _tidy(y[start:stop]),
         None if weight is None else _tidy(weight[start:stop], np.float64),
         start,
     )
+
+
+def _dense(part: Any) -> Any:
+    """Return sparse rows as an array; a block is small, so the whole table is never dense."""
+    return part.toarray() if hasattr(part, "toarray") else part
 
 
 def _tidy(values: np.ndarray, dtype: type | None = None) -> np.ndarray:

@@ -1,0 +1,310 @@
+"""The minimiser of the squared loss, by the cheapest way that keeps its digits.
+
+One pass sums the second moments of rows and targets, centred near their means, and a Cholesky factor of the
+Gram matrix gives the coefficients. The Gram matrix squares the condition number, so its own condition tells
+what was lost: up to 1e2 nothing is done, up to 1e8 one step of iterative refinement repairs it. Beyond that a
+blockwise QR factorisation tells whether columns depend on each other; if not, the moments are summed again in
+twice the precision, and if so, or if that would take too long, a singular value decomposition of the triangle
+gives the solution of least norm. Bjorck 1996, ch. 2.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+_EASY = 1e2  # condition number of the Gram matrix up to which the factor is used as it is
+_REFINABLE = 1e8  # ... up to which one refinement step in double precision restores what was lost
+_DEPENDENT = 1e-13  # relative distance to the span of the other columns below which a column depends on them
+_AFFORDABLE = (
+    2e9  # rows times squared columns up to which moments are summed in twice the precision, some ten seconds
+)
+_EPS = float(np.finfo(float).eps)
+
+
+class Solution(NamedTuple):
+    """Coefficients (d, k), intercepts (k,), the rank found, P there, and the norm of its gradient."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    rank: int
+    objective: float
+    violation: float
+
+
+class _Means(NamedTuple):
+    """Where rows and targets are centred (zero without intercept), and the sum of the row weights."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: float
+
+    def vary(self, squares: np.ndarray) -> np.ndarray:
+        """Tell which columns, of these sums of squares about the mean, vary by more than rounding does."""
+        return squares > self.weight * (8 * _EPS * np.abs(self.x)) ** 2
+
+
+class _Problem(NamedTuple):
+    """Centred second moments: P depends on the rows through these alone."""
+
+    gram: np.ndarray
+    cross: np.ndarray
+    total: float
+    alpha: float
+
+
+def solve(rows: Rows, alpha: float, intercept: bool) -> Solution | None:
+    """Minimise P = 1/2 sum s_i |y_i - W x_i - b|^2 + alpha/2 |W|^2; None if an entry or a square is not
+    finite."""
+    start = pilot(rows, intercept)
+    few = alpha == 0 and rows.n_rows < rows.n_features + intercept
+    moments = rows.sum(_first_moments if few else second_moments, start)
+    if not np.isfinite(moments).all():
+        return None
+    means = _means(moments if few else moments[rows.n_features], start, rows.n_features, intercept)
+    if few:
+        return _by_svd(rows, means, _triangle(rows, means, alpha), alpha)
+    problem = _centred(moments, means, start, alpha)
+    scale = powers_of_two(np.sqrt(np.diag(problem.gram) + alpha))
+    condition, factor = _factor((problem.gram + alpha * np.eye(len(scale))) * np.outer(scale, scale))
+    if factor is not None:
+        return _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
+    triangle = _triangle(rows, means, alpha)
+    if rows.n_rows * rows.n_features**2 <= _AFFORDABLE and _independent(triangle, rows.n_features):
+        found = _in_twice_the_precision(rows, means, scale, alpha, intercept)
+        if found is not None:
+            return found
+    return _by_svd(rows, means, triangle, alpha)
+
+
+def pilot(rows: Rows, intercept: bool) -> np.ndarray:
+    """Return a point (d + k,) near the mean of rows and targets, from the first block; zero without
+    intercept."""
+    first = next(iter(rows.blocks()))
+    beside = np.hstack([first.X, targets(first)])
+    with np.errstate(invalid="ignore", over="ignore"):
+        return beside.mean(axis=0) if intercept else np.zeros(beside.shape[1])
+
+
+def powers_of_two(norms: np.ndarray) -> np.ndarray:
+    """Return for each column the power of two that brings its norm into [1/2, 1); scaling by it is exact."""
+    exponents = np.frexp(norms)[1]
+    return np.ldexp(1.0, np.where(norms > 0, -exponents, 0))
+
+
+def targets(block: Block) -> np.ndarray:
+    """Return y as (n, k) doubles."""
+    y = block.y
+    if y is None or y.dtype.kind not in "fiub":
+        raise ValueError(f"the target of a regression must be numbers; got {None if y is None else y.dtype}.")
+    return np.ascontiguousarray(y.reshape(len(block.X), -1), dtype=np.float64)
+
+
+def second_moments(block: Block, start: np.ndarray) -> np.ndarray:
+    """Return sum s_i a_i a_i^T, a_i = (x_i, 1, y_i), x_i and y_i less the pilot."""
+    from assay.loops.moments import moments
+
+    d = block.X.shape[1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        return moments(block.X, targets(block) - start[d:], block.weight, start[:d])
+
+
+def _first_moments(block: Block, start: np.ndarray) -> np.ndarray:
+    """Return sum s_i (x_i, 1, y_i), x_i and y_i less the pilot: one row of `second_moments`."""
+    d = block.X.shape[1]
+    weight = np.ones(len(block.X)) if block.weight is None else block.weight
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.concatenate(
+            [weight @ (block.X - start[:d]), [weight.sum()], weight @ (targets(block) - start[d:])]
+        )
+
+
+def _means(sums: np.ndarray, start: np.ndarray, d: int, intercept: bool) -> _Means:
+    """Return the weighted means from first moments about the pilot."""
+    weight = float(sums[d])
+    shift = sums / weight if intercept and weight > 0 else np.zeros(len(sums))
+    return _Means(start[:d] + shift[:d], start[d:] + shift[d + 1 :], weight)
+
+
+def _centred(moments: np.ndarray, means: _Means, start: np.ndarray, alpha: float) -> _Problem:
+    """Move the moments from the pilot to the mean; columns that do not vary become zero."""
+    d = len(means.x)
+    shift = np.concatenate([means.x - start[:d], [0.0], means.y - start[d:]])
+    central = moments - means.weight * np.outer(shift, shift)
+    live = np.append(means.vary(np.diag(central)[:d]), np.ones(len(shift) - d, dtype=bool))
+    central *= np.outer(live, live)
+    return _Problem(central[:d, :d], central[:d, d + 1 :], float(np.trace(central[d + 1 :, d + 1 :])), alpha)
+
+
+def _factor(matrix: np.ndarray) -> tuple[float, tuple[np.ndarray, bool] | None]:
+    """Return the condition number and a Cholesky factor, None if the matrix is not safely positive
+    definite."""
+    values = eigvalsh(matrix)
+    condition = float(values[-1] / values[0]) if values[0] > 0 else np.inf
+    if condition > _REFINABLE:
+        return condition, None
+    try:
+        return condition, cho_factor(matrix)
+    except LinAlgError:
+        return np.inf, None
+
+
+def _by_cholesky(
+    rows: Rows,
+    problem: _Problem,
+    means: _Means,
+    scale: np.ndarray,
+    factor: tuple[np.ndarray, bool],
+    *,
+    refine: bool,
+) -> Solution:
+    """Solve the normal equations, with one step of refinement if asked."""
+
+    def solved(right: np.ndarray) -> np.ndarray:
+        return scale[:, None] * cho_solve(factor, scale[:, None] * right)
+
+    gram, cross, total, alpha = problem
+    coef = solved(cross)
+    if refine:
+        squares, gradient = _at(rows, means, coef, alpha)
+        step = solved(gradient)
+        left_over = gradient - gram @ step - alpha * step
+        squares -= np.sum(step * (gradient + left_over)) + alpha * np.sum(step * (2 * coef + step))
+        coef = coef + step
+    else:
+        left_over = cross - gram @ coef - alpha * coef
+        squares = total - np.sum(coef * (cross + left_over)) - alpha * np.sum(coef**2)
+    return _solution(means, coef, alpha, len(scale), squares, left_over)
+
+
+def _at(rows: Rows, means: _Means, coef: np.ndarray, alpha: float) -> tuple[float, np.ndarray]:
+    """Return sum s_i r_i^2 and the descent direction of P, both at `coef`, from the rows themselves."""
+    squares, cross = rows.sum(_residual_moments, coef, means.x, means.y)
+    return float(squares), cross - alpha * coef
+
+
+def _residual_moments(
+    block: Block, coef: np.ndarray, mean: np.ndarray, mean_y: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return sum_i s_i r_i^2 and sum_i s_i (x_i - mean) r_i."""
+    centred = block.X - mean
+    residual = (targets(block) - mean_y) - centred @ coef
+    weighted = residual if block.weight is None else residual * block.weight[:, None]
+    return float(np.sum(weighted * residual)), centred.T @ weighted
+
+
+def _solution(
+    means: _Means,
+    coef: np.ndarray,
+    alpha: float,
+    rank: int,
+    squares: float,
+    gradient: np.ndarray,
+    b: Any = None,
+) -> Solution:
+    intercept = means.y - means.x @ coef if b is None else b
+    objective = 0.5 * max(float(squares), 0.0) + 0.5 * alpha * float(np.sum(coef**2))
+    return Solution(coef, intercept, rank, objective, float(np.linalg.norm(gradient)))
+
+
+# Columns that nearly, or exactly, depend on each other ------------------------------------------------------
+
+
+def _triangle(rows: Rows, means: _Means, alpha: float) -> np.ndarray:
+    """Return R of the QR factorisation of the centred rows, targets beside them, and of sqrt(alpha) I below
+    them."""
+    d, k = len(means.x), len(means.y)
+    R, *others = rows.map(_block_triangle, means.x, means.y)
+    for more in others:
+        R = _upper(np.vstack([R, more]))
+    R[:, :d] *= means.vary(np.sum(R[:, :d] ** 2, axis=0))
+    if alpha > 0:
+        R = _upper(np.vstack([R, np.hstack([np.sqrt(alpha) * np.eye(d), np.zeros((d, k))])]))
+    return R
+
+
+def _upper(A: np.ndarray) -> np.ndarray:
+    """Return R of A = Q R."""
+    return np.asarray(np.linalg.qr(A, mode="r"))
+
+
+def _block_triangle(block: Block, mean: np.ndarray, mean_y: np.ndarray) -> np.ndarray:
+    A = np.hstack([block.X - mean, targets(block) - mean_y])
+    if block.weight is not None:
+        A *= np.sqrt(block.weight)[:, None]
+    return _upper(A)
+
+
+def _independent(R: np.ndarray, d: int) -> bool:
+    """Tell whether each column keeps a safe distance from the span of those before it."""
+    if len(R) < d:
+        return False
+    return bool((np.abs(np.diag(R)[:d]) > _DEPENDENT * np.linalg.norm(R[:, :d], axis=0)).all())
+
+
+def _by_svd(rows: Rows, means: _Means, R: np.ndarray, alpha: float) -> Solution | None:
+    """Return the minimiser of least norm."""
+    d = len(means.x)
+    U, values, Vt = np.linalg.svd(R[:, :d], full_matrices=False)
+    keep = values > values[0] * max(_DEPENDENT, d * _EPS)
+    coef = Vt[keep].T @ ((U[:, keep].T @ R[:, d:]) / values[keep, None])
+    squares, gradient = _at(rows, means, coef, alpha)
+    return _solution(means, coef, alpha, int(keep.sum()), squares, gradient) if np.isfinite(squares) else None
+
+
+def _in_twice_the_precision(
+    rows: Rows, means: _Means, scale: np.ndarray, alpha: float, intercept: bool
+) -> Solution | None:
+    """Solve with moments in twice the precision and two refinement steps; None if columns are dependent."""
+    from assay.loops import twofold
+
+    d, k = len(means.x), len(means.y)
+    size = d + 1 if intercept else d
+    high, low = _twofold_sum(rows.map(_twofold_moments, means.x, scale))
+    for j in range(d):
+        high[j, j], low[j, j] = twofold.add(high[j, j], low[j, j], alpha * scale[j] ** 2, 0.0)
+    R, r = high[:size, :size].copy(), low[:size, :size].copy()
+    if twofold.cholesky(R, r, _DEPENDENT**2) < size:
+        return None
+    beta, rest = np.zeros((d + 1, k)), np.zeros((d + 1, k))
+    beta[:size], rest[:size] = high[:size, d + 1 :], low[:size, d + 1 :]
+    twofold.solve(R, r, beta[:size], rest[:size])
+    penalty = np.append(alpha * scale**2, 0.0)[:size, None]
+    for _ in range(2):
+        step, small = _twofold_sum(rows.map(_twofold_gradient, means.x, scale, beta, rest))
+        step, small = step[:size].copy(), small[:size].copy()
+        twofold.accumulate(step, small, -penalty * beta[:size], -penalty * rest[:size])
+        twofold.solve(R, r, step, small)
+        twofold.accumulate(beta[:size], rest[:size], step, small)
+    coef = scale[:, None] * beta[:d]
+    b = twofold.offset(beta, rest, means.x * scale) if intercept else None
+    squares, gradient = _at(rows, means, coef, alpha)
+    return _solution(means, coef, alpha, d, squares, gradient, b)
+
+
+def _twofold_moments(block: Block, center: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    from assay.loops.twofold import twofold_moments_block
+
+    weight = np.empty(0) if block.weight is None else block.weight
+    return twofold_moments_block(block.X, targets(block), weight, center, scale)
+
+
+def _twofold_gradient(
+    block: Block, center: Any, scale: Any, high: Any, low: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    from assay.loops.twofold import twofold_gradient_block
+
+    weight = np.empty(0) if block.weight is None else block.weight
+    return twofold_gradient_block(block.X, targets(block), weight, center, scale, high, low)
+
+
+def _twofold_sum(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    from assay.loops.twofold import accumulate
+
+    high, low = parts[0][0].copy(), parts[0][1].copy()
+    for more_high, more_low in parts[1:]:
+        accumulate(high, low, more_high, more_low)
+    return high, low

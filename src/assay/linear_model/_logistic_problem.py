@@ -1,0 +1,252 @@
+"""The objective of logistic regression as a function of one vector, and its minimisation.
+
+Newton's method, started at the optimum of a sample of the rows, with a Hessian that is kept while it serves;
+that of K > 2 classes, or of very many columns, is never formed (conjugate gradients). Or L-BFGS.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from assay.fitlog import FitLog
+from assay.linear_model import _logistic_sums as sums
+from assay.optim.newton import Found, Solve, conjugate_gradients, newton
+from assay.scan import Rows
+
+_SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least ten times as many
+_WIDE = 1_500  # columns beyond which the Hessian is not formed
+_RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
+_LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
+
+
+class Problem(NamedTuple):
+    """The objective as a function of one vector x = (w, b) or, for K > 2, (W, b) row by row."""
+
+    rows: Rows
+    C: float
+    class_weight: np.ndarray
+    intercept: bool
+    n_classes: int
+
+    @property
+    def penalty(self) -> float:
+        return 0.0 if np.isinf(self.C) else 1.0
+
+    @property
+    def cost(self) -> np.ndarray:
+        return self.class_weight if np.isinf(self.C) else self.C * self.class_weight
+
+    @property
+    def n_outputs(self) -> int:
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def total(self) -> float:
+        """Sum of all C_i."""
+        return float(self.rows.sum(sums.total_cost, self.cost))
+
+    def pack(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        return np.hstack([coef, intercept[:, None]]).ravel() if self.intercept else coef.ravel()
+
+    def unpack(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        table = x.reshape(self.n_outputs, -1)
+        if not self.intercept:
+            return table.copy(), np.zeros(self.n_outputs)
+        return table[:, :-1].copy(), table[:, -1].copy()
+
+    def penalised(self, x: np.ndarray) -> np.ndarray:
+        """Return x with zeros in place of the intercepts."""
+        table = x.reshape(self.n_outputs, -1).copy()
+        if self.intercept:
+            table[:, -1] = 0.0
+        return table.ravel()
+
+    def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        coef, intercept = self.unpack(x)
+        statistic = sums.binary if self.n_classes == 2 else sums.multinomial
+        value, slope, pull = self.rows.sum(statistic, coef, intercept, self.cost)
+        w = self.penalised(x)
+        gradient = self.pack(slope, pull) + self.penalty * w
+        return float(value) + 0.5 * self.penalty * float(w @ w), gradient
+
+    def column_scale(self) -> np.ndarray:
+        """Return the roots of the diagonal of a bound on the Hessian."""
+        factor = 0.25 if self.n_classes == 2 else 0.5
+        diagonal = factor * self.rows.sum(sums.squares, self.cost)
+        diagonal[:-1] += self.penalty
+        diagonal[diagonal == 0] = 1.0
+        return np.tile(np.sqrt(diagonal if self.intercept else diagonal[:-1]), self.n_outputs)
+
+    def errors(self, x: np.ndarray) -> int:
+        return int(self.rows.sum(sums.errors, *self.unpack(x)))
+
+    def curvature(self, x: np.ndarray) -> Solve:
+        """Return a function that solves with the Hessian at x."""
+        if self.n_classes == 2 and self.rows.n_features <= _WIDE:
+            return self._factored(x)
+        multiply = partial(self._multiply, *self.unpack(x))
+        precondition = self._preconditioner()
+        return lambda g: conjugate_gradients(multiply, precondition, g, rtol=1e-3, max_iter=250)
+
+    def _factored(self, x: np.ndarray) -> Solve:
+        hessian = self.rows.sum(sums.binary_hessian, *self.unpack(x), self.cost)
+        d = self.rows.n_features
+        hessian[np.arange(d), np.arange(d)] += self.penalty
+        hessian = hessian if self.intercept else hessian[:d, :d]
+        return _solver(hessian)
+
+    def _multiply(self, coef: np.ndarray, intercept: np.ndarray, v: np.ndarray) -> np.ndarray:
+        direction = self.unpack(v)
+        statistic = sums.binary_product if self.n_classes == 2 else sums.multinomial_product
+        slope, pull = self.rows.sum(statistic, coef, intercept, self.cost, *direction)
+        return self.pack(slope, pull) + self.penalty * self.penalised(v)
+
+    def _preconditioner(self) -> Solve:
+        """Return the solve with Bohning's bound on the Hessian, 1/2 (1/4 for two classes) sum C_i x_i x_i^T,
+        diagonal if wide."""
+        d = self.rows.n_features
+        if d > _WIDE:
+            squares = self.column_scale() ** 2
+            return lambda g: g / squares
+        gram = (0.25 if self.n_classes == 2 else 0.5) * self.rows.sum(sums.second_moments, self.cost)
+        gram[np.arange(d), np.arange(d)] += self.penalty
+        size = d + 1 if self.intercept else d
+        solve = _solver(gram[:size, :size])
+        return lambda g: solve(g.reshape(-1, size).T).T.ravel()
+
+
+def _solver(hessian: np.ndarray) -> Solve:
+    """Return a function that solves with a positive semidefinite matrix, columns scaled, and a tiny ridge
+    where it is singular."""
+    scale = np.sqrt(np.maximum(np.diag(hessian), 0.0))
+    scale[scale == 0] = 1.0
+    scaled = hessian / np.outer(scale, scale)
+    if not np.isfinite(scaled).all():
+        return lambda g: np.full_like(g, np.nan)
+    for ridge in _RIDGES:
+        try:
+            factor = cho_factor(scaled + ridge * len(scaled) * np.eye(len(scaled)))
+        except LinAlgError:
+            continue
+        return lambda g: (cho_solve(factor, (g.T / scale).T).T / scale).T
+    return lambda g: (g.T / scale**2).T
+
+
+def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitLog) -> Found:
+    """Minimise P until the decrement estimates, and with a penalty the gradient confirms, that P - min P is
+    small.
+
+    The gradient proves P - min P <= 1/2 |g|^2 if every direction is penalised; the decrement sees the
+    intercept too.
+    """
+    target = tol * problem.total * np.log(problem.n_classes)
+    start = np.zeros(problem.n_outputs * (problem.rows.n_features + problem.intercept))
+
+    def done(x: np.ndarray, gradient: np.ndarray, half_decrement: float) -> bool:
+        if problem.penalty:
+            return half_decrement <= target and 0.5 * float(gradient @ gradient) <= target
+        return half_decrement <= target or problem.errors(x) == 0
+
+    def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+        coef, intercept = problem.unpack(x)
+        return log.step(value, float(np.linalg.norm(gradient)), coef_=coef, intercept_=intercept)
+
+    if solver == "lbfgs":
+        return _lbfgs(problem, start, done, told, max_iter, target)
+    start, interrupted = _sampled_start(problem, start, max_iter)
+    if interrupted:
+        return Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
+    found = newton(
+        problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told
+    )
+    at_rest = found.status == "stalled" and found.decrement <= target  # rounding hides any further progress
+    return found._replace(status="converged") if at_rest else found
+
+
+def _sampled_start(problem: Problem, start: np.ndarray, max_iter: int) -> tuple[np.ndarray, bool]:
+    """Return the optimum on a sample of the rows, its losses weighted up to all rows (`start` for few rows),
+    and whether the keyboard interrupted the search for it."""
+    n = problem.rows.n_rows
+    if n < 10 * _SAMPLE or not problem.penalty:
+        return start, False
+    sample = problem.rows.sample(_SAMPLE)
+    small = problem._replace(rows=sample, C=problem.C * n / sample.n_rows)
+    found = newton(
+        small.value_gradient,
+        small.curvature,
+        start,
+        done=lambda x, g, half_decrement: half_decrement <= 1e-3 * sample.n_features / sample.n_rows * n,
+        max_iter=max_iter,
+    )
+    return (start if found.status == "overflow" else found.x), found.status == "interrupted"
+
+
+def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: int, target: float) -> Found:
+    """Minimise with SciPy's L-BFGS, in columns of equal curvature, until `done`.
+
+    The decrement, which needs the Hessian, is computed only once the gradient or the last step is small
+    enough.
+    """
+    tried = best = (start, *problem.value_gradient(start))
+    decrement, steps, stopped = np.inf, 0, False
+    scale = problem.column_scale()
+    if not np.isfinite(best[1] + best[2] @ best[2]) or not np.isfinite(scale).all():
+        return Found(*best, np.inf, 0, "overflow")
+
+    def value_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal tried
+        tried = (u / scale, *problem.value_gradient(u / scale))
+        return tried[1], tried[2] / scale
+
+    def check(intermediate_result: Any) -> None:
+        nonlocal best, decrement, steps, stopped
+        steps += 1
+        before, x = best[1], intermediate_result.x / scale
+        best = tried if np.array_equal(x, tried[0]) else (x, *problem.value_gradient(x))
+        near = 0.5 * best[2] @ best[2] if problem.penalty else before - best[1]
+        decrement = half_decrement() if near <= target else np.inf
+        stopped = told(*best)
+        if stopped or done(x, best[2], decrement):
+            raise StopIteration
+
+    def half_decrement() -> float:
+        return 0.5 * float(best[2] @ problem.curvature(best[0])(best[2]))
+
+    limits = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "maxls": 50}
+    try:
+        minimize(
+            value_gradient,
+            start * scale,
+            jac=True,
+            method="L-BFGS-B",
+            callback=check,
+            options={**limits, "ftol": 0.0, "gtol": 0.0},
+        )
+    except KeyboardInterrupt:
+        return Found(*best, np.inf, steps, "interrupted")
+    decrement = half_decrement() if decrement > target else decrement
+    at_rest = decrement <= target or done(best[0], best[2], decrement)
+    stalled = "max_iter" if steps >= max_iter else "stalled"
+    return Found(*best, decrement, steps, "stopped" if stopped else "converged" if at_rest else stalled)
+
+
+def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
+    """Decide by a linear programme whether some hyperplane has every row on its right side or on it, not all
+    on it."""
+    if problem.n_classes != 2 or problem.rows.n_rows > _LP_ROWS:
+        return False
+    coef, intercept = problem.unpack(x)
+    if max(problem.rows.map(sums.largest_score, coef, intercept)) < 15.0:
+        return False
+    from assay.optim.lp import weak_separator
+
+    parts = list(problem.rows.blocks())
+    signed = np.vstack(
+        [np.column_stack([part.X, np.ones(len(part.X))]) * (2.0 * part.y - 1.0)[:, None] for part in parts]
+    )
+    if problem.rows.has_weight:
+        signed = signed[np.concatenate([part.weight for part in parts]) > 0]
+    return weak_separator(signed if problem.intercept else signed[:, :-1]) is not None

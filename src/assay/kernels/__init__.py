@@ -1,0 +1,48 @@
+"""Kernel functions: named kernels, their algebra, Gram matrices, tests of positive semidefiniteness and spaces of functions.
+
+    from assay.kernels import Gaussian, Linear
+    K = (Gaussian(gamma=0.5) + 2 * Linear())(X)
+"""
+
+from assay.kernels._algebra import (
+    Function,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    PowerSeries,
+    Precomputed,
+    Product,
+    Rescaled,
+    Scaled,
+    Sigmoid,
+    Sum,
+)
+from assay.kernels._choice import choose_kernel, median_gamma, named_kernel
+from assay.kernels._psd import Definiteness, definiteness, embedding, find_counterexample
+from assay.kernels._space import Expansion
+
+__all__ = [
+    "Definiteness",
+    "Expansion",
+    "Function",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "PowerSeries",
+    "Precomputed",
+    "Product",
+    "Rescaled",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "choose_kernel",
+    "definiteness",
+    "embedding",
+    "find_counterexample",
+    "median_gamma",
+    "named_kernel",
+]

@@ -1,0 +1,373 @@
+"""Kernel functions and their algebra.
+
+A kernel is a symmetric function kappa(x, z) whose Gram matrix on every finite set of points is positive semidefinite:
+exactly then kappa(x, z) = <phi(x), phi(z)> for some map phi (Mercer, Moore-Aronszajn). Sums with positive factors, products
+and g(x) kappa(x, z) g(z) of kernels are kernels, and are written with Python's operators:
+
+    0.5 * Gaussian(gamma=2.0) + Linear() * Polynomial(degree=2)
+    Linear().rescaled(g)                                        # g(x) kappa(x, z) g(z)
+"""
+
+import math
+from collections.abc import Callable
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from assay.params import count, number, positive
+
+_BLOCK = 2_000_000  # entries of a Gram block that is computed in one go
+
+
+class Kernel:
+    """A function of two rows. `psd` tells whether it is proved to be positive semidefinite (None: not known)."""
+
+    psd: bool | None = None
+
+    def __call__(self, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        """Return the Gram matrix (kappa(x_i, z_j))_ij, (n, m); Z defaults to X."""
+        X = _rows(X)
+        Z = X if Z is None else _rows(Z)
+        if X.shape[1] != Z.shape[1]:
+            raise ValueError(f"{self!r}: rows have {X.shape[1]} and {Z.shape[1]} columns; they must agree.")
+        step = max(1, _BLOCK // max(1, len(Z)))
+        out = np.empty((len(X), len(Z)))
+        for start in range(0, len(X), step):
+            out[start : start + step] = self.block(X[start : start + step], Z)
+        return out
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """Return the Gram block of two double-precision arrays."""
+        raise NotImplementedError
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Return kappa(x_i, x_i), (n,)."""
+        X = _rows(X)
+        return np.array([self.block(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(len(X))])
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """Return phi(X) with <phi(x), phi(z)> = kappa(x, z), where phi has finitely many components."""
+        raise ValueError(f"{self!r} has no finite feature map.")
+
+    def __add__(self, other: "Kernel") -> "Sum":
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Kernel":
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if isinstance(other, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def rescaled(self, g: Callable[[np.ndarray], np.ndarray]) -> "Rescaled":
+        """Return the kernel g(x) kappa(x, z) g(z); g maps rows (n, d) to numbers (n,)."""
+        return Rescaled(self, g)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        return f"{type(self).__name__}({values})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _rows(X: Any) -> np.ndarray:
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"A kernel needs rows in two dimensions; got an array of shape {X.shape}.")
+    return X
+
+
+# Named kernels ------------------------------------------------------------------------------------------------------
+
+
+class Linear(Kernel):
+    """kappa(x, z) = <x, z>.
+
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]]))
+    array([[1.]])
+    """
+
+    psd = True
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return X @ Z.T
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->i", _rows(X), _rows(X))
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        return _rows(X)
+
+
+class Polynomial(Kernel):
+    """kappa(x, z) = (gamma <x, z> + coef0)^degree, degree a positive integer, gamma > 0.
+
+    Positive semidefinite when coef0 >= 0: then it is a sum of powers of <x, z> with non-negative factors.
+
+    >>> Polynomial(degree=2)(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]]))
+    array([[1.]])
+    """
+
+    def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 0.0) -> None:
+        self.degree, self.gamma, self.coef0 = degree, gamma, coef0
+        count(self, "degree", why="a negative <x, z> has no real power that is not an integer")
+        positive(self, "gamma")
+        number(self, "coef0")
+
+    @property
+    def psd(self) -> bool | None:  # type: ignore[override]
+        return True if self.coef0 >= 0 else None
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return (self.gamma * (X @ Z.T) + self.coef0) ** self.degree
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return (self.gamma * Linear().diagonal(X) + self.coef0) ** self.degree
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """Return all monomials of degree <= `degree`, weighted by the roots of the multinomial coefficients."""
+        if self.coef0 < 0:
+            raise ValueError(f"{self!r}: with coef0 < 0 it is no sum of squares, so it has no feature map.")
+        X = math.sqrt(self.gamma) * _rows(X)
+        X = np.column_stack([X, np.full(len(X), math.sqrt(self.coef0))]) if self.coef0 else X
+        columns = []
+        for chosen in combinations_with_replacement(range(X.shape[1]), self.degree):
+            powers = np.bincount(chosen, minlength=X.shape[1])
+            ways = math.factorial(self.degree) / math.prod(math.factorial(int(p)) for p in powers)
+            columns.append(math.sqrt(ways) * np.prod(X[:, list(chosen)], axis=1))
+        return np.column_stack(columns)
+
+
+class Gaussian(Kernel):
+    """kappa(x, z) = exp(-gamma |x - z|^2); gamma = 1 / (2 sigma^2).
+
+    >>> float(Gaussian(gamma=0.5)(np.zeros((1, 1)), np.full((1, 1), 2.0))[0, 0]) == np.exp(-2.0)
+    True
+    """
+
+    psd = True
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+        positive(self, "gamma")
+
+    @classmethod
+    def of_width(cls, sigma: float) -> "Gaussian":
+        """Return exp(-|x - z|^2 / (2 sigma^2))."""
+        return cls(1.0 / (2.0 * sigma * sigma))
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return np.exp(-self.gamma * squared_distances(X, Z))
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X))
+
+
+class Laplacian(Kernel):
+    """kappa(x, z) = exp(-gamma |x - z|), Euclidean norm (norm=2) or sum of absolute differences (norm=1).
+
+    The notes print the Euclidean one as exp(-|x - z| / sigma), gamma = 1 / sigma; scikit-learn's `laplacian_kernel` is norm=1.
+
+    >>> float(Laplacian(gamma=1.0)(np.zeros((1, 2)), np.array([[3.0, 4.0]]))[0, 0]) == np.exp(-5.0)
+    True
+    """
+
+    psd = True
+
+    def __init__(self, gamma: float = 1.0, norm: int = 2) -> None:
+        self.gamma, self.norm = gamma, norm
+        positive(self, "gamma")
+        if norm not in (1, 2):
+            raise ValueError(f"Laplacian: norm must be 1 or 2; got {norm!r}.")
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        if self.norm == 2:
+            return np.exp(-self.gamma * np.sqrt(squared_distances(X, Z)))
+        from scipy.spatial.distance import cdist
+
+        return np.exp(-self.gamma * cdist(X, Z, "cityblock"))
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X))
+
+
+class Sigmoid(Kernel):
+    """kappa(x, z) = tanh(gamma <x, z> + coef0): in general not positive semidefinite, so no optimality is claimed for it.
+
+    With gamma = 1, coef0 = -1/2 and the points 0 and 1 the Gram matrix has the eigenvalues +-0.6535.
+    """
+
+    psd = False
+
+    def __init__(self, gamma: float = 1.0, coef0: float = 0.0) -> None:
+        self.gamma, self.coef0 = gamma, coef0
+        number(self, "gamma")
+        number(self, "coef0")
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return np.tanh(self.gamma * (X @ Z.T) + self.coef0)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return np.tanh(self.gamma * Linear().diagonal(X) + self.coef0)
+
+
+class PowerSeries(Kernel):
+    """kappa(x, z) = sum_p c_p <x, z>^p with c_p >= 0, cut at the last factor given; 1 + t + t^2 is the quadratic kernel.
+
+    >>> PowerSeries([1, 1, 1])(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]]))
+    array([[3.]])
+    """
+
+    psd = True
+
+    def __init__(self, factors: Any) -> None:
+        self.factors = [float(c) for c in factors]
+        if not self.factors or not all(math.isfinite(c) and c >= 0 for c in self.factors):
+            raise ValueError(
+                "PowerSeries: factors must be finite and >= 0 (a negative one can break positive semidefiniteness); "
+                f"got {factors!r}."
+            )
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return np.polynomial.polynomial.polyval(X @ Z.T, self.factors)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return np.polynomial.polynomial.polyval(Linear().diagonal(X), self.factors)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        X = _rows(X)
+        parts = [math.sqrt(c) * Polynomial(p).features(X) for p, c in enumerate(self.factors) if p and c]
+        if self.factors[0]:
+            parts.insert(0, np.full((len(X), 1), math.sqrt(self.factors[0])))
+        return np.column_stack(parts)
+
+
+class Precomputed(Kernel):
+    """The Gram matrix is given: rows of X are rows of the matrix, columns are the training points."""
+
+    def __call__(self, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+        return _rows(X)
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return _rows(X)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return np.diag(X).copy()
+
+
+class Function(Kernel):
+    """Any function of two arrays of rows that returns their Gram matrix."""
+
+    def __init__(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+        self.function = function
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        gram = np.asarray(self.function(X, Z), dtype=np.float64)
+        if gram.shape != (len(X), len(Z)):
+            raise ValueError(
+                f"The kernel function must return one number per pair of rows, shape {(len(X), len(Z))}; got {gram.shape}."
+            )
+        return gram
+
+
+# Closure ------------------------------------------------------------------------------------------------------------
+
+
+def _both(first: Kernel, second: Kernel) -> bool | None:
+    return True if first.psd and second.psd else None
+
+
+class Sum(Kernel):
+    """kappa_1 + kappa_2."""
+
+    def __init__(self, first: Kernel, second: Kernel) -> None:
+        self.first, self.second = first, second
+        self.psd = _both(first, second)
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return self.first.block(X, Z) + self.second.block(X, Z)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return self.first.diagonal(X) + self.second.diagonal(X)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        return np.column_stack([self.first.features(X), self.second.features(X)])
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} + {self.second!r})"
+
+
+class Product(Kernel):
+    """kappa_1 kappa_2, entry by entry (Schur)."""
+
+    def __init__(self, first: Kernel, second: Kernel) -> None:
+        self.first, self.second = first, second
+        self.psd = _both(first, second)
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return self.first.block(X, Z) * self.second.block(X, Z)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return self.first.diagonal(X) * self.second.diagonal(X)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        first, second = self.first.features(X), self.second.features(X)
+        return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} * {self.second!r})"
+
+
+class Scaled(Kernel):
+    """factor * kappa; positive semidefinite for factor >= 0."""
+
+    def __init__(self, kernel: Kernel, factor: float) -> None:
+        self.kernel, self.factor = kernel, float(factor)
+        number(self, "factor")
+        self.psd = kernel.psd if factor > 0 else (True if factor == 0 else None)
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return self.factor * self.kernel.block(X, Z)
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return self.factor * self.kernel.diagonal(X)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        if self.factor < 0:
+            raise ValueError(f"{self!r}: a negative multiple of a kernel has no feature map.")
+        return math.sqrt(self.factor) * self.kernel.features(X)
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {self.kernel!r}"
+
+
+class Rescaled(Kernel):
+    """g(x) kappa(x, z) g(z) for a real function g of rows."""
+
+    def __init__(self, kernel: Kernel, g: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.kernel, self.g = kernel, g
+        self.psd = kernel.psd
+
+    def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return self.g(X)[:, None] * self.kernel.block(X, Z) * self.g(Z)[None, :]
+
+    def diagonal(self, X: np.ndarray) -> np.ndarray:
+        return self.g(_rows(X)) ** 2 * self.kernel.diagonal(X)
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        return self.g(_rows(X))[:, None] * self.kernel.features(X)
+
+
+def squared_distances(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Return |x_i - z_j|^2, (n, m), never negative; columns are centred first so that a common offset cancels nothing."""
+    centre = Z.mean(axis=0) if len(Z) else 0.0
+    X, Z = X - centre, Z - centre
+    out = X @ Z.T
+    out *= -2.0
+    out += np.einsum("ij,ij->i", X, X)[:, None]
+    out += np.einsum("ij,ij->i", Z, Z)[None, :]
+    return np.maximum(out, 0.0, out=out)

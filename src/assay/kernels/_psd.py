@@ -1,0 +1,63 @@
+"""Is a Gram matrix positive semidefinite? The answer comes with its witness.
+
+A symmetric function is a kernel iff its Gram matrix is positive semidefinite on every finite set of points; one matrix
+that passes proves nothing about the function, one that fails refutes it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.kernels._algebra import Kernel
+
+
+class Definiteness(NamedTuple):
+    """Whether K is positive semidefinite up to rounding, its least eigenvalue, and the witness.
+
+    factor : B with B B' = K up to rounding, when `psd`
+    direction : unit vector u with u' K u < 0, when not
+    """
+
+    psd: bool
+    least: float
+    factor: np.ndarray | None
+    direction: np.ndarray | None
+
+
+def definiteness(K: np.ndarray, tol: float = 1e-10) -> Definiteness:
+    """Test a symmetric matrix; eigenvalues above -tol times the largest magnitude count as rounding.
+
+    >>> definiteness(np.tanh(np.array([[0.0, 0.0], [0.0, 1.0]]) - 0.5)).psd
+    False
+    """
+    K = np.asarray(K, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"definiteness: K must be square; got shape {K.shape}.")
+    scale = float(np.abs(K).max(initial=0.0))
+    if np.abs(K - K.T).max(initial=0.0) > 1e-9 * scale:
+        raise ValueError("definiteness: K must be symmetric.")
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    least = float(values[0])
+    if least >= -tol * max(float(np.abs(values).max()), scale):
+        return Definiteness(True, least, vectors * np.sqrt(np.maximum(values, 0.0)), None)
+    return Definiteness(False, least, None, vectors[:, 0])
+
+
+def embedding(K: np.ndarray) -> np.ndarray:
+    """Return B with B B' = K: row i is an image phi(x_i) of point i. An indefinite K has none and is refused."""
+    found = definiteness(K)
+    if found.factor is None:
+        raise ValueError(f"embedding: K is not positive semidefinite (least eigenvalue {found.least:.4g}).")
+    return found.factor
+
+
+def find_counterexample(
+    kernel: Kernel, n_features: int = 1, n_points: int = 6, trials: int = 200, seed: int = 0
+) -> np.ndarray | None:
+    """Return points whose Gram matrix is not positive semidefinite, or None if none were found among random ones."""
+    random = np.random.default_rng(seed)
+    for _ in range(trials):
+        points = random.normal(size=(n_points, n_features)) * 10 ** random.uniform(-1, 1)
+        if not definiteness(kernel(points)).psd:
+            return points
+    return None

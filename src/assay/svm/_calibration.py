@@ -1,0 +1,81 @@
+"""Probabilities from scores: a sigmoid fitted to held-out scores (Platt 1999; Lin, Lin and Weng 2007), pairs of classes
+coupled into one distribution (Wu, Lin and Weng 2004, second method)."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+_FOLDS = 5
+
+
+def wants_probability(machine: Any) -> bool:
+    if not machine.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> tuple:
+    """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair."""
+    K = len(machine.classes_)
+    pairs = list(combinations(range(K), 2))
+    scores = np.full((len(X), len(pairs)), np.nan)
+    folds = min(_FOLDS, int(np.bincount(codes).min()))
+    if folds < 2:
+        raise ValueError(f"{type(machine).__name__}: probability=True needs two rows of each class for cross-validation.")
+    plain = clone(machine).set_params(probability=False)
+    for fit_rows, held in StratifiedKFold(folds, shuffle=True, random_state=machine.random_state).split(X, codes):
+        columns = fit_rows if machine.kernel == "precomputed" else slice(None)
+        part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], None if weight is None else weight[fit_rows])
+        scores[held] = part._pair_scores(X[held][:, columns])
+    fitted = []
+    for p, (i, j) in enumerate(pairs):
+        rows = (codes == i) | (codes == j)
+        wanted = 1 if K == 2 else i
+        fitted.append(sigmoid_fit(scores[rows, p], codes[rows] == wanted))
+    A, B = np.array(fitted).T
+    return A, B
+
+
+def sigmoid_fit(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
+    """Return A, B that minimise the cross-entropy of 1 / (1 + exp(A f + B)) to Platt's smoothed targets."""
+    n_pos, n_neg = int(positive.sum()), int((~positive).sum())
+    target = np.where(positive, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        z = parameters[0] * scores + parameters[1]
+        p = expit(-z)
+        return float(np.sum(np.logaddexp(0.0, z) - (1 - target) * z)), np.array([(target - p) @ scores, (target - p).sum()])
+
+    start = np.array([0.0, np.log((n_neg + 1.0) / (n_pos + 1.0))])
+    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8})
+    return float(found.x[0]), float(found.x[1])
+
+
+def probabilities(scores: np.ndarray, A: np.ndarray, B: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return (n, n_classes)."""
+    pairwise = np.clip(expit(-(A * scores + B)), 1e-7, 1 - 1e-7)
+    if n_classes == 2:
+        return np.column_stack([1 - pairwise[:, 0], pairwise[:, 0]])
+    r = np.zeros((len(scores), n_classes, n_classes))
+    for p, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        r[:, i, j], r[:, j, i] = pairwise[:, p], 1 - pairwise[:, p]
+    return coupled(r)
+
+
+def coupled(r: np.ndarray) -> np.ndarray:
+    """Return p on the simplex that minimises sum_ij (r_ji p_i - r_ij p_j)^2: a linear system for each row."""
+    n, K, _ = r.shape
+    Q = -np.transpose(r, (0, 2, 1)) * r
+    diagonal = np.einsum("nji,nji->ni", r, r)
+    Q[:, np.arange(K), np.arange(K)] = diagonal
+    system = np.zeros((n, K + 1, K + 1))
+    system[:, :K, :K], system[:, :K, K], system[:, K, :K] = Q, 1.0, 1.0
+    right = np.zeros((n, K + 1, 1))
+    right[:, K] = 1.0
+    p = np.clip(np.linalg.solve(system, right)[:, :K, 0], 0.0, None)
+    return p / p.sum(axis=1, keepdims=True)

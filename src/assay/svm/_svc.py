@@ -1,0 +1,522 @@
+"""Support vector classification.
+
+    minimise over w, b   1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (<w, phi(x_i)> + b)),    C_i = C s_i c(y_i)
+    dual                 maximise sum alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j kappa(x_i, x_j),  0 <= alpha_i <= C_i, sum alpha_i y_i = 0
+
+C = infinity is the hard margin. NuSVC: rho is a variable, and nu bounds the share of margin errors.
+K > 2 classes: one machine per pair of classes, decided by votes; the machines share the Gram blocks of the classes.
+
+Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard margin).
+Method: working-set decomposition with second-order pair steps (`_decomposition`), or the routes of `_routes`.
+"""
+
+import warnings
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog, Step
+from assay.kernels._tiles import MatrixTiles, Tiles
+from assay.params import choice, number, positive, refuse
+from assay.scan import Rows, thread_map
+from assay.svm import _calibration
+from assay.svm._base import KernelMachine, dense, offset, one_group
+from assay.svm._decomposition import Problem, Solution, cache_floats, solve
+from assay.theory.spaces import Unbounded
+
+_SHARED_ROWS = 6_000  # rows of a pair of classes up to which the pair's whole Gram matrix is formed
+
+
+class _PairMachine:
+    """One trained machine: rows (positions in the training set), signed coefficients beta, offset b, and its record."""
+
+    def __init__(self, rows: np.ndarray, beta: np.ndarray, b: float, found: Solution) -> None:
+        self.rows, self.beta, self.b = rows, beta, b
+        self.steps, self.violation, self.status = found.steps, found.violation, found.status
+
+
+class SupportVectorClassifier(ClassifierMixin, KernelMachine):
+    """What SVC and NuSVC share."""
+
+    family = "kernel-classifier"
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        self._check_common()
+        choice(self, "decision_function_shape", ("ovr", "ovo"))
+        choice(self, "break_ties", (True, False))
+        choice(self, "probability", (True, False))
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
+        rows = read_rows(self, X, y, sample_weight)
+        require_finite(rows, self)
+        self.classes_ = label_classes(self, rows)
+        features, codes, weight = dense(rows.encoded(self.classes_))
+        kernel = self._set_kernel(features)
+        self.class_weight_ = self._class_weights(codes)
+        cost = self.class_weight_[codes] * (1.0 if weight is None else weight)
+        for k, label in enumerate(self.classes_):
+            if not np.any(cost[codes == k] > 0):
+                raise refuse(self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes.")
+        machines = self._machines(kernel, features, codes, cost)
+        self._keep(features, codes, machines)
+        self._fit_probability(features, codes, weight)
+        return self
+
+    def _class_weights(self, codes: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        return compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+
+    # Training
+
+    def _machines(self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray) -> list[_PairMachine]:
+        """Train one machine per pair of classes; the positive class is the second of two, the first of a pair of more."""
+        source = self._tiles(kernel, X)
+        if len(self.classes_) == 2:
+            with FitLog(self, 1_000_000, X, self.classes_[codes]) as log:
+                return [self._machine(source, np.arange(len(X)), codes == 1, cost, log.step)]
+        members = [np.flatnonzero(codes == k) for k in range(len(self.classes_))]
+        shared = _SharedGram(source, members, cache_floats(self.cache_size, source.dtype.itemsize), self.n_jobs)
+
+        def train(pair: tuple[int, int]) -> _PairMachine:
+            rows = np.concatenate([members[pair[0]], members[pair[1]]])
+            return self._machine(shared.pair(*pair), rows, codes[rows] == pair[0], cost[rows], None)
+
+        machines = thread_map(train, list(combinations(range(len(self.classes_)), 2)), n_jobs=self.n_jobs)
+        self.history_ = [Step(k + 1, float(-np.abs(m.beta).sum()), m.violation, 0.0) for k, m in enumerate(machines)]
+        return machines
+
+    def _machine(self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any) -> _PairMachine:
+        raise NotImplementedError
+
+    def _solve(self, source: Tiles, problem: Problem, tell: Any = None) -> Solution:
+        return solve(
+            source,
+            problem,
+            tol=float(self.tol),
+            max_steps=self.max_iter,
+            cache=self.cache_size,
+            shrinking=self.shrinking,
+            n_jobs=self.n_jobs,
+            tell=tell,
+        )
+
+    # What is kept
+
+    def _keep(self, X: np.ndarray, codes: np.ndarray, machines: list[_PairMachine]) -> None:
+        """Store support vectors by class, coefficients in scikit-learn's layout, offsets."""
+        used = np.zeros(len(X), bool)
+        for machine in machines:
+            used[machine.rows[machine.beta != 0]] = True
+        support = np.flatnonzero(used)
+        support = support[np.argsort(codes[support], kind="stable")]
+        self._store_support(X, support)
+        self.n_support_ = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
+        place = np.full(len(X), -1)
+        place[support] = np.arange(len(support))
+        self.pair_coef_ = np.zeros((len(machines), len(support)))
+        for row, machine in zip(self.pair_coef_, machines, strict=True):
+            kept = machine.beta != 0
+            row[place[machine.rows[kept]]] = machine.beta[kept]
+        self.intercept_ = np.array([machine.b for machine in machines])
+        self.n_iter_ = np.array([machine.steps for machine in machines], dtype=np.int32)
+        self.violation_ = float(max(machine.violation for machine in machines))
+        self.dual_coef_ = self._libsvm_layout(codes[support])
+        self.fit_status_ = int(any(machine.status != "converged" for machine in machines))
+        self.shape_fit_ = X.shape
+        self._report({machine.status for machine in machines})
+
+    def _libsvm_layout(self, support_codes: np.ndarray) -> np.ndarray:
+        """Return (n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes in order."""
+        K = len(self.classes_)
+        if K == 2:
+            return self.pair_coef_.copy()
+        layout = np.zeros((K - 1, len(support_codes)))
+        for p, (i, j) in enumerate(combinations(range(K), 2)):
+            first, second = support_codes == i, support_codes == j
+            layout[j - 1, first] = self.pair_coef_[p, first]
+            layout[i, second] = self.pair_coef_[p, second]
+        return layout
+
+    def _report(self, statuses: set[str]) -> None:
+        if statuses == {"converged"}:
+            return
+        how = "interrupted" if "interrupted" in statuses else f"stopped after max_iter={self.max_iter} pair steps"
+        warnings.warn(
+            f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is {self.violation_:.3g} "
+            f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, (n_pairs, n_features), for a linear kernel."""
+        check_is_fitted(self)
+        if self.chosen_kernel_ != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return self.pair_coef_ @ self.support_vectors_
+
+    # Prediction
+
+    def _pair_scores(self, X: Any) -> np.ndarray:
+        return self._expansion(X, self.pair_coef_) + self.intercept_
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return sum_i beta_i kappa(x_i, x) + b: (n,) for two classes; for more, (n, n_classes) with
+        decision_function_shape="ovr" (votes, ties ordered by confidence) or (n, n_pairs) with "ovo"."""
+        check_is_fitted(self)
+        return self._shaped(self._pair_scores(X))
+
+    def _shaped(self, scores: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return scores.ravel()
+        if self.decision_function_shape == "ovo":
+            return scores
+        return _ovr_decision_function(scores < 0, -scores, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of each row: sign of the score, or most votes among the pairs."""
+        check_is_fitted(self)
+        return self.classes_[self._winners(self._pair_scores(X))]
+
+    def _winners(self, scores: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return (scores[:, 0] > 0).astype(int)
+        if self.break_ties:
+            return _ovr_decision_function(scores < 0, -scores, len(self.classes_)).argmax(axis=1)
+        return votes(scores, len(self.classes_)).argmax(axis=1)
+
+    # Probabilities
+
+    def _fit_probability(self, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
+        self.probA_, self.probB_ = np.empty(0), np.empty(0)
+        if self.probability:
+            self.probA_, self.probB_ = _calibration.cross_validated_sigmoids(self, X, codes, weight)
+
+    @available_if(_calibration.wants_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities: a sigmoid of each pair's score (Platt), pairs coupled (Wu, Lin and Weng)."""
+        check_is_fitted(self)
+        return _calibration.probabilities(self._pair_scores(X), self.probA_, self.probB_, len(self.classes_))
+
+    @available_if(_calibration.wants_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    # Certificate
+
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
+        from assay.svm._facts import positions
+
+        return positions(self, rows)
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        from assay.svm._facts import error_counts
+
+        return error_counts(self, rows)
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap, the enclosure and, for a hard margin, the margin from both sides."""
+        from assay.svm._facts import classifier_facts
+
+        yield from classifier_facts(self, rows)
+
+
+def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return how many pairs each class wins, (n, n_classes); a positive score is a vote for the first of the pair."""
+    counted = np.zeros((len(scores), n_classes))
+    for p, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        first = scores[:, p] > 0
+        counted[first, i] += 1
+        counted[~first, j] += 1
+    return counted
+
+
+class _SharedGram:
+    """Gram blocks of classes, computed once for all pairs they are part of, if they fit; else the pair's own rows."""
+
+    def __init__(self, source: Tiles, members: list[np.ndarray], room: int, n_jobs: int | None) -> None:
+        self.source, self.members = source, members
+        sizes = sorted((len(m) for m in members), reverse=True)
+        pair = sizes[0] + sizes[1]
+        self.whole = pair <= _SHARED_ROWS and sum(size**2 for size in sizes) + 4 * pair**2 <= max(room, 60_000_000)
+        if isinstance(source, MatrixTiles):
+            self.whole = False
+        if self.whole:
+            self.own = thread_map(lambda rows: self._block(rows, rows), members, n_jobs=n_jobs)
+
+    def pair(self, i: int, j: int) -> Tiles:
+        first, second = self.members[i], self.members[j]
+        if not self.whole:
+            return self.source.take(np.concatenate([first, second]))
+        a, n = len(first), len(first) + len(second)
+        gram = np.empty((n, n), self.source.dtype)
+        gram[:a, :a], gram[a:, a:] = self.own[i], self.own[j]
+        gram[:a, a:] = self._block(first, second)
+        gram[a:, :a] = gram[:a, a:].T
+        return MatrixTiles(gram)
+
+    def _block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        together = self.source.take(np.concatenate([rows, columns]))
+        out = np.empty((len(rows), len(columns)), self.source.dtype)
+        for at in range(0, len(rows), 512):
+            some = np.arange(at, min(at + 512, len(rows)))
+            together.fill(some, len(rows), together.n, out[some[0] : some[-1] + 1])
+        return out
+
+
+class SVC(SupportVectorClassifier):
+    """Support vector classifier: the hinge loss with a kernel.
+
+    Parameters
+    ----------
+    C : float > 0, or infinity
+        Weight of the losses against 1/2 |w|^2; infinity is the hard margin, refused if the classes overlap.
+    kernel : "rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed", "auto", a kernel of `assay.kernels`, or a function
+        "auto": linear for sparse text-like data, else Gaussian with the median distance as width.
+    degree, gamma, coef0
+        Parameters of the kernel; gamma="scale" is 1 / (n_features * X.var()), "auto" 1 / n_features.
+    shrinking : bool
+        Whether variables that stay at a bound are set aside while the others are optimised.
+    probability : bool
+        Whether to calibrate probabilities (five-fold cross-validation inside `fit`).
+    tol : float > 0
+        Largest violation of the optimality conditions that is accepted.
+    cache_size : float or "auto"
+        Megabytes of kernel values that are kept; "auto" is 30 % of the free memory, at most 500 MB.
+    class_weight : None, "balanced" or dict
+        Factor of C for each class.
+    max_iter : int
+        Pair steps allowed; -1 sets no limit.
+    decision_function_shape : "ovr" or "ovo"
+    break_ties : bool
+        More than two classes: decide ties of votes by confidence.
+    random_state : int or None
+        Seed of the folds of `probability`.
+    solver : "smo", "qp-dual", "qp-primal" or "subgradient"
+        "smo" is the fast one; the others solve the same problem by an interior-point method (Clarabel) on the dual or the
+        primal (linear or polynomial kernel, whose features are finite), or by descent on the hinge loss, for small data.
+    n_jobs : int or None
+        Threads; None uses all cores.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_ (linear kernel), n_iter_
+    violation_ : float
+        Largest violation of the optimality conditions at the end.
+    pair_coef_ : (n_pairs, n_SV)
+        Signed coefficients beta_i = y_i alpha_i of each machine.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from assay.svm import SVC
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> model = SVC(gamma=2.0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.99)
+    True
+    >>> model.certify(X, y).find("D10").value < 0.1
+    True
+    """
+
+    card = Card(
+        name="Support vector classifier",
+        zh="支持向量机",
+        mission=tuple(f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)),
+        task="classify",
+        model=Unbounded("functions of a kernel space"),
+        strategy="hinge loss + L2",
+        algorithm="working-set decomposition with second-order pair steps (SMO)",
+        guarantee=("svm.gap", "solution.enclosure", "margin.bounds"),
+    )
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        class_weight: Any = None,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        solver: str = "smo",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.solver = solver
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVC":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
+        positive(self, "C", allow_inf=True, why="it weighs the losses; infinity is the hard margin")
+        choice(self, "solver", ("smo", "qp-dual", "qp-primal", "subgradient"))
+        return self._fit(X, y, sample_weight)
+
+    def _machine(self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any) -> _PairMachine:
+        v = np.where(positive_rows, 1.0, -1.0)
+        bound = np.where(cost > 0, float(self.C), 0.0) * np.where(cost > 0, cost, 1.0)
+        problem = one_group(v, np.where(v > 0, 0.0, -bound), np.where(v > 0, bound, 0.0))
+        if self.solver == "smo":
+            watched = _overlap_watch(self, source, tell) if np.isinf(self.C) else tell
+            found = self._solve(source, problem, watched)
+        else:
+            from assay.svm import _routes
+
+            found = _routes.ROUTES[self.solver](source, problem, self._kernel(), float(self.tol))
+        if np.isinf(self.C):
+            _refuse_overlap(self, source, found)
+        return _PairMachine(rows, found.beta, offset(problem, found), found)
+
+
+def _overlap_watch(machine: Any, source: Tiles, tell: Any) -> Any:
+    """Return a callback that stops a hard-margin fit once the hulls of the classes are as good as touching."""
+    least = 1e-5 * np.sqrt(max(float(source.diagonal.max()), 1e-300))
+
+    def watch(objective: float, violation: float) -> bool:
+        machine._overlap = objective < -1.0 / least**2
+        return machine._overlap or (tell is not None and tell(objective, violation))
+
+    return watch
+
+
+def _refuse_overlap(machine: Any, source: Tiles, found: Solution) -> None:
+    """Raise if the hard-margin problem has no solution: hulls of the two classes meet in feature space."""
+    total = float(np.abs(found.beta).sum())
+    squared = float(found.beta @ found.F)
+    distance = 2.0 * np.sqrt(max(squared, 0.0)) / total
+    if found.status == "converged" and squared > 0:
+        return
+    if getattr(machine, "_overlap", False) or distance < 1e-5 * np.sqrt(float(source.diagonal.max())):
+        raise refuse(
+            machine,
+            f"C=inf asks for a hard margin, but no hyperplane separates the classes with a margin above {distance / 2:.3g} "
+            "in this kernel's space: their convex hulls touch. Use a finite C, or a kernel that separates them.",
+        )
+
+
+class NuSVC(SupportVectorClassifier):
+    """Support vector classifier in which nu replaces C: an upper bound on the share of margin errors and a lower bound on the
+    share of support vectors.
+
+    The same classifier as SVC at C = 1 / rho, where rho is the margin value that the problem finds. Parameters and attributes
+    as in `SVC`, except nu in (0, 1]; row and class weights are upper bounds of the dual variables.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from assay.svm import NuSVC
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> bool(NuSVC(nu=0.2, gamma=2.0).fit(X, y).score(X, y) > 0.98)
+    True
+    """
+
+    card = Card(
+        name="Nu support vector classifier",
+        zh="ν-支持向量机",
+        mission=(),
+        task="classify",
+        model=Unbounded("functions of a kernel space"),
+        strategy="hinge loss with a free margin + L2",
+        algorithm="working-set decomposition with pairs inside each class",
+        guarantee=("svm.gap",),
+    )
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        class_weight: Any = None,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVC":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
+        number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
+        return self._fit(X, y, sample_weight)
+
+    def _machine(self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any) -> _PairMachine:
+        """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1 / rho."""
+        v = np.where(positive_rows, 1.0, -1.0)
+        share = 0.5 * float(self.nu) * float(cost.sum())
+        if min(cost[positive_rows].sum(), cost[~positive_rows].sum()) < share * (1 - 1e-12):
+            raise refuse(self, f"the specified nu is infeasible: nu={self.nu!r} asks more of the smaller class than it has.")
+        group = (v < 0).astype(np.int64)
+        start = v * (_filled(np.where(v > 0, cost, 0.0), share) + _filled(np.where(v < 0, cost, 0.0), share))
+        problem = Problem(np.zeros(len(v)), np.where(v > 0, 0.0, -cost), np.where(v > 0, cost, 0.0), 0.0, start, group)
+        found = self._solve(source, problem, tell)
+        inner, outer = offset(problem, found, 0), offset(problem, found, 1)  # b - rho and b + rho
+        rho, b = 0.5 * (outer - inner), 0.5 * (inner + outer)
+        if rho <= 0:
+            raise refuse(self, f"nu={self.nu!r} gives a margin of zero (rho = {rho:.3g}); choose a smaller nu.")
+        return _PairMachine(rows, found.beta / rho, b / rho, found)
+
+
+def _filled(room: np.ndarray, total: float) -> np.ndarray:
+    """Return 0 <= a <= room with sum `total`, filled from the front."""
+    return np.clip(total - (np.cumsum(room) - room), 0.0, room)

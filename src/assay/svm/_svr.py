@@ -1,0 +1,368 @@
+"""Support vector regression and novelty detection.
+
+    SVR       minimise 1/2 |w|^2 + sum_i C_i max(0, |y_i - f(x_i)| - eps),  f = <w, phi(x)> + b,  C_i = C s_i
+    dual      maximise sum y_i beta_i - eps sum |beta_i| - 1/2 beta' K beta,  sum beta_i = 0, |beta_i| <= C_i,  beta = alpha^ - alpha
+    NuSVR     eps is a variable; nu bounds the share of rows outside the tube
+    OneClass  minimise 1/2 |w|^2 - rho + 1/(nu n) sum_i max(0, rho - <w, phi(x_i)>)
+
+Claims: the duality gap (kernel positive semidefinite).
+Method: the decomposition of `_decomposition`; the kink of |beta| at zero is a bound of a pair step like the box.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from assay.base import read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog
+from assay.kernels._tiles import Tiles
+from assay.params import number, positive, refuse
+from assay.scan import Rows
+from assay.svm._base import KernelMachine, dense, offset, one_group
+from assay.svm._decomposition import Problem, Solution, solve
+from assay.svm._svc import _filled
+from assay.theory.spaces import LinearFunctions
+
+
+class _OneFunction(KernelMachine):
+    """A machine with one score: SVR, NuSVR, OneClassSVM."""
+
+    def _solve(self, source: Tiles, problem: Problem, X: Any, y: Any) -> Solution:
+        with FitLog(self, 1_000_000, X, y) as log:
+            return solve(
+                source,
+                problem,
+                tol=float(self.tol),
+                max_steps=self.max_iter,
+                cache=self.cache_size,
+                shrinking=self.shrinking,
+                n_jobs=self.n_jobs,
+                tell=log.step,
+            )
+
+    def _keep(self, X: np.ndarray, beta: np.ndarray, b: float, found: Solution) -> None:
+        support = np.flatnonzero(beta)
+        self._store_support(X, support)
+        self.dual_coef_ = beta[support][None, :]
+        self.pair_coef_ = self.dual_coef_
+        self.intercept_ = np.array([b])
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = found.steps
+        self.violation_ = found.violation
+        self.fit_status_ = int(found.status != "converged")
+        self.shape_fit_ = X.shape
+        if found.status != "converged":
+            how = "interrupted" if found.status == "interrupted" else f"stopped after max_iter={self.max_iter} pair steps"
+            warnings.warn(
+                f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is {found.violation:.3g} "
+                f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, (1, n_features), for a linear kernel."""
+        check_is_fitted(self)
+        if self.chosen_kernel_ != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return self.dual_coef_ @ self.support_vectors_
+
+    def _values(self, X: Any) -> np.ndarray:
+        return (self._expansion(X, self.dual_coef_) + self.intercept_).ravel()
+
+
+class _Regressor(RegressorMixin, _OneFunction):
+    family = "kernel-regressor"
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self._check_common()
+        rows = read_rows(self, X, y, sample_weight)
+        require_finite(rows, self)
+        features, target, weight = dense(rows)
+        target = column_or_1d(target, warn=True)
+        weight = np.ones(len(features)) if weight is None else weight
+        if not np.any(weight > 0):
+            raise refuse(self, "every row has weight 0; there is nothing to fit.")
+        return features, target, weight
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return sum_i beta_i kappa(x_i, x) + b for each row."""
+        check_is_fitted(self)
+        return self._values(X)
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap of the eps-insensitive problem and what it implies."""
+        from assay.svm._facts import regressor_facts
+
+        yield from regressor_facts(self, rows)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the scores."""
+        from assay.svm._facts import squared_error
+
+        return squared_error(self, rows)
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
+        from assay.svm._facts import clipped_errors
+
+        return clipped_errors(self, rows, clip)
+
+
+class SVR(_Regressor):
+    """Support vector regression: the eps-insensitive loss with a kernel.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, n_jobs
+        As in `SVC`.
+    C : float > 0
+        Weight of the losses.
+    epsilon : float >= 0
+        Half width of the tube inside which errors cost nothing.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_ (1, n_SV), intercept_, coef_ (linear kernel), n_iter_, violation_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.svm import SVR
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = SVR(C=10, epsilon=0.05, gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> bool(np.abs(model.predict(X) - np.sin(X[:, 0])).max() < 0.06)
+    True
+    """
+
+    card = Card(
+        name="Support vector regression",
+        zh="支持向量回归",
+        mission=tuple(f"KER-{k}" for k in range(80, 89)),
+        task="regress",
+        model=LinearFunctions(),
+        strategy="epsilon-insensitive loss + L2",
+        algorithm="working-set decomposition with second-order pair steps (SMO)",
+        guarantee=("svr.gap", "solution.enclosure"),
+    )
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: Any = "auto",
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVR":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
+        C = positive(self, "C", why="it weighs the losses")
+        epsilon = number(self, "epsilon", low=0.0, why="it is the half width of the tube")
+        features, target, weight = self._read(X, y, sample_weight)
+        kernel = self._set_kernel(features)
+        problem = one_group(target, -C * weight, C * weight, epsilon)
+        found = self._solve(self._tiles(kernel, features), problem, X, y)
+        self._keep(features, found.beta, offset(problem, found), found)
+        self.epsilon_ = epsilon
+        return self
+
+
+class NuSVR(_Regressor):
+    """Support vector regression in which nu replaces epsilon: an upper bound on the share of rows outside the tube.
+
+    The same function as SVR at the tube width `epsilon_` that the problem finds. Parameters as in `SVR`, with nu in (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.svm import NuSVR
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> bool(NuSVR(C=10, nu=0.5, gamma=1.0).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.999)
+    True
+    """
+
+    card = Card(
+        name="Nu support vector regression",
+        zh="ν-支持向量回归",
+        mission=(),
+        task="regress",
+        model=LinearFunctions(),
+        strategy="epsilon-insensitive loss with a free tube + L2",
+        algorithm="working-set decomposition with pairs inside each side of the tube",
+        guarantee=("svr.gap",),
+    )
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVR":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
+        C = positive(self, "C", why="it weighs the losses")
+        nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
+        features, target, weight = self._read(X, y, sample_weight)
+        source = self._tiles(self._set_kernel(features), features)
+        n, bound = len(target), C * weight
+        start = _filled(bound, 0.5 * nu * float(bound.sum()))
+        zero, side = np.zeros(n), np.repeat([0, 1], n)
+        problem = Problem(
+            np.concatenate([target, target]),
+            np.concatenate([zero, -bound]),
+            np.concatenate([bound, zero]),
+            0.0,
+            np.concatenate([start, -start]),
+            side,
+        )
+        twice = source.take(np.concatenate([np.arange(n), np.arange(n)]))
+        found = self._solve(twice, problem, X, y)
+        above, below = offset(problem, found, 0), offset(problem, found, 1)
+        self._keep(features, found.beta[:n] + found.beta[n:], 0.5 * (above + below), found)
+        self.epsilon_ = max(0.5 * (above - below), 0.0)
+        return self
+
+
+class OneClassSVM(OutlierMixin, _OneFunction):
+    """Novelty detection: the smallest half-space of feature space that holds most rows.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, n_jobs
+        As in `SVC`.
+    nu : float in (0, 1]
+        Upper bound on the share of training rows outside, lower bound on the share of support vectors.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_ (1, n_SV), intercept_, offset_, n_iter_, violation_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.svm import OneClassSVM
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = OneClassSVM(nu=0.1, gamma=0.1).fit(X)
+    >>> model.predict([[0.0, 0.0], [9.0, 9.0]]).tolist()
+    [1, -1]
+    """
+
+    family = "kernel-regressor"
+    card = Card(
+        name="One-class support vector machine",
+        zh="单类支持向量机",
+        mission=(),
+        task="density",
+        model=LinearFunctions(),
+        strategy="hinge loss of rho - f + L2 - rho",
+        algorithm="working-set decomposition with second-order pair steps (SMO)",
+        guarantee=("one-class.gap",),
+    )
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: Any = "auto",
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OneClassSVM":
+        """Fit to rows X; y is not used."""
+        self._check_common()
+        nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
+        X = validate_data(self, X, dtype=np.float64)
+        weight = np.ones(len(X))
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not np.any(weight > 0):
+            raise refuse(self, "every row has weight 0; there is nothing to fit.")
+        kernel = self._set_kernel(X)
+        start = _filled(weight, nu * float(weight.sum()))
+        problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)
+        found = self._solve(self._tiles(kernel, X), problem, X, y)
+        self._keep(X, found.beta, offset(problem, found), found)
+        self.offset_ = -self.intercept_
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return sum_i beta_i kappa(x_i, x) - rho: positive inside."""
+        check_is_fitted(self)
+        return self._values(X)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return sum_i beta_i kappa(x_i, x) for each row."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return +1 for rows inside, -1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -142,7 +142,8 @@ def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitL
     The gradient proves P - min P <= 1/2 |g|^2 if every direction is penalised; the decrement sees the
     intercept too.
     """
-    target = tol * problem.total * np.log(problem.n_classes)
+    at_zero = problem.total * float(np.log(problem.n_classes))
+    target = tol * at_zero
     start = np.zeros(problem.n_outputs * (problem.rows.n_features + problem.intercept))
 
     def done(x: np.ndarray, gradient: np.ndarray, half_decrement: float) -> bool:
@@ -156,12 +157,15 @@ def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitL
 
     if solver == "lbfgs":
         return _lbfgs(problem, start, done, told, max_iter, target)
-    start, interrupted = _sampled_start(problem, start, max_iter)
+    zero, (start, interrupted) = start, _sampled_start(problem, start, max_iter)
     if interrupted:
-        return Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
-    found = newton(
-        problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told
-    )
+        found = Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
+    else:
+        found = newton(
+            problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told
+        )
+    if found.status == "interrupted" and found.value > at_zero:  # the optimum of the sample was a bad start
+        return found._replace(x=zero, value=at_zero)
     at_rest = found.status == "stalled" and found.decrement <= target  # rounding hides any further progress
     return found._replace(status="converged") if at_rest else found
 

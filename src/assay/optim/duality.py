@@ -183,7 +183,7 @@ def multinomial_gap(
     rounding = score_rounding(rows, coef, intercept).max()
     magnitude = float((np.abs(coef) @ largest + np.abs(intercept)).max())
     slack = sums.weight * (4 * rounding + 256 * len(sums.own) * _UNIT * (4 + magnitude))
-    return quadratic + divergence * (1 + gamma(rows)) + slack
+    return float(quadratic + divergence * (1 + gamma(rows)) + slack)
 
 
 def _costs(block: Block, cost: np.ndarray) -> np.ndarray:

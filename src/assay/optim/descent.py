@@ -1,0 +1,271 @@
+"""Gradient descent and its relatives: one interface for everything that has a gradient.
+
+A rule turns gradients into moves and keeps what it needs in a state of plain arrays:
+
+    plain       w <- w - eta g
+    momentum    m <- lambda m - eta g;                      w <- w + m
+    rms-mean    sigma = sqrt(mean of all g^2) + eps;        w <- w - eta g / sigma
+    adagrad     sigma = sqrt(sum of all g^2) + eps;         w <- w - eta g / sigma
+    rmsprop     v <- a v + (1 - a) g^2;                     w <- w - eta g / (sqrt(v) + eps)
+    adam        m <- l m + (1 - l) g, v <- a v + (1 - a) g^2;
+                w <- w - eta m' / (sqrt(v') + eps),         m' = m / (1 - l^t), v' = v / (1 - a^t), or m, v uncorrected
+
+A schedule turns the number of updates made, from 0, into eta. `descend` runs a rule over batches of rows that are drawn
+anew in each epoch; a batch of all rows is gradient descent, of one row stochastic gradient descent. Everything that happened
+is in the trace, and why it stopped.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+RULES = ("plain", "momentum", "rms-mean", "adagrad", "rmsprop", "adam", "adam-uncorrected")
+SCHEDULES = ("constant", "inverse", "sqrt", "strong")
+
+Gradient = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How gradients become moves: `name`, and the numbers that the formulas above call lambda (l), a and eps."""
+
+    name: str = "plain"
+    inertia: float = 0.9
+    memory: float = 0.999
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.name not in RULES:
+            raise ValueError(f"Rule: name must be one of {', '.join(RULES)}; got {self.name!r}.")
+        if not (0 <= self.inertia < 1 and 0 <= self.memory < 1 and self.eps >= 0):
+            raise ValueError(f"Rule: inertia and memory must lie in [0, 1) and eps be >= 0; got {self!r}.")
+
+    @property
+    def code(self) -> int:
+        """Number by which compiled loops know the rule."""
+        return RULES.index(self.name)
+
+    def start(self, size: int) -> np.ndarray:
+        """Return the state before the first update: first and second moments, (2, size)."""
+        return np.zeros((2, size))
+
+    def move(self, state: np.ndarray, gradient: np.ndarray, eta: float, t: int) -> np.ndarray:
+        """Return what to add to w at update number t (from 0); `state` is brought up to date.
+
+        >>> Rule("adam").move(Rule("adam").start(1), np.array([-3.0]), 0.1, 0).round(6).tolist()
+        [0.1]
+        """
+        first, second = state
+        if self.name == "plain":
+            return -eta * gradient
+        if self.name == "momentum":
+            first[:] = self.inertia * first - eta * gradient
+            return first.copy()
+        if self.name in ("rms-mean", "adagrad"):
+            second += gradient**2
+            total = second / (t + 1) if self.name == "rms-mean" else second
+            return -eta * gradient / (np.sqrt(total) + self.eps)
+        second[:] = self.memory * second + (1 - self.memory) * gradient**2
+        if self.name == "rmsprop":
+            return -eta * gradient / (np.sqrt(second) + self.eps)
+        first[:] = self.inertia * first + (1 - self.inertia) * gradient
+        if self.name == "adam-uncorrected":
+            return -eta * first / (np.sqrt(second) + self.eps)
+        mean = first / (1 - self.inertia ** (t + 1))
+        square = second / (1 - self.memory ** (t + 1))
+        return -eta * mean / (np.sqrt(square) + self.eps)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Learning rate after t updates: "constant" eta; "inverse" eta / (1 + decay t); "sqrt" eta / sqrt(1 + decay t);
+    "strong" 1 / (decay (t + 1) + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
+
+    >>> Schedule("inverse", 1.0, 0.5)(2)
+    0.5
+    """
+
+    name: str = "constant"
+    eta: float = 0.01
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in SCHEDULES:
+            raise ValueError(f"Schedule: name must be one of {', '.join(SCHEDULES)}; got {self.name!r}.")
+        if not (math.isfinite(self.eta) and self.eta > 0 and math.isfinite(self.decay) and self.decay >= 0):
+            raise ValueError(f"Schedule: eta must be > 0 and decay >= 0, both finite; got {self!r}.")
+
+    @property
+    def code(self) -> int:
+        """Number by which compiled loops know the schedule."""
+        return SCHEDULES.index(self.name)
+
+    def __call__(self, t: int) -> float:
+        if self.name == "constant":
+            return self.eta
+        if self.name == "strong":
+            return 1.0 / (self.decay * (t + 1) + 1.0 / self.eta)
+        slow = 1.0 + self.decay * t
+        return self.eta / (slow if self.name == "inverse" else math.sqrt(slow))
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to end: each rule is off at 0 (or None), and the first that fires is the reason given.
+
+    `gradient` on |g|, `change` on |w - w before| and `gain` on the fall of the objective, per epoch; `patience` epochs in
+    which neither validation loss nor (without validation) objective improved by more than `gain`.
+    """
+
+    epochs: int = 100
+    gradient: float = 0.0
+    change: float = 0.0
+    gain: float = 0.0
+    patience: int | None = None
+
+
+class Trace(NamedTuple):
+    """Per epoch: mean objective of its batches, norm of its mean gradient, validation loss (NaN without), rate, seconds."""
+
+    objective: np.ndarray
+    gradient: np.ndarray
+    validation: np.ndarray
+    rate: np.ndarray
+    seconds: np.ndarray
+    path: np.ndarray  # (epochs + 1, size) where the epochs began and the last ended; empty unless asked for
+
+
+class Descent(NamedTuple):
+    """Where a descent ended, how many updates and epochs it made, why it stopped, and its trace."""
+
+    x: np.ndarray
+    updates: int
+    epochs: int
+    reason: str  # "gradient", "change", "gain", "patience", "epochs", "diverged", "stopped"
+    trace: Trace
+
+
+def updates_per_epoch(n_rows: int, batch_size: int) -> int:
+    """Return how many batches an epoch has: ceil(n / B).
+
+    >>> updates_per_epoch(60_000, 1), updates_per_epoch(60_000, 60_000), updates_per_epoch(10, 4)
+    (60000, 1, 3)
+    """
+    return -(-n_rows // batch_size)
+
+
+def batches(n_rows: int, batch_size: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Return the rows of one epoch in a fresh random order, cut into batches; each row occurs once."""
+    order = random.permutation(n_rows)
+    return [order[start : start + batch_size] for start in range(0, n_rows, batch_size)]
+
+
+def descend(
+    gradient: Gradient,
+    x: Any,
+    *,
+    n_rows: int = 1,
+    batch_size: int | None = None,
+    rule: Rule = Rule(),
+    schedule: Schedule = Schedule(),
+    stop: Stop = Stop(),
+    validation: Callable[[np.ndarray], float] | None = None,
+    noise: float = 0.0,
+    seed: int | None = 0,
+    keep_path: bool = False,
+    on_epoch: Callable[[np.ndarray, float, float], bool] = lambda x, objective, norm: False,
+) -> Descent:
+    """Minimise from x with gradients of batches.
+
+    `gradient(x, rows)` returns the mean loss of those rows and its gradient. `batch_size` None takes all rows at once.
+    With `validation`, the x of the lowest validation loss is returned. `noise` adds normal noise of that size to each gradient.
+    A loss that is not finite, or 1e6 times the first one in size, ends the run as "diverged" with the last sound x.
+
+    >>> found = descend(lambda x, rows: (x @ x / 2, x), [4.0], schedule=Schedule(eta=0.5), stop=Stop(epochs=3))
+    >>> found.x.tolist(), found.reason
+    ([0.5], 'epochs')
+    """
+    random = np.random.default_rng(seed)
+    x = np.array(x, dtype=np.float64)
+    size = n_rows if batch_size is None else min(batch_size, n_rows)
+    state, log, path = rule.start(len(x)), [], [x.copy()]
+    best = (np.inf, x.copy())
+    began, t, reason, waited, lowest = time.perf_counter(), 0, "epochs", 0, np.inf
+    while len(log) < stop.epochs:
+        before, values, mean = x.copy(), [], np.zeros_like(x)
+        for rows in batches(n_rows, size, random):
+            with np.errstate(over="ignore", invalid="ignore"):
+                value, g = gradient(x, rows)
+            if not np.isfinite(value) or not np.isfinite(g).all():
+                break
+            mean += g * len(rows) / n_rows
+            g = g + noise * random.normal(size=len(x)) if noise else g
+            x = x + rule.move(state, g, schedule(t), t)
+            values.append(value)
+            t += 1
+        objective = float(np.mean(values)) if values else np.nan
+        held = np.nan if validation is None else float(validation(x))
+        log.append((objective, float(np.linalg.norm(mean)), held, schedule(max(t - 1, 0)), time.perf_counter() - began))
+        path.append(x.copy())
+        if len(values) < updates_per_epoch(n_rows, size) or abs(objective) > 1e6 * (1 + abs(log[0][0])):
+            x, reason = before, "diverged"
+            break
+        judged = objective if validation is None else held
+        if judged < best[0]:
+            best = (judged, x.copy())
+        waited = 0 if judged < lowest - stop.gain else waited + 1
+        fired = _fired(stop, log, float(np.linalg.norm(x - before)), waited)
+        lowest = min(lowest, judged)
+        if on_epoch(x, objective, log[-1][1]):
+            fired = "stopped"
+        if fired:
+            reason = fired
+            break
+    columns = np.array(log).reshape(-1, 5).T
+    trace = Trace(*columns, np.array(path) if keep_path else np.empty((0, len(x))))
+    return Descent(x if validation is None else best[1], t, len(log), reason, trace)
+
+
+def _fired(stop: Stop, log: list[tuple[float, ...]], change: float, waited: int) -> str | None:
+    """Return the name of the first stopping rule that holds."""
+    if log[-1][1] <= stop.gradient:
+        return "gradient"
+    if change <= stop.change:
+        return "change"
+    if stop.patience is not None:
+        return "patience" if waited >= stop.patience else None
+    if stop.gain and len(log) > 1 and abs(log[-2][0] - log[-1][0]) <= stop.gain:
+        return "gain"
+    return None
+
+
+def oscillates(trace: Trace) -> bool:
+    """Tell whether the objective rose in at least a quarter of the epochs: the learning rate is too high.
+
+    >>> steps = descend(lambda x, rows: (x @ x / 2, x), [1.0], schedule=Schedule(eta=2.1), stop=Stop(epochs=20))
+    >>> oscillates(steps.trace)
+    True
+    """
+    rises = np.diff(trace.objective)
+    return bool(len(rises) and np.mean(rises > 0) >= 0.25)
+
+
+def check_gradient(value: Callable[[np.ndarray], float], gradient: np.ndarray, x: np.ndarray) -> float:
+    """Return the largest difference between `gradient` and central differences of `value` at x, relative to its size.
+
+    >>> check_gradient(lambda x: float(x @ x), np.array([2.0, 4.0]), np.array([1.0, 2.0])) < 1e-6
+    True
+    """
+    x, gradient = np.asarray(x, dtype=np.float64), np.asarray(gradient, dtype=np.float64)
+    steps = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(x))
+    found = np.empty_like(x)
+    for j, h in enumerate(steps):
+        up, down = x.copy(), x.copy()
+        up[j] += h
+        down[j] -= h
+        found[j] = (value(up) - value(down)) / (up[j] - down[j])
+    return float(np.abs(found - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(found).max())))

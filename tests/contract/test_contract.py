@@ -1,0 +1,377 @@
+"""What every learner of the registry keeps: scikit-learn's checks, and Assay's own contract."""
+
+import doctest
+import importlib
+import pkgutil
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import assay
+from assay.certificate.templates import TEMPLATES
+from assay.fitlog import Step
+from assay.scan.memory import MemoryRows
+from tests.mission import row_names
+
+VARIANTS = {
+    "LinearRegression": [{"fit_intercept": False}],
+    "LogisticRegression": [{"solver": "lbfgs", "class_weight": "balanced"}, {"C": np.inf}],
+    "Perceptron": [{"shuffle": False, "fit_intercept": False}],
+    "Ridge": [{"alpha": 0.0}],
+}
+LEARNERS = [learner() for learner in assay.learners()]
+EVERY = LEARNERS + [
+    learner(**parameters) for learner in assay.learners() for parameters in VARIANTS.get(learner.__name__, [])
+]
+ITERATIVE = [model for model in EVERY if hasattr(model, "max_iter")]
+
+
+def names(model):
+    return repr(model).replace("\n", "")
+
+
+def small(model, seed=0, n=90, classes=3):
+    """Return rows that overlap a little, with labels or targets as the learner's task asks."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    if model.card.task == "classify":
+        classes = classes if get_tags(model).classifier_tags.multi_class else 2
+        y = rng.integers(0, classes, n)
+        X[:, 0] += 1.5 * y
+        return X, np.array(["pear", "apple", "fig"])[y]
+    return X, X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=n)
+
+
+def fitted(model, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        callbacks = getattr(model, "_skl_callbacks", [])
+        seeded = {"random_state": 0} if hasattr(model, "random_state") else {}
+        return clone(model).set_params(**seeded).set_callbacks(*callbacks).fit(X, y)
+
+
+def not_met(model):
+    """Return scikit-learn's checks that a learner cannot meet, and why."""
+    if getattr(model, "C", None) == np.inf:
+        reason = "the check's classes are separable, so without penalty there is no optimum to compare"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
+    return {}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(EVERY, expected_failed_checks=not_met)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", assay.learners(), ids=lambda learner: learner.__name__)
+class TestCard:
+    def test_every_element_is_told(self, learner):
+        card = learner.card
+        assert card.task in {"classify", "regress", "cluster", "transform", "density"}
+        assert all(
+            isinstance(text, str) and len(text) > 3 for text in (card.name, card.strategy, card.algorithm)
+        )
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in card.zh)
+        assert set(card.guarantee) <= {template.name for template in TEMPLATES.values()}
+
+    def test_mission_rows_exist(self, learner):
+        assert set(learner.card.mission) <= row_names().keys()
+
+    def test_hypothesis_space_knows_its_size(self, learner):
+        if learner.card.task == "classify":
+            space = learner.card.model.at(3, 2, True)
+            assert space.vc_dimension > 0
+            assert space.log_growth(50) <= 50 * np.log(2) + 1e-9
+
+
+@pytest.mark.parametrize("model", EVERY, ids=names)
+class TestEveryLearner:
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_certificate_holds(self, model, classes):
+        X, y = small(model, classes=classes)
+        Xh, yh = small(model, seed=1, classes=classes)
+        model = fitted(model, X, y)
+        report = assay.verify(model.certify(X, y, holdout=(Xh, yh)), model, X, y, holdout=(Xh, yh))
+        assert report.holds, report.reason
+
+    def test_threads_change_no_bit(self, model):
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(9_000, 28))  # three blocks, the last one short
+        y = X[:, 0] + rng.normal(size=9_000)
+        if is_classifier(model):
+            y = np.digitize(y, [-0.7, 0.7])
+        if hasattr(model, "max_iter"):
+            model = clone(model).set_params(max_iter=5)
+        one, two, many = (fitted(clone(model).set_params(n_jobs=k), X, y) for k in (1, 2, 5))
+        for name in ("coef_", "intercept_"):
+            if hasattr(one, name):
+                assert np.array_equal(getattr(one, name), getattr(two, name))
+                assert np.array_equal(getattr(one, name), getattr(many, name))
+        assert np.array_equal(one.predict(X), two.predict(X))
+        digests = {k.certify(X, y).data["train"].digest for k in (one, two)}
+        assert len(digests) == 1
+
+    def test_fit_changes_no_parameter_and_no_data(self, model):
+        X, y = small(model)
+        before, X0, y0 = dict(vars(model)), X.copy(), y.copy()
+        model = clone(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clone(model).fit(X, y).certify(X, y)
+            model.fit(X, y)
+        assert {name: vars(model)[name] for name in before} == before
+        assert np.array_equal(X, X0)
+        assert np.array_equal(y, y0)
+
+    def test_can_be_read(self, model):
+        X, y = small(model)
+        model = fitted(model, X, y)
+        certificate = model.certify(X, y)
+        assert repr(model).startswith(type(model).__name__ + "(")
+        assert type(model).__name__ in model._repr_html_()
+        assert type(model).__name__ in repr(certificate)
+        for claim in certificate.claims:
+            assert claim.statement in str(certificate)
+            assert claim.statement[0].isupper()
+            assert claim.statement.endswith(".")
+        for gap in certificate.not_applicable:
+            assert gap.reason in str(certificate)
+
+    def test_history(self, model):
+        X, y = small(model)
+        history = fitted(model, X, y).history_
+        assert history
+        assert all(isinstance(step, Step) for step in history)
+        assert [step.iteration for step in history] == list(range(1, len(history) + 1))
+        assert all(np.isfinite(step.objective) and step.violation >= 0 for step in history)
+        seconds = [step.seconds for step in history]
+        assert seconds == sorted(seconds)
+        assert seconds[0] > 0
+
+    def test_sparse_rows_as_the_tags_say(self, model):
+        from scipy.sparse import csr_array
+
+        X, y = small(model)
+        if get_tags(model).input_tags.sparse:
+            assert np.array_equal(fitted(model, csr_array(X), y).predict(X), fitted(model, X, y).predict(X))
+        else:
+            with pytest.raises(TypeError, match=r"[Ss]parse"):
+                fitted(model, csr_array(X), y)
+
+    def test_frames_keep_their_names(self, model):
+        import pandas as pd
+        import polars as pl
+        import pyarrow as pa
+
+        X, y = small(model)
+        columns = {name: X[:, j] for j, name in enumerate("abcd")}
+        plain = fitted(model, X, y)
+        for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+            named = fitted(model, frame, y)
+            assert named.feature_names_in_.tolist() == list("abcd")
+            if hasattr(plain, "coef_"):
+                assert np.array_equal(named.coef_, plain.coef_)
+            elif is_classifier(plain):
+                assert np.array_equal(named.predict(frame), plain.predict(X))
+
+
+# Iterations -------------------------------------------------------------------------------------------------
+
+
+class Interrupt:
+    """A callback that presses Ctrl-C, or asks to stop, at the end of one iteration."""
+
+    def __init__(self, at, error=KeyboardInterrupt):
+        self.at, self.error, self.seen = at, error, 0
+
+    def setup(self, estimator, context):
+        pass
+
+    teardown = setup
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.parent is None:
+            return False
+        self.seen += 1
+        if self.seen == self.at and self.error is not None:
+            raise self.error
+        return self.seen == self.at
+
+
+@pytest.mark.parametrize("model", ITERATIVE, ids=names)
+class TestIterations:
+    def test_scoring_monitor_sees_every_iteration(self, model):
+        X, y = small(model)
+        metric = "accuracy" if is_classifier(model) else "r2"
+        monitor = ScoringMonitor(scoring=metric)
+        model = fitted(clone(model).set_params(max_iter=20).set_callbacks(monitor), X, y)
+        scores = [row[metric] for row in monitor.get_logs().data]
+        assert len(scores) == len(model.history_)
+        assert scores[-1] == model.score(X, y)
+
+    def test_progress_bar(self, model, capsys):
+        X, y = small(model)
+        model = clone(model).set_params(max_iter=20)
+        plain = fitted(model, X, y)
+        shown = fitted(clone(model).set_callbacks(ProgressBar()), X, y)
+        assert type(model).__name__ in capsys.readouterr().out
+        assert np.array_equal(plain.predict(X), shown.predict(X))
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, None], ids=["interrupt", "stop"])
+    def test_ctrl_c_keeps_the_model_so_far(self, model, error):
+        X, y = small(model)
+        whole = fitted(clone(model).set_params(tol=1e-13) if hasattr(model, "tol") else model, X, y)
+        assert len(whole.history_) > 1
+        model = fitted(clone(model).set_callbacks(Interrupt(1, error)), X, y)
+        assert len(model.history_) == 1
+        assert len(model.predict(X)) == len(X)
+        report = assay.verify(model.certify(X, y), model, X, y)
+        assert report.holds, report.reason
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_an_interrupt_anywhere_leaves_no_worse_model_than_the_start(solver, monkeypatch):
+    from assay.linear_model import LogisticRegression, _logistic_problem
+
+    monkeypatch.setattr(_logistic_problem, "_SAMPLE", 30)  # so that Newton starts on a sample here too
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 5))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    real, calls = MemoryRows.sum, 0
+
+    def interrupted(rows, *args):
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise KeyboardInterrupt
+        return real(rows, *args)
+
+    monkeypatch.setattr(MemoryRows, "sum", interrupted)
+    kept = 0
+    for at in range(1, 60):
+        calls, counter = 0, Interrupt(at=0)
+        try:
+            fitted_model = fitted(LogisticRegression(solver=solver, tol=1e-12).set_callbacks(counter), X, y)
+        except KeyboardInterrupt:
+            assert counter.seen == 0  # there was no model to keep
+            continue
+        if calls < at:
+            break
+        kept += 1
+        z = (X @ fitted_model.coef_[0] + fitted_model.intercept_[0]) * (2 * y - 1)
+        objective = 0.5 * fitted_model.coef_[0] @ fitted_model.coef_[0] + np.logaddexp(0, -z).sum()
+        assert objective <= 400 * np.log(2) + 1e-9
+        if fitted_model.history_:
+            assert objective == pytest.approx(fitted_model.history_[-1].objective, rel=1e-12)
+            assert objective == pytest.approx(
+                min(step.objective for step in fitted_model.history_), rel=1e-12
+            )
+    assert kept >= 4
+
+
+# Refusals ---------------------------------------------------------------------------------------------------
+
+BAD_PARAMETERS = [
+    ("LinearRegression", {"fit_intercept": "yes"}, "fit_intercept must be one of True, False; got 'yes'"),
+    ("LinearRegression", {"n_jobs": 0}, "n_jobs must be None"),
+    ("Ridge", {"alpha": -1.0}, "alpha must be a finite number >= 0 .*; got -1.0"),
+    ("Ridge", {"alpha": np.nan}, "alpha must be a finite number >= 0 .*; got nan"),
+    ("Ridge", {"n_jobs": "two"}, "n_jobs must be None"),
+    ("LogisticRegression", {"C": 0.0}, "C must be a number > 0 .*; got 0.0"),
+    ("LogisticRegression", {"C": "1"}, "C must be a number > 0 .*; got '1'"),
+    ("LogisticRegression", {"solver": "saga"}, "solver must be one of 'newton', 'lbfgs'; got 'saga'"),
+    ("LogisticRegression", {"tol": 0}, "tol must be a finite number > 0; got 0"),
+    ("LogisticRegression", {"max_iter": 0}, "max_iter must be an integer >= 1; got 0"),
+    ("LogisticRegression", {"class_weight": {"apple": -1}}, "class_weight must hold finite numbers > 0"),
+    ("LogisticRegression", {"n_jobs": 1.5}, "n_jobs must be None"),
+    ("Perceptron", {"eta0": np.inf}, "eta0 must be a finite number > 0; got inf"),
+    ("Perceptron", {"shuffle": 1}, "shuffle must be one of True, False; got 1"),
+    ("Perceptron", {"max_iter": 2.5}, "max_iter must be an integer >= 1; got 2.5"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "message"), BAD_PARAMETERS)
+def test_parameters_are_refused_by_name(name, parameters, message):
+    learner = next(one for one in assay.learners() if one.__name__ == name)
+    model = learner(**parameters)
+    with pytest.raises(ValueError, match=f"^{name}: {message}"):
+        model.fit(*small(model))
+
+
+@pytest.mark.parametrize("model", LEARNERS, ids=names)
+class TestCertifyRefuses:
+    @pytest.mark.parametrize("delta", [0, 1, 1.0, -0.1, np.nan, 1e-300, "0.05", None])
+    def test_delta(self, model, delta):
+        X, y = small(model)
+        with pytest.raises((ValueError, TypeError), match="delta"):
+            fitted(model, X, y).certify(X, y, delta=delta)
+
+    @pytest.mark.parametrize(
+        "holdout", [[], [0.5], [0, 0], [-1], [90], np.arange(90), [[0, 1]], np.zeros(90, dtype=bool)], ids=str
+    )
+    def test_holdout_rows(self, model, holdout):
+        X, y = small(model)
+        with pytest.raises(ValueError, match="holdout"):
+            fitted(model, X, y).certify(X, y, holdout=holdout)
+
+    def test_before_fit(self, model):
+        with pytest.raises(ValueError, match="not fitted"):
+            clone(model).certify(*small(model))
+
+    def test_other_columns_and_bad_entries(self, model):
+        X, y = small(model)
+        model = fitted(model, X, y)
+        with pytest.raises(ValueError, match="features"):
+            model.certify(X[:, :2], y)
+        X[3, 1] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            model.certify(X, y)
+
+
+def test_compared_predictions_must_fit():
+    from assay.linear_model import LogisticRegression, Ridge
+
+    X, y = small(LogisticRegression())
+    model = LogisticRegression().fit(X, y)
+    own = model.predict(X)
+    with pytest.raises(ValueError, match="own predictions"):
+        model.certify(X, y, holdout=(X[::-1], y[::-1]), compared=[np.full(90, "fig")])
+    with pytest.raises(ValueError, match="one predicted label for each"):
+        model.certify(X, y, holdout=(X, y), compared=[own[:5]])
+    with pytest.raises(ValueError, match="not among the classes"):
+        model.certify(X, y, holdout=(X, y), compared=[own, np.full(90, "plum")])
+    with pytest.raises(ValueError, match="hold-out rows"):
+        model.certify(X, y, compared=[own])
+    with pytest.raises(ValueError, match="classifier"):
+        Ridge().fit(X, X[:, 0]).certify(X, X[:, 0], holdout=(X, X[:, 0]), compared=[own])
+
+
+# Documentation ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "room", [room.name for room in pkgutil.iter_modules(assay.__path__) if room.name != "__main__"]
+)
+def test_docstring_examples_run(room):
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    modules = [importlib.import_module(f"assay.{room}")]
+    inside = getattr(modules[0], "__path__", [])
+    modules += [importlib.import_module(one.name) for one in pkgutil.walk_packages(inside, f"assay.{room}.")]
+    for module in modules:
+        for example in finder.find(module):
+            runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("learner", assay.learners(), ids=lambda learner: learner.__name__)
+def test_every_learner_has_an_example(learner):
+    assert any(example.examples for example in doctest.DocTestFinder(recurse=False).find(learner))

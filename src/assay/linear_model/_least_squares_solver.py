@@ -67,7 +67,7 @@ def solve(rows: Rows, alpha: float, intercept: bool) -> Solution | None:
     means = _means(moments if few else moments[rows.n_features], start, rows.n_features, intercept)
     if few:
         return _by_svd(rows, means, _triangle(rows, means, alpha), alpha)
-    problem = _centred(moments, means, start, alpha)
+    problem = _centred(moments, means, alpha, intercept)
     scale = powers_of_two(np.sqrt(np.diag(problem.gram) + alpha))
     condition, factor = _factor((problem.gram + alpha * np.eye(len(scale))) * np.outer(scale, scale))
     if factor is not None:
@@ -129,13 +129,12 @@ def _means(sums: np.ndarray, start: np.ndarray, d: int, intercept: bool) -> _Mea
     return _Means(start[:d] + shift[:d], start[d:] + shift[d + 1 :], weight)
 
 
-def _centred(moments: np.ndarray, means: _Means, start: np.ndarray, alpha: float) -> _Problem:
+def _centred(moments: np.ndarray, means: _Means, alpha: float, intercept: bool) -> _Problem:
     """Move the moments from the pilot to the mean; columns that do not vary become zero."""
     d = len(means.x)
-    shift = np.concatenate([means.x - start[:d], [0.0], means.y - start[d:]])
-    central = moments - means.weight * np.outer(shift, shift)
-    live = np.append(means.vary(np.diag(central)[:d]), np.ones(len(shift) - d, dtype=bool))
-    central *= np.outer(live, live)
+    central = moments - np.outer(moments[d], moments[d] / means.weight) if intercept else moments
+    live = np.append(means.vary(np.diag(central)[:d]), np.ones(len(central) - d, dtype=bool))
+    central = central * np.outer(live, live)
     return _Problem(central[:d, :d], central[:d, d + 1 :], float(np.trace(central[d + 1 :, d + 1 :])), alpha)
 
 

@@ -102,8 +102,8 @@ def test_the_growth_function_counts_what_it_says():
     from assay.certificate.rules.classes import ln_growth
     from assay.certificate.rules.predictors import Linear
 
-    flat = Linear("linear-classifier", np.zeros((1, 2)), np.zeros(1), ("0", "1"))
-    many = Linear("linear-classifier", np.zeros((3, 2)), np.zeros(3), ("0", "1", "2"))
+    flat = Linear(np.zeros((1, 2)), np.zeros(1), ("0", "1"))
+    many = Linear(np.zeros((3, 2)), np.zeros(3), ("0", "1", "2"))
     halfspaces = {"class": "halfspaces", "d": 2, "bias": True}
     assert float(ln_growth(halfspaces, 10, flat).exp()) == pytest.approx(2 * (1 + 9 + 36))
     assert float(ln_growth(halfspaces | {"bias": False}, 10, flat).exp()) == pytest.approx(1 + 10 + 45)

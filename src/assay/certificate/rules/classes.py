@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.rules.predictors import Linear, Quadratic
-from assay.certificate.rules.rule import Rejected, count
+from assay.certificate.rules.record import Rejected, count
 from assay.certificate.rules.tails import ln
 
 _MOST_COLUMNS = 100_000

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from assay.certificate.rules.numerics import Products, U, above, gamma, norm_above, null_signs
-from assay.certificate.rules.rule import Refused, Rejected, Rule, View
+from assay.certificate.rules.record import Refused, Rejected
+from assay.certificate.rules.rule import Rule, View
 
 MOST_COLUMNS = 80
 """Exact elimination is done up to here."""
@@ -53,7 +54,7 @@ class Margin(Hyperplane):
         self.augment = self.intercept == "augmented"
         self.radius, self.farthest = self.number("radius"), 0.0
         self.least = {1.0: math.inf, -1.0: math.inf}  # least of +-(w.x) on either side
-        d = self.model.W.shape[1] + self.augment
+        d = self.model.columns + self.augment
         if self.claim.direction == "lower":
             self.w = self._normal(d)
             if not self.claim.value > 0:
@@ -64,7 +65,7 @@ class Margin(Hyperplane):
 
     def _normal(self, d: int) -> np.ndarray:
         if "w" in self.claim.witness:
-            w = self.vector("w", d)
+            w = self.witness("w", d)
         else:
             w = self.model.W[self.output]
             w = np.append(w, self.model.b[self.output]) if self.augment else w
@@ -108,8 +109,8 @@ class _Hull:
 
     def __init__(self, rule: Margin, name: str, side: float, d: int):
         self.side, self.seen, self.sum = side, 0, Products(d, 1)
-        rows = rule.vector(name, integer=True)
-        weight = rule.vector("weight" if name == "rows" else f"{name}_weight", len(rows))
+        rows = rule.witness(name, None, integer=True)
+        weight = rule.witness("weight" if name == "rows" else f"{name}_weight", len(rows))
         if not len(rows) or np.any(weight < 0) or not np.any(weight):
             raise Rejected("hull weights must be non-negative and not all zero")
         order = np.argsort(rows, kind="stable")
@@ -141,26 +142,21 @@ class Inseparable(Hyperplane):
         if len(self.model.classes) != 2:
             raise Rejected("it is about two classes")
         self.augment, self.form = self.flag("intercept"), self.choice("form", ["ii", "iii"])
-        rows = self.vector("rows", integer=True)
-        sets = self.vector("set", len(rows), integer=True)
-        order = np.argsort(rows, kind="stable")
-        self.listed, self.sets = rows[order], sets[order]
-        if not len(rows) or np.any(self.listed[1:] == self.listed[:-1]):
-            raise Rejected("the sets are empty or share a row")
-        if self.form == "ii" and len(np.unique(sets)) != 1:
+        self.listed_rows, self.sets = self.listed("rows", "set")
+        if self.form == "ii" and len(np.unique(self.sets)) != 1:
             raise Rejected("form ii has one set")
-        if self.model.W.shape[1] > MOST_COLUMNS:
+        if self.model.columns > MOST_COLUMNS:
             raise Refused(f"exact elimination is done up to {MOST_COLUMNS} columns")
         self.vectors: dict[int, list[list[float]]] = {}
 
     def block(self, view: View) -> None:
-        inside, at = view.pick(self.listed)
+        inside, at = view.pick(self.listed_rows)
         signed = self.columns(view.X[at]) * self.sides(view)[at, None]
         for name, vector in zip(self.sets[inside].tolist(), signed.tolist()):
             self.vectors.setdefault(name, []).append(vector)
 
     def measure(self) -> float:
-        if sum(map(len, self.vectors.values())) != len(self.listed):
+        if sum(map(len, self.vectors.values())) != len(self.listed_rows):
             raise Rejected("a set names rows that do not exist")
         for name, vectors in self.vectors.items():
             signs = null_signs(vectors) if len(vectors) <= len(vectors[0]) + 1 else None
@@ -178,8 +174,8 @@ class PerceptronMistakes(Hyperplane):
         super().prepare()
         self.augment, self.rate = self.flag("intercept"), self.number("rate")
         self.radius, self.margin = self.number("radius"), self.number("margin")
-        self.sequence = self.vector("sequence", self.count("updates"), integer=True)
-        self.separator = self.vector("separator", self.model.W.shape[1] + self.augment)
+        self.sequence = self.witness("sequence", self.count("updates"), integer=True)
+        self.separator = self.witness("separator", self.model.columns + self.augment)
         if not self.augment and self.model.b[self.output]:
             raise Rejected("there is no intercept in the run, but the model has one")
         self.used = np.unique(self.sequence)

@@ -12,7 +12,8 @@ from assay.certificate.rules.duality import (
 from assay.certificate.rules.losses import sigmoid
 from assay.certificate.rules.multinomial import softmax
 from assay.certificate.rules.numerics import SMALLEST, Products, U, above, gamma, is_psd_after, norm_above
-from assay.certificate.rules.rule import Refused, Rejected, Rule, View
+from assay.certificate.rules.record import Refused, Rejected
+from assay.certificate.rules.rule import Rule, View
 
 
 class Suboptimality(Rule):
@@ -50,10 +51,10 @@ class Suboptimality(Rule):
     def _read_coordinates(self, d: int, size: int) -> None:
         if self.objective != "squared":
             raise Rejected("form a is for the squared objective")
-        self.mu, self.center = self.number("mu"), self.vector("center", d)
+        self.mu, self.center = self.number("mu"), self.witness("center", d)
         if not self.intercept and np.any(self.center):
             raise Rejected("columns can be shifted only with an intercept")
-        exponents = self.vector("exponents", size, integer=True)
+        exponents = self.witness("exponents", size, integer=True)
         if np.any(np.abs(exponents) > 400):
             raise Refused("exponents beyond 400")
         self.scale = np.ldexp(1.0, exponents)

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
-from assay.certificate.rules.predictors import Linear, Quadratic
-from assay.certificate.rules.rule import Refused, Rejected, array
+from assay.certificate.rules.predictors import Linear, Predictor, Quadratic
+from assay.certificate.rules.record import Refused, Rejected, array
 
 CHUNK = 4096
 _FAMILIES = {
@@ -18,7 +19,7 @@ _FAMILIES = {
 }
 
 
-def read_model(model: Any, family: str) -> tuple[Any, str]:
+def read_model(model: Any, family: str) -> tuple[Predictor, str]:
     """Return the parameters of a model and their fingerprint."""
     if family not in _FAMILIES:
         raise Rejected(f"unknown family of models {str(family)[:40]!r}")
@@ -35,115 +36,97 @@ def read_model(model: Any, family: str) -> tuple[Any, str]:
         else:
             stored[name] = array(value, name, (None,) * value.ndim)
             digest.update(np.ascontiguousarray(stored[name], dtype="<f8").tobytes())
+    classes = _classes(stored.pop("classes_")) if "classes_" in stored else None
     read = _quadratic if family == "quadratic-classifier" else _linear
-    return read(family, stored), digest.hexdigest()
+    return read(*stored.values(), classes), digest.hexdigest()
 
 
-def _linear(family: str, stored: dict[str, np.ndarray]) -> Linear:
-    W, b = stored["coef_"], stored["intercept_"]
-    if W.ndim not in (1, 2) or b.ndim > 1 or not W.size:
-        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
-    W = np.atleast_2d(W)
-    if b.size not in (1, len(W)):
-        raise Rejected(f"intercept_ has {b.size} entries for {len(W)} rows of coef_")
-    b = np.broadcast_to(b.reshape(-1), (len(W),))
-    if family == "linear-regressor":
-        return Linear(family, W, b, None)
-    classes = _classes(stored["classes_"])
-    if len(W) != (1 if len(classes) == 2 else len(classes)) and len(W) != len(classes):
-        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
-    return Linear(family, W, b, classes)
-
-
-def _quadratic(family: str, stored: dict[str, np.ndarray]) -> Quadratic:
-    center, A, w, b = (stored[name] for name in ("center_", "quadratic_", "linear_", "constant_"))
-    classes = _classes(stored["classes_"])
-    K, d = 1 if len(classes) == 2 else len(classes), len(center)
-    if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
-        raise Rejected(f"quadratic_ has shape {A.shape}, linear_ {w.shape}, constant_ {b.shape}, center_ {center.shape}")
-    return Quadratic(family, center, A, w, b, classes)
-
-
-def _classes(stored: np.ndarray) -> tuple[str, ...]:
-    classes = tuple(map(str, stored.tolist()))
-    if stored.ndim != 1 or len(set(classes)) != len(classes) or len(classes) < 2:
+def _classes(labels: np.ndarray) -> tuple[str, ...]:
+    classes = tuple(map(str, labels.tolist()))
+    if labels.ndim != 1 or len(set(classes)) != len(classes) or len(classes) < 2:
         raise Rejected("classes_ must list at least two distinct labels")
     return classes
+
+
+def _linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Linear:
+    if W.ndim > 2 or b.ndim > 1 or not W.size or b.size not in (1, len(np.atleast_2d(W))):
+        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
+    W = np.atleast_2d(W)
+    if classes is not None and len(W) != len(classes) and (len(W), len(classes)) != (1, 2):
+        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
+    return Linear(W, np.broadcast_to(b, (len(W),)), classes)
+
+
+def _quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: tuple[str, ...]) -> Quadratic:
+    K, d = 1 if len(classes) == 2 else len(classes), len(center)
+    if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
+        raise Rejected(f"center_, quadratic_, linear_, constant_ have shapes {center.shape}, {A.shape}, {w.shape}, {b.shape}")
+    return Quadratic(center, A, w, b, classes)
 
 
 class DataDigest:
     """Fingerprint of one data set, fed block by block, with the check that every number is in range."""
 
     def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None):
-        self.labels = labels
-        self.rows, self.largest = 0, []
-        self._chunks, self._hash = [], hashlib.sha256()
-        self._held: list[list[bytes]] = [[], []]  # targets and weights of the open chunk
-        self._codes = None if labels is None else LabelReader(labels, classes)
-        self._columns = self._targets = 0
-        self._weights = False
+        self.rows, self._chunks, self._hash = 0, [], hashlib.sha256()
+        self._held: tuple[list[bytes], list[bytes]] = ([], [])  # targets and weights of the open chunk
+        self._labels = None if labels is None else LabelReader(labels, classes)
+        self._header: dict[str, Any] = {"labels": None if labels is None else list(labels)}
 
-    def feed(self, X: np.ndarray, y: Any, weight: np.ndarray | None) -> tuple[Any, Any, np.ndarray]:
-        """Take in a block; return its class codes, its numeric targets and the largest magnitude of each column."""
+    def read_targets(self, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return class codes, or numeric targets as (rows, targets)."""
+        if y is None:
+            raise Rejected("y is missing")
+        return (
+            (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
+        )
+
+    def feed(
+        self, X: np.ndarray, y: Any, targets: np.ndarray | None, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """Take in a block; return the largest magnitude of each column."""
         X = X + 0.0  # -0.0 becomes 0.0
         largest = column_range(X)
-        codes, targets = self.read_targets(y)
-        held = self._codes.positions(y).astype("<i4") if targets is None else (targets + 0.0).astype("<f8")
-        self._columns, self._targets = X.shape[1], 1 if targets is None else targets.shape[1]
-        self._weights = weight is not None
-        for start, stop in self._cuts(len(X)):
+        held = self._labels.positions(np.asarray(y)) if targets is None else targets + 0.0
+        held = held.astype("<i4" if targets is None else "<f8")
+        self._header |= {"columns": X.shape[1], "targets": 1 if targets is None else targets.shape[1]}
+        self._header["weights"] = weight is not None
+        borders = [0, *range(CHUNK - self.rows % CHUNK, len(X), CHUNK), len(X)]
+        for start, stop in pairwise(borders):
             self._hash.update(np.ascontiguousarray(X[start:stop], dtype="<f8"))
             self._held[0].append(held[start:stop].tobytes())
             if weight is not None:
                 self._held[1].append((weight[start:stop] + 0.0).astype("<f8").tobytes())
             self.rows += stop - start
             if self.rows % CHUNK == 0:
-                self._close()
-        self.largest.append(largest)
-        return codes, targets, largest
+                self._close_chunk()
+        return largest
 
-    def read_targets(self, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return class codes, or numeric targets as (rows, targets)."""
-        if y is None:
-            raise Rejected("y is missing")
-        return (None, numeric_targets(y)) if self._codes is None else (self._codes.codes(np.asarray(y)), None)
-
-    def hexdigest(self) -> str:
-        """Return the fingerprint of all rows fed."""
-        if self.rows % CHUNK:
-            self._close()
-        header = {
-            "columns": self._columns,
-            "labels": None if self.labels is None else list(self.labels),
-            "rows": self.rows,
-            "targets": self._targets,
-            "weights": self._weights,
-        }
-        text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(b"assay-data/1\n" + text.encode() + b"\n" + b"".join(self._chunks)).hexdigest()
-
-    def _cuts(self, rows: int) -> list[tuple[int, int]]:
-        borders = [0, *range(CHUNK - self.rows % CHUNK, rows, CHUNK), rows]
-        return list(zip(borders, borders[1:]))
-
-    def _close(self) -> None:
+    def _close_chunk(self) -> None:
         for part in self._held:
             self._hash.update(b"".join(part))
             part.clear()
         self._chunks.append(self._hash.digest())
         self._hash = hashlib.sha256()
 
+    def hexdigest(self) -> str:
+        """Return the fingerprint of all rows fed."""
+        if self.rows % CHUNK:
+            self._close_chunk()
+        header = self._header | {"rows": self.rows}
+        text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return hashlib.sha256(b"assay-data/1\n" + text + b"\n" + b"".join(self._chunks)).hexdigest()
+
 
 class LabelReader:
     """Turns labels into their positions in the certificate's list and in the model's list of classes."""
 
     def __init__(self, labels: tuple[str, ...], classes: tuple[str, ...] | None):
-        position = {label: i for i, label in enumerate(labels)}
-        if len(position) != len(labels):
-            raise Rejected("the certificate lists a label twice")
-        self._position = position
+        self._position = {label: i for i, label in enumerate(labels)}
         self._class = {label: i for i, label in enumerate(classes or ())}
         self._values: np.ndarray | None = None
+        if len(self._position) != len(labels):
+            raise Rejected("the certificate lists a label twice")
 
     def codes(self, y: np.ndarray) -> np.ndarray:
         """Return positions in the model's classes, -1 for labels it does not know."""
@@ -156,33 +139,29 @@ class LabelReader:
         return self._positions[where]
 
     def _where(self, y: np.ndarray) -> np.ndarray:
+        """Return the place of each label among the values met so far, which grow as new ones appear."""
         if y.ndim != 1:
             raise Rejected(f"labels must be one column; y has shape {y.shape}")
-        where = self._lookup(y)
-        if where is None:
-            seen = np.unique(y)
-            self._values = seen if self._values is None else np.unique(np.concatenate([self._values, seen]))
-            self._tables(self._values)
-            where = self._lookup(y)
-            if where is None:
-                raise Rejected("y has labels that are not equal to themselves")
-        return where
-
-    def _lookup(self, y: np.ndarray) -> np.ndarray | None:
-        if self._values is None or self._values.dtype.kind != y.dtype.kind:
-            return None
-        where = np.minimum(np.searchsorted(self._values, y), len(self._values) - 1)
-        return where if bool(np.all(self._values[where] == y)) else None
-
-    def _tables(self, values: np.ndarray) -> None:
-        names = [str(value) for value in values.tolist()]
-        unknown = [name for name in names if name not in self._position]
-        if unknown:
-            raise Rejected(
-                f"the rows have the label {unknown[0][:40]!r}, which the certificate does not list"
+        for _ in range(2):
+            if self._values is not None and self._values.dtype.kind == y.dtype.kind:
+                where = np.minimum(np.searchsorted(self._values, y), len(self._values) - 1)
+                if np.all(self._values[where] == y):
+                    return where
+            met = (
+                np.unique(y)
+                if self._values is None
+                else np.unique(np.concatenate([self._values, np.unique(y)]))
             )
-        self._positions = np.array([self._position[name] for name in names])
-        self._codes = np.array([self._class.get(name, -1) for name in names])
+            names = [str(value) for value in met.tolist()]
+            unknown = [name for name in names if name not in self._position]
+            if unknown:
+                raise Rejected(
+                    f"the rows have the label {unknown[0][:40]!r}, which the certificate does not list"
+                )
+            self._values = met
+            self._positions = np.array([self._position[name] for name in names])
+            self._codes = np.array([self._class.get(name, -1) for name in names])
+        raise Rejected("y mixes types, or has labels that are not equal to themselves")
 
 
 def numeric_targets(y: Any) -> np.ndarray:
@@ -203,8 +182,7 @@ def column_range(X: np.ndarray, name: str = "X") -> np.ndarray:
     Doubled bit patterns order magnitudes and drop the sign; subtracting one sends zero to the top.
     """
     bits = np.left_shift(X.view(np.uint64), np.uint64(1))
-    top = bits.max(axis=0)
-    largest = (top >> np.uint64(1)).view(np.float64)
+    largest = (bits.max(axis=0) >> np.uint64(1)).view(np.float64)
     if not np.isfinite(largest).all():
         raise Rejected(f"{name} has NaN or infinite entries")
     bits -= np.uint64(1)

@@ -102,6 +102,11 @@ def squared_insensitive(f, y, tau, epsilon) -> np.ndarray:
     return np.where(r > epsilon, (beyond - t / 2) ** 2, inside)
 
 
+def exponential(f, y, tau) -> np.ndarray:
+    """exp(-z): the bracket is a ln(a / s) - a + s with s = exp(-z)."""
+    return poisson(-y * f, y * tau, 0.0)
+
+
 def poisson(f, y, tau) -> np.ndarray:
     rate = np.exp(f)
     return rate * entropy_excess((y - tau) / rate - 1) * (1 + 1e-12)
@@ -161,6 +166,12 @@ LOSSES: dict[str, Loss] = {
         None,
         lambda f, y, epsilon: 2 * np.sign(y - f) * np.maximum(np.abs(y - f) - epsilon, 0.0),
         params=("epsilon",),
+    ),
+    "exponential": _loss(
+        exponential,
+        lambda y: (np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)),
+        lambda f, y: y * np.exp(-y * f),
+        labels=True,
     ),
     "poisson": _loss(poisson, lambda y: (-np.inf, y), lambda f, y: y - np.exp(f)),
 }

@@ -8,7 +8,8 @@ import numpy as np
 from assay.certificate.rules.duality import accurate_scores, check_intercept, class_weights, cost, known_codes
 from assay.certificate.rules.losses import TINY, far_mass
 from assay.certificate.rules.numerics import SMALLEST, UNDERFLOW, Products, Sums, U, above, excess_above
-from assay.certificate.rules.rule import Rejected, Rule, View
+from assay.certificate.rules.record import Rejected
+from assay.certificate.rules.rule import Rule, View
 
 
 class Softmax(NamedTuple):
@@ -47,7 +48,7 @@ class MultinomialGap(Rule):
             raise Rejected("the multinomial problem needs one row of coefficients per class")
         self.C, self.intercept = self.number("C"), self.flag("intercept")
         check_intercept(self)
-        self.class_weight = class_weights(self._param("class_weight"), self.outputs)
+        self.class_weight = class_weights(self.param("class_weight"), self.outputs)
         self.sums, self.losses, self.products = Sums(2 * self.outputs), Sums(1), Products(d, self.outputs)
         self.balancing = self.intercept
         self.keep, self.mix, self.mix_error = 1.0, np.zeros(self.outputs), np.zeros(self.outputs)

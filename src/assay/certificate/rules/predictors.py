@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,41 +12,65 @@ MOST_EXACT = 256
 """Rows of a block that are decided in exact arithmetic, at most; more are left open."""
 
 
+class Predictor(Protocol):
+    """What the rules ask of any family of models."""
+
+    classes: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> int:
+        """Number of columns the model reads."""
+
+    @property
+    def binary(self) -> bool:
+        """True for a classifier with one score: second class iff it is above zero."""
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores (rows, K) and error bounds (K,) for rows no larger than `largest`, column by column."""
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        """Return error bounds (rows, K) for these rows alone."""
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        """Return the scores of one row in rational arithmetic."""
+
+
 @dataclass(frozen=True)
 class Linear:
     """Scores X W' + b of a linear model: one row of W per output."""
 
-    family: str
     W: np.ndarray  # (K, d)
     b: np.ndarray  # (K,)
     classes: tuple[str, ...] | None
 
     @property
-    def binary(self) -> bool:
-        return self.classes is not None and len(self.W) == 1
-
-    @property
     def columns(self) -> int:
         return self.W.shape[1]
 
+    @property
+    def binary(self) -> bool:
+        return self.classes is not None and len(self.W) == 1
+
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (rows, K) and error bounds (K,) that hold for rows no larger than `largest`, column by column."""
         values = (X @ self.W[0])[:, None] if len(self.W) == 1 else X @ self.W.T
         return values + self.b, self._error(np.abs(self.W) @ largest)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        """Return sharper error bounds (rows, K) for these rows alone."""
         return self._error(np.abs(X) @ np.abs(self.W).T)
 
     def _error(self, magnitude: np.ndarray) -> np.ndarray:
         return gamma(2 * self.W.shape[1] + 8) * (magnitude + np.abs(self.b))
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        row = [Fraction(value) for value in x.tolist()]
+        pairs = zip(self.W.tolist(), self.b.tolist())
+        return [sum((Fraction(w) * v for w, v in zip(weights, row)), Fraction(b)) for weights, b in pairs]
 
 
 @dataclass(frozen=True)
 class Quadratic:
     """Scores <u, A u> + <w, u> + b, u = x - center: one A, w, b per output."""
 
-    family: str
     center: np.ndarray  # (d,)
     A: np.ndarray  # (K, d, d)
     w: np.ndarray  # (K, d)
@@ -54,33 +78,40 @@ class Quadratic:
     classes: tuple[str, ...]
 
     @property
-    def binary(self) -> bool:
-        return len(self.A) == 1
-
-    @property
     def columns(self) -> int:
         return len(self.center)
 
+    @property
+    def binary(self) -> bool:
+        return len(self.A) == 1
+
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (rows, K) and error bounds (K,) that hold for rows no larger than `largest`, column by column."""
-        u = X - self.center
-        values = [np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(self.A, self.w, self.b)]
-        return np.stack(values, axis=1), self._error(largest[None, :])[0]
+        return self._evaluate(X - self.center, self.A, self.w, self.b), self._error(largest[None, :])[0]
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
-        """Return sharper error bounds (rows, K) for these rows alone."""
         return self._error(np.abs(X))
 
     def _error(self, size: np.ndarray) -> np.ndarray:
         u = size + np.abs(self.center)  # |x - c| is off by U (|x| + |c|), which this magnitude holds
-        parts = [np.einsum("ij,ij->i", u @ np.abs(A) + np.abs(w), u) + abs(b) for A, w, b in zip(self.A, self.w, self.b)]
-        return gamma(4 * self.columns + 32) * np.stack(parts, axis=1)
+        return gamma(4 * self.columns + 32) * self._evaluate(u, *map(np.abs, (self.A, self.w, self.b)))
+
+    @staticmethod
+    def _evaluate(u: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+        return np.stack([np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(*parts)], axis=1)
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        u = [Fraction(a) - Fraction(c) for a, c in zip(x.tolist(), self.center.tolist())]
+        found = []
+        for A, w, b in zip(self.A.tolist(), self.w.tolist(), self.b.tolist()):
+            rows = (sum((Fraction(a) * v for a, v in zip(row, u)), Fraction(c)) for row, c in zip(zip(*A), w))
+            found.append(sum((r * v for r, v in zip(rows, u)), Fraction(b)))
+        return found
 
 
 def margins(
-    model: Any, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray
+    model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray
 ) -> tuple[np.ndarray, Any]:
-    """Return score of the true class minus the best other one, and a bound of its error; the row is right iff > 0."""
+    """Return score of the true class minus the best other one, and a bound of its error; right iff above 0."""
     known = np.maximum(codes, 0)
     if model.binary:
         margin, error = np.where(known == 1, scores[:, 0], -scores[:, 0]), errors[..., 0]
@@ -88,7 +119,8 @@ def margins(
         rows = np.arange(len(scores))
         others = scores.copy()
         others[rows, known] = -np.inf
-        margin, error = scores[rows, known] - others.max(axis=1), above(2 * errors.max(axis=-1), 2)
+        margin = scores[rows, known] - others.max(axis=1)
+        error = above(2 * errors.max(axis=-1), 2) + 2.0**-52 * np.abs(margin)
     return np.where(codes < 0, -np.inf, margin), error
 
 
@@ -97,27 +129,22 @@ def error_counts(view: Any) -> tuple[int, int]:
 
     Rows that the bound for the whole block leaves open get a bound of their own, then exact arithmetic.
     """
-    scores, errors = view.scores
-    margin, error = margins(view.model, scores, errors, view.codes)
-    error = error + 2.0**-52 * np.abs(np.where(np.isfinite(margin), margin, 0.0))
+    (scores, errors), model = view.scores, view.model
+    margin, error = margins(model, scores, errors, view.codes)
     low, high = int(np.sum(margin < -error)), int(np.sum(margin <= error))
     rows = np.flatnonzero(np.abs(margin) <= error)
-    if not len(rows):
-        return low, high
-    margin, error = margins(view.model, scores[rows], view.model.row_errors(view.X[rows]), view.codes[rows])
-    error = error + 2.0**-52 * np.abs(margin)
-    low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))
-    rows = rows[np.abs(margin) <= error]
+    if len(rows):
+        margin, error = margins(model, scores[rows], model.row_errors(view.X[rows]), view.codes[rows])
+        low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))
+        rows = rows[np.abs(margin) <= error]
     if len(rows) <= MOST_EXACT:
-        wrong = sum(not _exactly_right(view.model, view.X[i], view.codes[i]) for i in rows)
+        wrong = sum(not _exactly_right(model, view.X[i], view.codes[i]) for i in rows)
         low, high = low + wrong, high - (len(rows) - wrong)
     return low, high
 
 
-def _exactly_right(model: Linear, x: np.ndarray, code: int) -> bool:
-    """Decide one row in rational arithmetic; zero and ties are errors."""
-    row = [Fraction(v) for v in x.tolist()]
-    scores = [sum((Fraction(w) * v for w, v in zip(ws, row)), Fraction(b)) for ws, b in zip(model.W.tolist(), model.b.tolist())]
+def _exactly_right(model: Predictor, x: np.ndarray, code: int) -> bool:
+    scores = model.exact_scores(x)
     if model.binary:
         return scores[0] > 0 if code == 1 else scores[0] < 0
     return all(scores[code] > other for k, other in enumerate(scores) if k != code)
@@ -128,4 +155,4 @@ def predicted(view: Any) -> tuple[np.ndarray, np.ndarray]:
     scores, errors = view.scores
     guess = (scores[:, 0] > 0).astype(np.int64) if view.model.binary else scores.argmax(axis=1)
     margin, error = margins(view.model, scores, errors, guess)
-    return guess, margin > error + 2.0**-52 * np.abs(margin)
+    return guess, margin > error

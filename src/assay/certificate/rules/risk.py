@@ -10,7 +10,8 @@ from assay.certificate.rules.classes import ln_growth, size
 from assay.certificate.rules.facts import ErrorCount
 from assay.certificate.rules.numerics import Sums, U, above
 from assay.certificate.rules.predictors import predicted
-from assay.certificate.rules.rule import Rejected, Rule, View, array, exact_decimal
+from assay.certificate.rules.record import Rejected, exact_decimal
+from assay.certificate.rules.rule import Rule, View
 from assay.certificate.rules.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
 
 
@@ -22,7 +23,7 @@ class CountedRisk(Rule):
             raise Rejected("an error rate needs a classifier")
         if not 0 <= self.claim.value <= 1:
             raise Rejected(f"an error rate lies between 0 and 1; the value is {self.claim.value!r}")
-        self.check_count("rows", self.rows)
+        self.check_rows()
         self.count("errors")
         self.delta = exact_decimal(self.claim.delta, "delta")
         self.total = ErrorCount()
@@ -32,7 +33,7 @@ class CountedRisk(Rule):
 
     def recount(self) -> int:
         """Return the number of errors the bound must use; the claim may name a larger one (for a lower bound, a smaller)."""
-        low, high = self.total.bounds(self.rows)
+        low, high = self.total.bounds()
         errors, upper = self.count("errors"), self.claim.direction == "upper"
         if errors > self.rows or (errors < low if upper else errors > high):
             raise Rejected(f"errors is {errors}, recounted {low if low == high else f'{low} to {high}'}")
@@ -73,11 +74,7 @@ class HoldoutSelect(CountedRisk):
     def prepare(self) -> None:
         super().prepare()
         self.compared = self.count("compared", 1)
-        if "predictions" not in self.claim.witness:
-            raise Rejected("the witness 'predictions' is missing")
-        self.predictions = array(
-            self.claim.witness["predictions"], "predictions", (self.compared, self.rows), integer=True
-        )
+        self.predictions = self.witness("predictions", self.compared, self.rows, integer=True)
         self.agree = np.ones(self.compared, dtype=bool)
 
     def block(self, view: View) -> None:
@@ -97,7 +94,7 @@ class FiniteClass(CountedRisk):
 
     def prepare(self) -> None:
         super().prepare()
-        self.size = size(self._param("class"), self.model)
+        self.size = size(self.param("class"), self.model)
 
     def measure(self) -> float:
         return self.limit(self.recount(), self.delta / self.size)
@@ -119,7 +116,7 @@ class Vc(CountedRisk):
         if self.number("q") != 0.5:
             raise Rejected(f"q is {self.params['q']!r}; the rule fixed in advance is q = 1/2")
         self.K = self.count("K", 1)
-        self.ln_growth = ln_growth(self._param("class"), 5 * n, self.model)
+        self.ln_growth = ln_growth(self.param("class"), 5 * n, self.model)
 
     def measure(self) -> float:
         errors, n, M = self.recount(), self.rows, 4 * self.rows
@@ -151,7 +148,7 @@ class ClippedRisk(Rule):
     def prepare(self) -> None:
         if self.model.classes is not None or len(self.model.W) != 1:
             raise Rejected("it needs a regression with one target")
-        self.check_count("rows", self.rows)
+        self.check_rows()
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
         self.sums = Sums(2)
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from assay.certificate.rules.numerics import Sums, U, above, gamma, is_psd_after, norm_above
-from assay.certificate.rules.rule import Refused, Rejected, Rule, View, number
+from assay.certificate.rules.record import Refused, Rejected, number
+from assay.certificate.rules.rule import Rule, View
 
 
 class FisherOptimality(Rule):
@@ -19,12 +20,15 @@ class FisherOptimality(Rule):
     def prepare(self) -> None:
         if self.model.classes is None:
             raise Rejected("it needs a classifier")
-        self.form, self.kind = self.choice("form", ["two-class", "direction"]), self.choice("covariance", ["pooled", "equal"])
+        self.form, self.kind = (
+            self.choice("form", ["two-class", "direction"]),
+            self.choice("covariance", ["pooled", "equal"]),
+        )
         self.shrinkage, self.mu = self.number("shrinkage", zero=True), self.number("mu")
         if self.shrinkage > 1:
             raise Rejected("shrinkage is above 1")
-        self.classes, self.d = len(self.model.classes), self.model.W.shape[1]
-        exponents = self.vector("exponents", self.d, integer=True)
+        self.classes, self.d = len(self.model.classes), self.model.columns
+        exponents = self.witness("exponents", self.d, integer=True)
         if np.any(np.abs(exponents) > 400):
             raise Refused("exponents beyond 400")
         self.scale = np.ldexp(1.0, exponents)
@@ -33,8 +37,8 @@ class FisherOptimality(Rule):
                 raise Rejected("it needs a model of two classes with one row of coefficients")
             self.w = self.model.W[0] / self.scale
         else:
-            self.w, self.tau = self.vector("direction", self.d) / self.scale, self.number("tau")
-            priors = self._param("priors")
+            self.w, self.tau = self.witness("direction", self.d) / self.scale, self.number("tau")
+            priors = self.param("priors")
             if not isinstance(priors, (list, tuple)) or len(priors) != self.classes:
                 raise Rejected(f"priors must list {self.classes} numbers")
             self.priors = np.array([number(p, "priors") for p in priors])
@@ -62,7 +66,9 @@ class FisherOptimality(Rule):
         if np.any(self.counts < 1) or self.rows <= self.classes:
             raise Rejected("it needs a row of each class, and more rows than classes")
         self.means = np.array([sums.value for sums in self.sums]) / self.counts[:, None]
-        error = np.array([sums.error for sums in self.sums]) / self.counts[:, None] + 2 * U * np.abs(self.means)
+        error = np.array([sums.error for sums in self.sums]) / self.counts[:, None] + 2 * U * np.abs(
+            self.means
+        )
         self.mean_error = above(error * self.scale)
         pooled = np.full(self.classes, 1.0 / self.rows)
         self.share = pooled if self.kind == "pooled" else 1.0 / (self.classes * self.counts)
@@ -72,7 +78,9 @@ class FisherOptimality(Rule):
         W, slack = self._within()
         # scatter about rounded means exceeds the exact one by n_k |mean error|^2 at most
         if not is_psd_after(W, above(self.mu + slack, 2)):
-            raise Rejected(f"mu = {self.mu:g} is not shown to be below the least eigenvalue of the within-class matrix")
+            raise Rejected(
+                f"mu = {self.mu:g} is not shown to be below the least eigenvalue of the within-class matrix"
+            )
         return self._two_class(W, slack) if self.form == "two-class" else self._direction(W, slack)
 
     def _within(self) -> tuple[np.ndarray, float]:
@@ -81,7 +89,9 @@ class FisherOptimality(Rule):
         off = self.counts * self.share @ np.sum(self.mean_error**2, axis=1)
         slack = gamma(self.longest + self.adds + 24) * trace + above(float(off), self.d + 16)
         W = (1 - self.shrinkage) * self.within
-        spread = float(np.sum(np.diag(self.within) / self.scale**2)) / self.d  # tr(W) / d in the rows' own units
+        spread = (
+            float(np.sum(np.diag(self.within) / self.scale**2)) / self.d
+        )  # tr(W) / d in the rows' own units
         added = self.shrinkage * spread * self.scale**2
         W[np.diag_indices(self.d)] += added
         loose = self.shrinkage * above(float(np.max(self.scale**2) * np.sum(slack / self.scale**2)) / self.d)
@@ -102,7 +112,9 @@ class FisherOptimality(Rule):
         weight = self.priors / math.fsum(self.priors)
         centre = weight @ self.means
         apart = (self.means - centre) * self.scale * np.sqrt(weight)[:, None]
-        error = (self.mean_error + self.mean_error.max(axis=0)) + 16 * U * self.classes * np.abs(self.means).max(axis=0) * self.scale
+        error = (self.mean_error + self.mean_error.max(axis=0)) + 16 * U * self.classes * np.abs(
+            self.means
+        ).max(axis=0) * self.scale
         B = apart.T @ apart
         size, off = norm_above(apart), norm_above(error)
         wobble = above((2 * size + off) * off + gamma(self.classes + 16) * size * size)

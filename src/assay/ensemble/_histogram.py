@@ -1,0 +1,277 @@
+"""Compiled loops of histogram boosting: binning, sums per bin, split search, partition of rows, prediction.
+
+A row's gradient g and hessian h are quantised to 12 bits each and packed, with a count of one, into 64 bits: gradient in the
+upper 25, hessian in the next 25, count in the lower 14. One integer addition per row and column then updates all three sums;
+after at most 8192 rows the sums are unpacked into three arrays of 64-bit integers. Integers add exactly, so neither the order
+of rows nor the number of threads changes a bit, and a sibling is its parent minus the other child.
+"""
+
+from math import isnan
+
+import numpy as np
+
+from assay.jit import compiled, prefetch
+
+BINS = 256
+MISSING = 255  # the bin of missing values; values take bins 0 .. 254
+LEVELS = 2047  # largest quantised gradient; hessians go up to 2 * LEVELS + 1
+_CHUNK = 8192
+_GRADIENT_SHIFT = 39
+_HESSIAN_SHIFT = 14
+_HESSIAN_MASK = (1 << 25) - 1
+_COUNT_MASK = (1 << 14) - 1
+_AHEAD = np.uint64(16)  # rows between asking for a row's bins and using them
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiples of it spread evenly
+
+
+@compiled
+def bin_block(X, edges, n_edges, nominal, start, rows, columns):
+    """Write the bins of rows start, start + 1, ... row by row and column by column.
+
+    The bin is the number of edges below the entry; for a nominal column its code; `MISSING` for NaN.
+    """
+    for f in range(X.shape[1]):
+        last = n_edges[f]
+        for i in range(X.shape[0]):
+            x = X[i, f]
+            if isnan(x):
+                b = MISSING
+            elif nominal[f]:
+                b = int(x) if 0.0 <= x < last and x == np.floor(x) else MISSING
+            else:
+                b, size = 0, last
+                while size > 0:
+                    half = size >> 1
+                    above = edges[f, b + half] < x
+                    b = b + half + 1 if above else b
+                    size = size - half - 1 if above else half
+            rows[start + i, f] = b
+            if columns.shape[0]:
+                columns[f, start + i] = b
+
+
+@compiled
+def pack_block(g, h, g_scale, h_scale, chosen, start, stop, turn, entries):
+    """Write row number (upper 32 bits), round(g * g_scale) and round(h * h_scale) (12 bits each) of rows start .. stop - 1.
+
+    Numbers are rounded up or down by evenly spread thresholds, so that sums are not biased. A single h stands for all rows;
+    `chosen`, if not empty, lists the rows that take part.
+    """
+    constant = h.shape[0] == 1
+    for k in range(start, stop):
+        i = chosen[k] if chosen.shape[0] else k
+        mixed = (np.uint64(i) + np.uint64(turn) * np.uint64(0xD1342543DE82EF95)) * _STEP
+        u = np.float64(mixed >> np.uint64(40)) * 2.0**-24
+        v = np.float64((mixed >> np.uint64(16)) & np.uint64(0xFFFFFF)) * 2.0**-24
+        a = np.int64(np.floor(g[i] * g_scale + u))
+        b = np.int64(np.floor((h[0] if constant else h[i]) * h_scale + v))
+        entries[k] = (np.int64(i) << 32) | (((a << 12) + b) & 0xFFFFFFFF)
+
+
+@compiled
+def _unpack(sums, histogram, at):
+    """Add the packed sums to gradient, hessian and count (3, ...) from position `at` on, and clear them."""
+    for k in range(sums.shape[0]):
+        s = sums[k]
+        sums[k] = 0
+        histogram[2, at + k] += s & _COUNT_MASK
+        histogram[1, at + k] += (s >> _HESSIAN_SHIFT) & _HESSIAN_MASK
+        histogram[0, at + k] += s >> _GRADIENT_SHIFT
+
+
+@compiled
+def histogram_rows(bins, first, end, entries, start, stop, histogram):
+    """Set columns first .. end - 1 of `histogram` (3, columns * 256) to the sums over entries[start:stop]."""
+    columns, width, at = np.uint64(end - first), np.uint64(bins.shape[1]), np.uint64(first)
+    sums = np.zeros((end - first) * BINS, dtype=np.int64)
+    histogram[:, first * BINS : end * BINS] = 0
+    last = np.uint64(stop - 1)
+    for begin in range(start, stop, _CHUNK):
+        for i in range(np.uint64(begin), np.uint64(min(begin + _CHUNK, stop))):
+            entry = entries[i]
+            row = np.uint64(entry >> 32)
+            prefetch(bins, np.uint64(entries[min(i + _AHEAD, last)] >> 32) * width + at)
+            q = np.int64(np.int32(entry))
+            value = ((q >> 12) << _GRADIENT_SHIFT) + ((q & 4095) << _HESSIAN_SHIFT) + 1
+            for f in range(columns):
+                sums[(f << np.uint64(8)) + np.uint64(bins[row, at + f])] += value
+        _unpack(sums, histogram, first * BINS)
+
+
+@compiled
+def partition(column, goes_left, entries, scratch, start, stop):
+    """Reorder entries[start:stop] so that rows whose bin goes left come first, each side in its old order; return the border."""
+    left, right = start, start
+    last = np.uint64(stop - 1)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        entry = entries[i]
+        prefetch(column, np.uint64(entries[min(i + _AHEAD, last)] >> 32))
+        go = np.int64(goes_left[column[np.uint64(entry >> 32)]])
+        entries[left] = entry
+        scratch[right] = entry
+        left += go
+        right += 1 - go
+    entries[left:stop] = scratch[start:right]
+    return left
+
+
+@compiled
+def _bounded(value, low, high):
+    return min(max(value, low), high)
+
+
+@compiled
+def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total, rule, found, goes_left):
+    """Find the split with the largest loss reduction among columns first .. end - 1.
+
+    `histogram` (3, columns * 256) integers; `total` gradient, hessian, count of
+    the node in integers; `rule` g_unit, h_unit, l2, min_samples, min_hessian, value low, value high, min_gain.
+    Writes gain, column, last bin on the left, 1 if missing values go left, left gradient, hessian, count to `found` (7,), and
+    for a nominal column which bins go left. `found[0]` stays when nothing is better.
+    """
+    g_unit, h_unit, l2, min_samples, min_hessian = rule[0], rule[1], rule[2], rule[3], rule[4]
+    low, high, min_gain = rule[5], rule[6], rule[7]
+    G, H = total[0] * g_unit, total[1] * h_unit
+    order = np.empty(BINS, dtype=np.int64)
+    rate = np.empty(BINS)
+    for column in range(first, end):
+        if not allowed[column]:
+            continue
+        at = column * BINS
+        bins = n_bins[column]
+        missing = histogram[2, at + MISSING] > 0
+        for b in range(bins):
+            order[b] = b
+        if nominal[column]:
+            bins = _order_levels(histogram, at, bins, h_unit, l2, order, rate)
+        sign = monotone[column]
+        for missing_left in range(2 if missing else 1):
+            g, h, c = np.int64(0), np.int64(0), np.int64(0)
+            if missing_left:
+                g, h, c = histogram[0, at + MISSING], histogram[1, at + MISSING], histogram[2, at + MISSING]
+            for k in range(bins if missing and not missing_left else bins - 1):
+                b = at + order[k]
+                if histogram[2, b] == 0:
+                    continue
+                g += histogram[0, b]
+                h += histogram[1, b]
+                c += histogram[2, b]
+                if c < min_samples:
+                    continue
+                if total[2] - c < min_samples:
+                    break
+                GL, HL = g * g_unit, h * h_unit
+                GR, HR = G - GL, H - HL
+                if HL < min_hessian or HR < min_hessian:
+                    continue
+                A, B = HL + l2, HR + l2
+                if sign == 0 and low == -np.inf and high == np.inf:
+                    gain = (GL * GL * B + GR * GR * A) / (A * B) - G * G / (H + l2)
+                else:
+                    left, right = _bounded(-GL / A, low, high), _bounded(-GR / B, low, high)
+                    if sign * (right - left) < 0:
+                        continue
+                    here = _bounded(-G / (H + l2), low, high)
+                    gain = _reduction(GL, A, left) + _reduction(GR, B, right) - _reduction(G, H + l2, here)
+                if gain > found[0] and gain > min_gain:
+                    found[0], found[1], found[2], found[3] = gain, column, order[k], missing_left
+                    found[4], found[5], found[6] = g, h, c
+                    if nominal[column]:
+                        goes_left[:] = 0
+                        for j in range(k + 1):
+                            goes_left[order[j]] = 1
+                        goes_left[MISSING] = missing_left
+
+
+@compiled
+def _reduction(g, h, value):
+    """Twice the loss removed by a leaf of this value: -2 g v - h v^2; g^2 / h at its best."""
+    return -2 * g * value - h * value * value
+
+
+@compiled
+def _order_levels(histogram, at, bins, h_unit, l2, order, rate):
+    """Order the levels that occur by gradient over hessian; return how many there are."""
+    kept = 0
+    for b in range(bins):
+        if histogram[2, at + b] > 0:
+            value = histogram[0, at + b] / (histogram[1, at + b] * h_unit + l2 + 1e-12)
+            k = kept
+            while k > 0 and rate[k - 1] > value:
+                rate[k], order[k] = rate[k - 1], order[k - 1]
+                k -= 1
+            rate[k], order[k] = value, b
+            kept += 1
+    return kept
+
+
+@compiled
+def leaf_sums(entries, start, stop, g, h):
+    """Return the sums of g and h over the rows of entries[start:stop]; a single h stands for all rows."""
+    gradient, hessian = 0.0, 0.0
+    constant = h.shape[0] == 1
+    for i in range(start, stop):
+        row = entries[i] >> 32
+        gradient += g[row]
+        hessian += h[0] if constant else h[row]
+    return gradient, hessian
+
+
+@compiled
+def add_to_rows(entries, start, stop, value, out):
+    """Add the value of a leaf to its rows."""
+    for i in range(start, stop):
+        out[entries[i] >> 32] += value
+
+
+@compiled
+def _step(nodes, bins, i, at):
+    """Return the child that row i goes to: the left one, or the one after it.
+
+    A node is one integer: column (16 bits), shift (8), last bin on the left (8), left child (32). Adding the shift modulo 256
+    turns `MISSING` into the smallest bin when missing values go left. A leaf has last bin 255 and itself as its child, so
+    that all rows can take as many steps as the tree is deep.
+    """
+    node = nodes[at]
+    b = (np.uint64(bins[i, node >> np.uint64(48)]) + (node >> np.uint64(40))) & np.uint64(255)
+    return (node & np.uint64(0xFFFFFFFF)) + np.uint64(b > ((node >> np.uint64(32)) & np.uint64(255)))
+
+
+@compiled
+def predict_block(bins, nodes, values, roots, depths, out):
+    """Add to `out` (rows,) the values of the leaves that each row reaches in all trees; eight rows walk side by side."""
+    n = bins.shape[0]
+    whole = n - n % 8
+    for t in range(roots.shape[0]):
+        root = np.uint64(roots[t])
+        for i in range(0, whole, 8):
+            a, b, c, d, e, f, g, h = root, root, root, root, root, root, root, root
+            for _ in range(depths[t]):
+                a, b = _step(nodes, bins, i, a), _step(nodes, bins, i + 1, b)
+                c, d = _step(nodes, bins, i + 2, c), _step(nodes, bins, i + 3, d)
+                e, f = _step(nodes, bins, i + 4, e), _step(nodes, bins, i + 5, f)
+                g, h = _step(nodes, bins, i + 6, g), _step(nodes, bins, i + 7, h)
+            out[i] += values[a]
+            out[i + 1] += values[b]
+            out[i + 2] += values[c]
+            out[i + 3] += values[d]
+            out[i + 4] += values[e]
+            out[i + 5] += values[f]
+            out[i + 6] += values[g]
+            out[i + 7] += values[h]
+        for i in range(whole, n):
+            a = root
+            for _ in range(depths[t]):
+                a = _step(nodes, bins, i, a)
+            out[i] += values[a]
+
+
+@compiled
+def predict_nominal_block(bins, columns, children, tables, values, roots, out):
+    """The same for trees with nominal splits: `tables` (nodes, 256) tells which bins go left; a leaf has no child (-1)."""
+    for t in range(roots.shape[0]):
+        for i in range(bins.shape[0]):
+            at = roots[t]
+            while children[at] >= 0:
+                at = children[at] + 1 - tables[at, bins[i, columns[at]]]
+            out[i] += values[at]

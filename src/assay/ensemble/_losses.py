@@ -1,0 +1,106 @@
+"""The losses that gradient boosting minimises, and what each needs beside its derivatives.
+
+    raw score F, prediction   F (regression), sigma(F) (log_loss, exponential: sigma(2 F)), softmax(F), e^F (poisson)
+    F_0                       the constant that minimises the loss
+    leaf value                Newton's step -sum g / (sum h + l2); for absolute, Huber and quantile loss the minimiser over the
+                              leaf's residuals itself, because the curvature of these losses says nothing
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, softmax
+
+_ROWS = 65_536  # rows of one task
+
+
+class Slopes(NamedTuple):
+    """Derivatives of the loss at the current scores."""
+
+    g: np.ndarray  # (outputs, rows)
+    h: np.ndarray  # (outputs, rows) or (outputs, 1)
+    top_g: float
+    top_h: float
+    mean: float  # mean loss
+
+
+class Loss:
+    """A loss by name; `level` is Huber's or the quantile loss's parameter."""
+
+    def __init__(self, name: str, level: float = 0.0, n_outputs: int = 1):
+        self.name, self.level, self.n_outputs = name, level, n_outputs
+        self.kind = {"squared_error": 0, "absolute_error": 1, "huber": 2, "quantile": 3}.get(name)
+
+    @property
+    def by_residuals(self) -> bool:
+        """Whether leaf values are found from the residuals of a leaf."""
+        return self.name in ("absolute_error", "huber", "quantile")
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Return F_0, one number for each output."""
+        w = np.ones(len(y)) if weight is None else weight
+        if self.name == "multinomial":
+            share = np.bincount(y.astype(int), w, self.n_outputs) / w.sum()
+            return np.log(np.maximum(share, 1e-15))
+        mean = float(np.average(y, weights=w))
+        if self.name in ("log_loss", "exponential"):
+            odds = np.log(mean / (1 - mean))
+            return np.array([odds if self.name == "log_loss" else odds / 2])
+        if self.name == "poisson":
+            return np.array([np.log(mean)])
+        if self.name == "squared_error":
+            return np.array([mean])
+        return np.array([weighted_quantile(y, w, self.level if self.name == "quantile" else 0.5)])
+
+    def slopes(self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, spread: Any) -> Slopes:
+        """Return the derivatives at scores F (outputs, rows), written to the arrays of `buffers`."""
+        from assay.ensemble import _loss_loops as loops
+
+        loop = {
+            "log_loss": loops.logistic,
+            "multinomial": loops.softmax,
+            "exponential": loops.exponential,
+            "poisson": loops.poisson,
+        }.get(self.name, loops.residual)
+        w = np.empty(0) if weight is None else weight
+        level = np.array([self.kind or 0, self.level], dtype=np.float64)
+        n, whole = len(y), self.name == "multinomial"
+        f, g, h = (F, buffers.g, buffers.h) if whole else (F[0], buffers.g[0], buffers.h[0])
+        parts = spread(lambda i: loop(y, f, w, level, i, min(i + _ROWS, n), g, h), range(0, n, _ROWS))
+        total = n if weight is None else weight.sum()
+        return buffers._replace(
+            top_g=max(part[1] for part in parts),
+            top_h=max(part[2] for part in parts),
+            mean=sum(part[0] for part in parts) / total,
+        )
+
+    def buffers(self, n: int, weighted: bool) -> Slopes:
+        constant = self.kind is not None and not weighted
+        h = np.ones((1, 1), dtype=np.float32) if constant else np.empty((self.n_outputs, n), dtype=np.float32)
+        return Slopes(np.empty((self.n_outputs, n), dtype=np.float32), h, 0.0, 0.0, 0.0)
+
+    def leaf_value(self, residuals: np.ndarray, weight: np.ndarray) -> float:
+        """Return the number that, added to the scores of a leaf, minimises the loss of its residuals y - F."""
+        if self.name == "huber":
+            middle = weighted_quantile(residuals, weight, 0.5)
+            rest = residuals - middle
+            return middle + float(np.average(np.sign(rest) * np.minimum(np.abs(rest), self.level), weights=weight))
+        return weighted_quantile(residuals, weight, self.level if self.name == "quantile" else 0.5)
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        """Return (rows, classes) from scores (rows, outputs)."""
+        if self.name == "multinomial":
+            return softmax(F, axis=1)
+        p = expit(2 * F[:, 0] if self.name == "exponential" else F[:, 0])
+        return np.column_stack([1 - p, p])
+
+
+def weighted_quantile(values: np.ndarray, weight: np.ndarray, level: float) -> float:
+    """Return a minimiser of sum w |v - q| (level above, 1 - level below): the middle of all minimisers."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weight[order])
+    target = level * below[-1]
+    low = int(np.searchsorted(below, target * (1 - 1e-12)))
+    high = int(np.searchsorted(below, target * (1 + 1e-12), side="right"))
+    low, high = min(low, len(values) - 1), min(high, len(values) - 1)
+    return float(values[order[low]] / 2 + values[order[high]] / 2)

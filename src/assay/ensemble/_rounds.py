@@ -1,0 +1,181 @@
+"""The rounds of gradient boosting: derivatives, one tree for each output, new scores, the curve on validation rows."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from assay.ensemble._growing import Binner, Grower, Node
+from assay.ensemble._losses import Loss, Slopes, weighted_quantile
+from assay.ensemble._walk import add_trees
+from assay.fitlog import FitLog
+from assay.scan import thread_map
+from assay.tree._nodes import Nodes
+from assay.tree._reading import Read
+
+_ROWS = 65_536
+
+
+class Rounds:
+    """One fit: scores of the training and validation rows, and the rounds that improve them."""
+
+    def __init__(self, learner: Any, loss: Loss, data: Read, held: Read | None, rng: Any, log: FitLog):
+        self.learner, self.loss, self.data, self.held, self.rng, self.log = learner, loss, data, held, rng, log
+        self.spread = partial(thread_map, n_jobs=learner.n_jobs)
+        n, d = data.X.shape
+        binner = learner._binner
+        self.binned = binner.transform(data.X, learner.n_jobs)
+        self.grower = Grower(self.binned, learner._rule(d), learner.n_jobs)
+        self.scores = np.repeat(learner.base_score_[:, None], n, axis=1)
+        self.buffers = loss.buffers(n, data.weight is not None)
+        self.train: list[float] = []
+        self.validation: list[float] = []
+        self.rows: np.ndarray = np.empty(0, dtype=np.int64)
+        if held is not None:
+            self.held_binned = binner.transform(held.X, learner.n_jobs)
+            self.held_scores = np.repeat(learner.base_score_[:, None], len(held.y), axis=1)
+            self.held_buffers = loss.buffers(len(held.y), held.weight is not None)
+        if learner.n_iter_:
+            self._add_existing()
+
+    def rounds(self, most: int) -> list[Nodes]:
+        """Return the trees of at most that many rounds."""
+        learner, trees = self.learner, []
+        slopes = self._slopes()
+        for _ in range(most):
+            self._draw()
+            made = [self._tree(slopes, k) for k in range(self.loss.n_outputs)]
+            trees += made
+            slopes = self._slopes()
+            self.train.append(slopes.mean)
+            if self.held is not None:
+                self._validate(made)
+            if self.log.step(slopes.mean, float("nan")) or self._stalled():
+                break
+            if all(len(tree.child) == 1 for tree in made) and learner.subsample == 1:
+                break
+        return trees
+
+    def _slopes(self) -> Slopes:
+        if self.loss.name == "huber":
+            weight = np.ones(len(self.data.y)) if self.data.weight is None else self.data.weight
+            self.loss.level = weighted_quantile(np.abs(self.data.y - self.scores[0]), weight, self.learner.alpha)
+        return self.loss.slopes(self.data.y, self.scores, self.data.weight, self.buffers, self.spread)
+
+    def _draw(self) -> None:
+        """Draw the rows and columns of the next round."""
+        n, d = self.data.X.shape
+        share = float(self.learner.subsample)
+        self.rows = np.empty(0, dtype=np.int64)
+        if share < 1:
+            self.rows = np.sort(self.rng.permutation(n)[: max(1, int(share * n))])
+        self.allowed = np.ones(d, dtype=np.uint8)
+        if self.learner.max_features < 1:
+            self.allowed[self.rng.permutation(d)[max(1, int(self.learner.max_features * d)) :]] = 0
+
+    def _tree(self, slopes: Slopes, k: int) -> Nodes:
+        from assay.ensemble._histogram import LEVELS, pack_block
+
+        g, h = slopes.g[k], slopes.h[min(k, len(slopes.h) - 1)]
+        units = (slopes.top_g or 1.0) / LEVELS, (slopes.top_h or 1.0) / (2 * LEVELS)
+        n, turn = len(self.rows) or len(g), len(self.train) * self.loss.n_outputs + k
+        entries = self.grower.entries
+
+        def pack(i: int) -> None:
+            pack_block(g, h, 1 / units[0], 1 / units[1], self.rows, i, min(i + 65_536, n), turn, entries)
+
+        self.spread(pack, range(0, n, 65_536))
+        grown = self.grower.grow(n, units, self.allowed)
+        leaves = [node for node in grown if not node.accepted]
+        values = self.spread(lambda node: self._settle(node, g, h, k), leaves)
+        for node, value in zip(leaves, values):
+            node.value = value
+        tree = _nodes(grown, self.learner._binner)
+        if len(self.rows):
+            add_trees(tree, self.learner._binner, self.binned, self.scores[k], self.spread)
+        return tree
+
+    def _settle(self, node: Node, g: np.ndarray, h: np.ndarray, k: int) -> float:
+        """Return the value of a leaf, and add it to the scores of its rows."""
+        from assay.ensemble._histogram import add_to_rows, leaf_sums
+
+        entries = self.grower.entries
+        if self.loss.by_residuals:
+            of = entries[node.start : node.stop] >> 32
+            weight = np.ones(len(of)) if self.data.weight is None else self.data.weight[of]
+            value = self.loss.leaf_value(self.data.y[of] - self.scores[k, of], weight) if weight.sum() > 0 else 0.0
+        else:
+            gradient, hessian = leaf_sums(entries, node.start, node.stop, g, h)
+            hessian += self.grower.rule.l2
+            value = -gradient / hessian if hessian > 0 else 0.0
+        value = min(max(value, node.low), node.high)
+        if self.loss.name == "multinomial":
+            value *= (self.loss.n_outputs - 1) / self.loss.n_outputs
+        value *= self.learner.learning_rate
+        if not len(self.rows):
+            add_to_rows(entries, node.start, node.stop, value, self.scores[k])
+        return value
+
+    def _validate(self, made: list[Nodes]) -> None:
+        for k, tree in enumerate(made):
+            add_trees(tree, self.learner._binner, self.held_binned, self.held_scores[k], self.spread)
+        held = self.held
+        slopes = self.loss.slopes(held.y, self.held_scores, held.weight, self.held_buffers, self.spread)
+        self.validation.append(slopes.mean)
+
+    def _stalled(self) -> bool:
+        """Tell whether the best of the last rounds on the validation rows is no better than the best before them."""
+        wait = self.learner.n_iter_no_change
+        if wait is None or len(self.validation) <= wait:
+            return False
+        return min(self.validation[-wait:]) > min(self.validation[:-wait]) - self.learner.tol
+
+    def _add_existing(self) -> None:
+        nodes, outputs = self.learner.nodes_, self.loss.n_outputs
+        for k in range(outputs):
+            part = nodes._replace(root=nodes.root[k::outputs])
+            add_trees(part, self.learner._binner, self.binned, self.scores[k], self.spread)
+            if self.held is not None:
+                add_trees(part, self.learner._binner, self.held_binned, self.held_scores[k], self.spread)
+
+
+def _nodes(grown: list[Node], binner: Binner) -> Nodes:
+    """Return a grown tree as arrays; `impurity` holds the loss that a split removed."""
+    n = len(grown)
+    inner = np.array([node.accepted for node in grown])
+    split = np.array([node.split if node.accepted else np.zeros(7) for node in grown])
+    column = np.where(inner, split[:, 1], -1).astype(np.int32)
+    nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
+    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
+    width = max((len(table) for table in tables), default=0)
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32),
+        column=column,
+        threshold=np.array([_threshold(binner, *split[i, 1:3]) if inner[i] else 0.0 for i in range(n)]),
+        table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
+        child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
+        n_children=np.where(inner, 2, 0).astype(np.int32),
+        missing=np.array([_missing(node) if node.accepted else -1 for node in grown], dtype=np.int32),
+        value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
+        weight=np.array([float(node.stop - node.start) for node in grown]),
+        impurity=split[:, 0].copy(),
+        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(len(tables), width),
+    )
+
+
+def _threshold(binner: Binner, column: float, last: float) -> float:
+    """Return the upper edge of the last bin on the left; infinity if only missing values go right."""
+    f, at = int(column), int(last)
+    return float(binner.edges[f, at]) if at < binner.n_edges[f] else np.inf
+
+
+def _missing(node: Node) -> int:
+    """Return the child that takes missing values: where they went, or where most rows went if there were none."""
+    left, right = node.children
+    if node.saw_missing:
+        return 0 if node.goes_left[255] else 1
+    return 0 if left.stop - left.start >= right.stop - right.start else 1
+
+
+def _table(goes_left: np.ndarray, levels: int) -> np.ndarray:
+    return 1 - goes_left[:levels].astype(np.int32)

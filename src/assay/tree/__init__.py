@@ -1,0 +1,6 @@
+"""Decision trees: ID3, C4.5, CART; nominal columns, missing values, pruning; rules for people."""
+
+from assay.tree._decision_tree import C45, CART, ID3, DecisionTreeClassifier, DecisionTreeRegressor
+from assay.tree._general import impurity
+
+__all__ = ["C45", "CART", "ID3", "DecisionTreeClassifier", "DecisionTreeRegressor", "impurity"]

@@ -1,0 +1,180 @@
+"""Exact trees on complete numeric columns: codes for the compiled growth, subtrees on threads."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.scan import thread_map
+from assay.tree._nodes import Nodes, joined
+
+CRITERIA = {
+    "gini": 0,
+    "gain": 1,
+    "entropy": 1,
+    "log_loss": 1,
+    "squared_error": 2,
+    "friedman_mse": 3,
+    "poisson": 4,
+}
+_TOP = 16  # leaves of the top part, whose subtrees are grown on threads
+_WORTH = 4_000  # rows from which that pays
+
+
+class Codes(NamedTuple):
+    """Columns as positions among their distinct values, and those values."""
+
+    codes: np.ndarray  # (columns, rows) uint8 or int32
+    n_codes: np.ndarray
+    levels: np.ndarray  # distinct values (or upper edges of bins) of all columns, one column after the other
+    starts: np.ndarray
+
+    def take(self, columns: np.ndarray) -> "Codes":
+        """Return some of the columns."""
+        return Codes(self.codes[columns], self.n_codes[columns], self.levels, self.starts[columns])
+
+
+class Limits(NamedTuple):
+    """When a node is not split, and how splits are drawn."""
+
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_samples_split: int = 2
+    max_depth: int = 2**31
+    max_leaves: int = 0
+    min_decrease: float = 0.0  # of impurity times weight
+    max_features: int = 2**31
+    random: bool = False
+
+    def rule(self) -> np.ndarray:
+        return np.array(self[:6], dtype=np.float64)
+
+
+def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Codes:
+    """Return the codes of all columns; with `max_bins`, columns of more values are cut into so many quantile bins."""
+    d = X.shape[1]
+
+    def column(f: int) -> tuple[np.ndarray, np.ndarray]:
+        values, code = np.unique(X[:, f], return_inverse=True)
+        if max_bins is None:
+            return values, code
+        upper = _upper_values(values, code, max_bins)
+        return _edges(values, upper), np.searchsorted(upper, np.arange(len(values)))[code]
+
+    found = thread_map(column, range(d), n_jobs=n_jobs)
+    n_codes = np.array([len(values) for values, _ in found])
+    codes = np.empty((d, len(X)), dtype=np.uint8 if n_codes.max() <= 256 else np.int32)
+    for f, (_, code) in enumerate(found):
+        codes[f] = code
+    starts = np.append(0, np.cumsum(n_codes))[:-1]
+    return Codes(codes, n_codes, np.concatenate([values for values, _ in found]), starts)
+
+
+def _upper_values(values: np.ndarray, code: np.ndarray, max_bins: int) -> np.ndarray:
+    """Return the position of the largest value of each bin; bins hold about equally many rows."""
+    if len(values) <= max_bins:
+        return np.arange(len(values))
+    below = np.cumsum(np.bincount(code))
+    targets = below[-1] * np.arange(1, max_bins + 1) / max_bins
+    return np.unique(np.minimum(np.searchsorted(below, targets), len(values) - 1))
+
+
+def _edges(values: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return a number half-way between the largest value of each bin and the smallest of the next; the largest value last."""
+    a, b = values[upper], values[np.minimum(upper + 1, len(values) - 1)]
+    middle = a / 2 + b / 2
+    return np.where((middle >= a) & (middle < b), middle, a)
+
+
+def grow_exact(
+    codes: Codes,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    rows: np.ndarray,
+    n_classes: int,
+    criterion: str,
+    limits: Limits,
+    seed: int,
+    n_jobs: int | None = 1,
+    between: bool = True,
+) -> Nodes:
+    """Return one tree on the given rows (row numbers may repeat); `n_classes` is 0 for regression."""
+    w = np.empty(0) if weight is None else weight
+
+    def call(sample: np.ndarray, bounds: Limits, number: int) -> tuple:
+        from assay.tree._grow import grow
+
+        return grow(*codes, y, w, sample, n_classes, CRITERIA[criterion], bounds.rule(),
+                    min(bounds.max_features, len(codes.codes)), bounds.random, np.uint64(number), between)  # fmt: skip
+
+    if limits.max_leaves or limits.max_features < len(codes.codes) or limits.random or len(rows) < _WORTH:
+        return _nodes(call(rows, limits, seed), n_classes, criterion)
+    top = call(rows, limits._replace(max_leaves=_TOP), seed)
+    child, start, stop = top[2], top[6], top[7]
+    depth = _nodes(top, n_classes, criterion).depths()
+    open_leaves = [i for i in np.flatnonzero(child < 0) if top[8][i] > 0 and depth[i] < limits.max_depth]
+    open_leaves.sort(key=lambda i: start[i] - stop[i])
+
+    def below(i: int) -> Nodes:
+        deeper = limits._replace(max_depth=limits.max_depth - int(depth[i]))
+        return _nodes(call(rows[start[i] : stop[i]].copy(), deeper, seed), n_classes, criterion)
+
+    subtrees = thread_map(below, open_leaves, n_jobs=n_jobs)
+    return _grafted(_nodes(top, n_classes, criterion), dict(zip(open_leaves, subtrees)))
+
+
+def _nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
+    column, threshold, child, sums, merit, squares, _, _, gain = grown
+    weight = sums.sum(axis=1) if n_classes else sums[:, 0]
+    if n_classes:
+        value = sums / weight[:, None]
+        impurity = np.maximum(0.0, (1.0 if criterion == "gini" else 0.0) - merit / weight)
+    else:
+        value = sums[:, 1:] / sums[:, :1]
+        impurity = squares / weight - value[:, 0] ** 2 if criterion != "poisson" else -merit / weight
+    n = len(child)
+    inner = child >= 0
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32),
+        column=column,
+        threshold=threshold,
+        table=np.full(n, -1, dtype=np.int32),
+        child=child,
+        n_children=np.where(inner, 2, 0).astype(np.int32),
+        missing=np.where(inner, 1, -1).astype(np.int32),
+        value=value,
+        weight=weight,
+        impurity=impurity,
+        tables=np.empty((0, 0), dtype=np.int32),
+    )
+
+
+def _grafted(top: Nodes, subtrees: dict[Any, Nodes]) -> Nodes:
+    """Return the tree in which some leaves of `top` are replaced by whole trees."""
+    if not subtrees:
+        return top
+    whole = joined([top, *subtrees.values()])._asdict()
+    start = len(top.child)
+    for leaf, tree in subtrees.items():
+        for name in ("column", "threshold", "child", "n_children", "missing"):
+            whole[name][leaf] = whole[name][start]
+        start += len(tree.child)
+    return compact(Nodes(**whole))
+
+
+def compact(nodes: Nodes) -> Nodes:
+    """Return one tree with only the nodes that can be reached from its root, numbered level by level."""
+    order, level = [np.zeros(1, dtype=np.int64)], np.zeros(1, dtype=np.int64)
+    while True:
+        inner = level[nodes.child[level] >= 0]
+        if not len(inner):
+            break
+        counts = nodes.n_children[inner].astype(np.int64)
+        first = np.repeat(nodes.child[inner].astype(np.int64) - np.append(0, np.cumsum(counts))[:-1], counts)
+        level = first + np.arange(counts.sum())
+        order.append(level)
+    kept = np.concatenate(order)
+    place = np.full(len(nodes.child), -1, dtype=np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    parts = {name: getattr(nodes, name)[kept] for name in Nodes._fields[1:10]}
+    parts["child"] = np.where(parts["child"] >= 0, place[np.maximum(parts["child"], 0)], -1).astype(np.int32)
+    return Nodes(root=np.zeros(1, dtype=np.int32), tables=nodes.tables, **parts)

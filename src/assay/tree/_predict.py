@@ -1,0 +1,84 @@
+"""Where rows end in fitted trees, and what is predicted there."""
+
+import numpy as np
+
+from assay.scan import rows_per_block, thread_map
+from assay.tree._general import branches
+from assay.tree._nodes import Nodes
+
+
+def leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return the leaf that each row reaches in each tree (rows, trees); every split must decide for every row."""
+    from assay.tree._grow import walk
+
+    out = np.empty((len(X), len(nodes.root)), dtype=np.int32)
+    step = rows_per_block(X.shape[1])
+
+    def work(i: int) -> None:
+        walk(X[i : i + step], nodes.column, nodes.threshold, nodes.child, nodes.root, out[i : i + step])
+
+    thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
+    return out
+
+
+def mean_values(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return the mean over trees of the leaf values (rows, outputs)."""
+    if not np.any(nodes.table >= 0) and not np.isnan(X).any():
+        out = _sums(nodes, X, n_jobs)
+    else:
+        out = sum(weighted_values(nodes, root, X) for root in nodes.root)
+    return out / len(nodes.root)
+
+
+def _sums(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    from assay.tree._grow import add_values
+
+    out = np.zeros((len(X), nodes.value.shape[1]))
+    step = min(rows_per_block(X.shape[1]), 4096)
+
+    def work(i: int) -> None:
+        part = X[i : i + step]
+        add_values(part, nodes.column, nodes.threshold, nodes.child, nodes.root, nodes.value, out[i : i + step])
+
+    thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
+    return out
+
+
+def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:
+    """Return the leaf values of one tree; a row without the value tested goes down all branches with their weights.
+
+    A level that was not seen at a node is predicted by that node (its majority).
+    """
+    out = np.zeros((len(X), nodes.value.shape[1]))
+    for leaf, rows, share in visits(nodes, root, X):
+        out[rows] += share[:, None] * nodes.value[leaf]
+    return out
+
+
+def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """Return (node, rows, shares): where rows end, and with which share of their weight; shares of a row sum to 1."""
+    found = []
+    stack = [(int(root), np.arange(len(X)), np.ones(len(X)))]
+    while stack:
+        at, rows, share = stack.pop()
+        if nodes.child[at] < 0 or not len(rows):
+            if len(rows):
+                found.append((at, rows, share))
+            continue
+        table = nodes.tables[nodes.table[at]] if nodes.table[at] >= 0 else None
+        x = X[rows, nodes.column[at]]
+        branch, known = branches(x, nodes.threshold[at], table)
+        first, k = int(nodes.child[at]), int(nodes.n_children[at])
+        unseen = ~known & ~np.isnan(x)
+        if unseen.any():
+            found.append((at, rows[unseen], share[unseen]))
+        lost = ~known & ~unseen
+        weight = nodes.weight[first : first + k]
+        for v in range(k):
+            mine = known & (branch == v)
+            if nodes.missing[at] == v:
+                mine = mine | lost
+            stack.append((first + v, rows[mine], share[mine]))
+            if nodes.missing[at] < 0 and lost.any() and weight[v] > 0:
+                stack.append((first + v, rows[lost], share[lost] * weight[v] / weight.sum()))
+    return found

@@ -1,0 +1,144 @@
+"""Pruning: which splits of a grown tree are kept.
+
+pre             from the root down, keep a split only if its children as leaves do strictly better on validation rows
+reduced_error   from the leaves up, replace a subtree by a leaf if validation accuracy rises (or does not fall, on request)
+pessimistic     C4.5: replace a subtree if its leaves' errors, raised to the upper confidence limit, are no fewer than the leaf's
+cost_complexity the smallest subtree that minimises  R(T) + alpha * leaves  (Breiman et al. 1984, 3.3)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv
+
+from assay.tree._exact import compact
+from assay.tree._nodes import Nodes
+from assay.tree._predict import visits
+
+
+class Path(NamedTuple):
+    """The nested subtrees that are optimal for some alpha: alphas ascending, impurity and leaves of each."""
+
+    ccp_alphas: np.ndarray
+    impurities: np.ndarray
+    n_leaves: np.ndarray
+
+
+def cut(nodes: Nodes, at: np.ndarray) -> Nodes:
+    """Return the tree in which the given nodes (mask or positions) are leaves."""
+    child = nodes.child.copy()
+    child[at] = -1
+    column = np.where(child < 0, -1, nodes.column).astype(np.int32)
+    n_children = np.where(child < 0, 0, nodes.n_children).astype(np.int32)
+    return compact(nodes._replace(child=child, column=column, n_children=n_children))
+
+
+def parents(nodes: Nodes) -> np.ndarray:
+    """Return the parent of each node of one tree, -1 at the root."""
+    parent = np.full(len(nodes.child), -1)
+    for at in np.flatnonzero(nodes.child >= 0):
+        parent[nodes.child[at] : nodes.child[at] + nodes.n_children[at]] = at
+    return parent
+
+
+def validation_hits(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return, for each node, how much of the validation rows that pass through it its own majority class gets right."""
+    passed = np.zeros((len(nodes.child), nodes.value.shape[1]))
+    for at, rows, share in visits(nodes, 0, X):
+        np.add.at(passed[at], y[rows], share)
+    parent = parents(nodes)
+    for at in range(len(parent) - 1, 0, -1):
+        passed[parent[at]] += passed[at]
+    return passed[np.arange(len(passed)), nodes.value.argmax(axis=1)]
+
+
+def pre_pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> Nodes:
+    """Keep a split only if its children, as leaves, get strictly more validation rows right than the node does."""
+    hits = validation_hits(nodes, X, y)
+    inner = np.flatnonzero(nodes.child >= 0)
+    stop = [
+        at for at in inner if hits[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].sum() <= hits[at] + 1e-9
+    ]
+    return cut(nodes, np.array(stop, dtype=int))
+
+
+def reduced_error(nodes: Nodes, X: np.ndarray, y: np.ndarray, ties: bool = False) -> Nodes:
+    """Replace subtrees by leaves, from the bottom up, where validation accuracy rises (with `ties`: does not fall)."""
+    hits = validation_hits(nodes, X, y)
+    return _bottom_up(nodes, -hits, -1e-9 if not ties else 1e-9)
+
+
+def pessimistic(nodes: Nodes, confidence: float) -> Nodes:
+    """Replace subtrees by leaves where the upper limit of the error at this confidence is no larger for the leaf."""
+    n = nodes.weight
+    errors = n * (1 - nodes.value.max(axis=1))
+    return _bottom_up(nodes, np.where(n > 0, n * upper_limit(errors, n, confidence), 0.0), 1e-9)
+
+
+def upper_limit(errors: np.ndarray, n: np.ndarray, confidence: float) -> np.ndarray:
+    """Return the error rate at which at most `errors` errors in n rows have probability `confidence`.
+
+    >>> round(float(upper_limit(np.array(0.0), np.array(6.0), 0.25)), 3)
+    0.206
+    """
+    errors, n = np.asarray(errors, dtype=np.float64), np.maximum(n, 1e-9)
+    return np.where(errors >= n - 1e-9, 1.0, betaincinv(errors + 1, np.maximum(n - errors, 1e-9), 1 - confidence))
+
+
+def _bottom_up(nodes: Nodes, cost: np.ndarray, slack: float) -> Nodes:
+    """Cut every node whose cost as a leaf is at most that of its (already pruned) subtree plus slack."""
+    best, stop = cost.copy(), np.zeros(len(cost), dtype=bool)
+    for at in np.flatnonzero(nodes.child >= 0)[::-1]:
+        below = best[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].sum()
+        stop[at] = cost[at] <= below + slack
+        best[at] = cost[at] if stop[at] else below
+    return cut(nodes, stop)
+
+
+def pruning_path(nodes: Nodes, risk: np.ndarray) -> tuple[Path, np.ndarray]:
+    """Return the path of weakest links, and for each node the alpha at which its split is given up (inf for leaves).
+
+    `risk` is R(t) of each node as a leaf.
+    """
+    n = len(nodes.child)
+    parent = parents(nodes)
+    leaf = nodes.child < 0
+    subtree, count = np.where(leaf, risk, 0.0), leaf.astype(np.int64)
+    for at in range(n - 1, 0, -1):
+        subtree[parent[at]] += subtree[at]
+        count[parent[at]] += count[at]
+    given_up, alive = np.full(n, np.inf), ~leaf
+    alphas, impurities, sizes, alpha = [0.0], [subtree[0]], [count[0]], 0.0
+    while alive[0]:
+        inner = np.flatnonzero(alive)
+        strength = (risk[inner] - subtree[inner]) / (count[inner] - 1)
+        alpha = max(alpha, float(strength.min()))
+        for at in inner[strength <= strength.min() + 1e-14 * max(1.0, abs(alpha))]:
+            if alive[at]:
+                _give_up(nodes, parent, int(at), alpha, alive, given_up, risk, subtree, count)
+        if alpha > alphas[-1] + 1e-14:
+            alphas.append(alpha), impurities.append(subtree[0]), sizes.append(count[0])
+        else:
+            impurities[-1], sizes[-1] = subtree[0], count[0]
+    return Path(np.array(alphas), np.array(impurities), np.array(sizes)), given_up
+
+
+def _give_up(nodes, parent, at, alpha, alive, given_up, risk, subtree, count) -> None:
+    stack = [at]
+    while stack:
+        t = stack.pop()
+        if alive[t]:
+            alive[t], given_up[t] = False, alpha
+            stack += range(nodes.child[t], nodes.child[t] + nodes.n_children[t])
+    change, fewer = risk[at] - subtree[at], count[at] - 1
+    t = at
+    while t >= 0:
+        subtree[t] += change
+        count[t] -= fewer
+        t = parent[t]
+
+
+def cost_complexity(nodes: Nodes, risk: np.ndarray, alpha: float) -> Nodes:
+    """Return the smallest subtree that minimises R(T) + alpha * leaves."""
+    _, given_up = pruning_path(nodes, risk)
+    return cut(nodes, (nodes.child >= 0) & (given_up <= alpha))

@@ -1,0 +1,124 @@
+"""Fitted trees for people: indented text, a list of rules, HTML, an SVG picture."""
+
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.tree._nodes import Nodes
+
+
+class RuleLine(NamedTuple):
+    """If all conditions hold, predict `label`; `weight` training rows did, a share of `purity` of them with this label."""
+
+    conditions: tuple[str, ...]
+    label: Any
+    weight: float
+    purity: float
+
+    def __str__(self) -> str:
+        when = " and ".join(self.conditions) or "always"
+        return f"if {when} then {self.label}"
+
+
+class Words(NamedTuple):
+    """Names of columns, levels and predictions."""
+
+    names: list[str]
+    levels: dict[int, tuple[str, ...]]
+    classes: np.ndarray | None
+
+    def conditions(self, nodes: Nodes, at: int) -> list[str]:
+        """Return the condition of each branch of a node."""
+        f = int(nodes.column[at])
+        name = self.names[f]
+        if nodes.table[at] < 0:
+            return [f"{name} <= {nodes.threshold[at]:.6g}", f"{name} > {nodes.threshold[at]:.6g}"]
+        table = nodes.tables[nodes.table[at]]
+        levels = self.levels[f]
+        groups = [[levels[i] for i in np.flatnonzero(table[: len(levels)] == v)] for v in range(nodes.n_children[at])]
+        return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {{{', '.join(group)}}}" for group in groups]
+
+    def prediction(self, nodes: Nodes, at: int) -> Any:
+        if self.classes is None:
+            return float(nodes.value[at, 0])
+        return self.classes[int(nodes.value[at].argmax())]
+
+    def caption(self, nodes: Nodes, at: int) -> str:
+        what = self.prediction(nodes, at)
+        return f"{what:.6g}" if self.classes is None else f"{what}"
+
+
+def as_text(nodes: Nodes, words: Words) -> str:
+    """Return the tree as indented text, one line per branch."""
+    lines: list[str] = []
+
+    def write(at: int, depth: int) -> None:
+        if nodes.child[at] < 0:
+            lines[-1] += f": {words.caption(nodes, at)} ({nodes.weight[at]:g})"
+            return
+        for v, condition in enumerate(words.conditions(nodes, at)):
+            lines.append("|   " * depth + condition)
+            write(int(nodes.child[at]) + v, depth + 1)
+
+    if nodes.child[0] < 0:
+        return f"{words.caption(nodes, 0)} ({nodes.weight[0]:g})"
+    write(0, 0)
+    return "\n".join(lines)
+
+
+def as_rules(nodes: Nodes, words: Words) -> list[RuleLine]:
+    """Return one rule for each leaf; their conditions exclude each other and cover everything."""
+    found: list[RuleLine] = []
+    stack: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    while stack:
+        at, conditions = stack.pop()
+        if nodes.child[at] < 0:
+            purity = float(nodes.value[at].max()) if words.classes is not None else 1.0
+            found.append(RuleLine(conditions, words.prediction(nodes, at), float(nodes.weight[at]), purity))
+            continue
+        branches = words.conditions(nodes, at)
+        stack += [(int(nodes.child[at]) + v, (*conditions, text)) for v, text in reversed(list(enumerate(branches)))]
+    return found
+
+
+def as_html(nodes: Nodes, words: Words) -> str:
+    """Return the tree as nested lists that can be folded."""
+
+    def item(at: int, condition: str) -> str:
+        head = f"{escape(condition)} <b>{escape(words.caption(nodes, at))}</b> ({nodes.weight[at]:g})"
+        if nodes.child[at] < 0:
+            return f"<li>{head}</li>"
+        inside = "".join(item(int(nodes.child[at]) + v, text) for v, text in enumerate(words.conditions(nodes, at)))
+        return f"<li><details open><summary>{head}</summary><ul>{inside}</ul></details></li>"
+
+    return f"<ul>{item(0, '')}</ul>"
+
+
+def as_svg(nodes: Nodes, words: Words) -> str:
+    """Return a picture: a box for each node, a line with its condition for each branch."""
+    depth, place = nodes.depths(), np.zeros(len(nodes.child))
+    leaf = 0
+    stack = [0]
+    while stack:  # leaves from left to right
+        at = stack.pop()
+        if nodes.child[at] < 0:
+            place[at], leaf = leaf, leaf + 1
+        else:
+            stack += range(nodes.child[at] + nodes.n_children[at] - 1, nodes.child[at] - 1, -1)
+    for at in np.flatnonzero(nodes.child >= 0)[::-1]:
+        place[at] = place[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].mean()
+    x, y = 80 + 150 * place, 30 + 90 * depth
+    drawn = []
+    for at in np.flatnonzero(nodes.child >= 0):
+        for v, text in enumerate(words.conditions(nodes, at)):
+            c = int(nodes.child[at]) + v
+            drawn.append(f'<line x1="{x[at]:g}" y1="{y[at]}" x2="{x[c]:g}" y2="{y[c]}" stroke="gray"/>')
+            drawn.append(f'<text x="{(x[at] + x[c]) / 2:g}" y="{(y[at] + y[c]) / 2:g}">{escape(text)}</text>')
+    for at in range(len(place)):
+        label = words.caption(nodes, at) if nodes.child[at] < 0 else words.names[int(nodes.column[at])]
+        drawn.append(f'<rect x="{x[at] - 60:g}" y="{y[at] - 14}" width="120" height="28" rx="6" fill="white" stroke="black"/>')
+        drawn.append(f'<text x="{x[at]:g}" y="{y[at] + 4}">{escape(label)}</text>')
+    width, height = 160 + 150 * max(leaf - 1, 0), 60 + 90 * int(depth.max())
+    style = "font-family:sans-serif;font-size:11px;text-anchor:middle"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" style="{style}">{"".join(drawn)}</svg>'

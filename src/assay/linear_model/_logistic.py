@@ -33,7 +33,7 @@ from assay.linear_model._separation import separation_claim
 from assay.optim.duality import enclosure, gamma, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found
 from assay.params import choice, count, flag, positive, refuse
-from assay.scan import Rows
+from assay.scan import Rows, one_blas_thread
 from assay.theory.spaces import Linear
 
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
@@ -122,7 +122,8 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
         rows = rows.encoded(self.classes_)
         problem = self._problem(rows, C)
         with fit_log(self, max_iter, X, y, sample_weight) as log:
-            found = minimise(problem, solver, tol, max_iter, log)
+            with one_blas_thread():  # small solves between the passes lose far more to threads than they gain
+                found = minimise(problem, solver, tol, max_iter, log)
         if found.status == "overflow":
             require_finite(rows, self)
             raise refuse(

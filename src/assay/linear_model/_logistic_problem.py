@@ -18,6 +18,7 @@ from assay.scan import Rows
 
 _SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least ten times as many
 _WIDE = 1_500  # columns beyond which the Hessian is not formed
+_FORCING = 0.02  # residual that conjugate gradients leave of a Newton step; the next step sees to the rest
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
 _LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
 
@@ -30,6 +31,7 @@ class Problem(NamedTuple):
     class_weight: np.ndarray
     intercept: bool
     n_classes: int
+    precondition: Solve | None = None
 
     @property
     def penalty(self) -> float:
@@ -88,8 +90,8 @@ class Problem(NamedTuple):
         if self.n_classes == 2 and self.rows.n_features <= _WIDE:
             return self._factored(x)
         multiply = partial(self._multiply, *self.unpack(x))
-        precondition = self._preconditioner()
-        return lambda g: conjugate_gradients(multiply, precondition, g, rtol=1e-3, max_iter=250)
+        precondition = self.precondition or self.preconditioner()
+        return lambda g: conjugate_gradients(multiply, precondition, g, rtol=_FORCING, max_iter=250)
 
     def _factored(self, x: np.ndarray) -> Solve:
         hessian = self.rows.sum(sums.binary_hessian, *self.unpack(x), self.cost)
@@ -104,7 +106,7 @@ class Problem(NamedTuple):
         slope, pull = self.rows.sum(statistic, coef, intercept, self.cost, *direction)
         return self.pack(slope, pull) + self.penalty * self.penalised(v)
 
-    def _preconditioner(self) -> Solve:
+    def preconditioner(self) -> Solve:
         """Return the solve with Bohning's bound on the Hessian, 1/2 (1/4 for two classes) sum C_i x_i x_i^T,
         diagonal if wide."""
         d = self.rows.n_features
@@ -155,6 +157,8 @@ def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitL
         coef, intercept = problem.unpack(x)
         return log.step(value, float(np.linalg.norm(gradient)), coef_=coef, intercept_=intercept)
 
+    if problem.n_classes > 2 or problem.rows.n_features > _WIDE:
+        problem = problem._replace(precondition=problem.preconditioner())
     if solver == "lbfgs":
         return _lbfgs(problem, start, done, told, max_iter, target)
     zero, (start, interrupted) = start, _sampled_start(problem, start, max_iter)
@@ -177,7 +181,7 @@ def _sampled_start(problem: Problem, start: np.ndarray, max_iter: int) -> tuple[
     if n < 10 * _SAMPLE or not problem.penalty:
         return start, False
     sample = problem.rows.sample(_SAMPLE)
-    small = problem._replace(rows=sample, C=problem.C * n / sample.n_rows)
+    small = problem._replace(rows=sample, C=problem.C * n / sample.n_rows, precondition=None)
     found = newton(
         small.value_gradient,
         small.curvature,

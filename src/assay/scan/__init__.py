@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 from assay.scan.blocks import Block, rows_per_block
 
 if TYPE_CHECKING:
-    from assay.scan.memory import thread_map
+    from assay.scan.memory import one_blas_thread, thread_map
     from assay.scan.source import Rows, rows
 
-__all__ = ["Block", "Rows", "rows", "rows_per_block", "thread_map"]
+_IN_MEMORY = ("one_blas_thread", "thread_map")
+
+__all__ = ["Block", "Rows", "one_blas_thread", "rows", "rows_per_block", "thread_map"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("rows", "Rows", "thread_map"):
+    if name not in ("rows", "Rows", *_IN_MEMORY):
         raise AttributeError(f"module 'assay.scan' has no attribute {name!r}")
     from assay.scan import memory, source
 
-    return getattr(memory if name == "thread_map" else source, name)
+    return getattr(memory if name in _IN_MEMORY else source, name)

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 from assay import scan
 from assay.card import Card
 from assay.certificate.claim import Certificate, Claim, NotApplicable
+from assay.certificate.risk import Statement
 from assay.certificate.seal import Cut, issue
 from assay.fitlog import FitLog, Step
 from assay.params import refuse
@@ -53,9 +54,23 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     card: ClassVar[Card]
     family: ClassVar[str]
     history_: list[Step]
+    classes_: np.ndarray
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield what the fit proved about `rows`; class labels come as positions in `classes_`."""
+        yield from ()
+
+    def space(self, rows: Rows) -> Any:
+        """Return the class of hypotheses that the fit chose from, as a space of `assay.theory.spaces`."""
+        n_classes = len(self.classes_) if is_classifier(self) else 0
+        return self.card.model.at(rows.n_features, n_classes, getattr(self, "fit_intercept", True))
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield statements about new data that only this learner can make from its training rows.
+
+        A statement is a function of its share of delta (a decimal string) that returns the claim; how many there are
+        must not depend on what they will say.
+        """
         yield from ()
 
     def certify(

@@ -45,6 +45,7 @@ def statements(
     if is_classifier(learner):
         if fixed_class:
             yield from _by_class(learner, cut.train, errors["train"][1])
+            yield from learner.statements(cut.train)
         else:
             yield NotApplicable(
                 "P10/1",
@@ -52,13 +53,13 @@ def statements(
             )
         yield from _by_holdout(learner, cut.holdout, errors.get("holdout", (0, 0))[1], compared)
     elif learner.card.task == "regress":
+        if fixed_class:
+            yield from learner.statements(cut.train)
         yield from _by_clipped_holdout(learner, cut.holdout, clip)
 
 
 def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
-    space = learner.card.model.at(
-        train.n_features, len(learner.classes_), getattr(learner, "fit_intercept", True)
-    )
+    space = learner.space(train)
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
         yield NotApplicable(

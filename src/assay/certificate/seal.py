@@ -13,6 +13,7 @@ from assay.certificate.claim import Certificate, Claim, DataReference, NotApplic
 from assay.certificate.duplicates import error_floor
 from assay.certificate.fingerprint import data_reference, model_reference
 from assay.scan import Rows
+from assay.scan.blocks import Block
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
 _session: dict[str, tuple[int, Fraction]] = {}
@@ -56,7 +57,7 @@ def issue(
     stated += [one for one in statements if isinstance(one, NotApplicable)]
     spent = Fraction(total) if made else Fraction(0)
     stated = list(_published(stated))
-    serial, session = _log_session(data, spent)
+    serial, session = _log_session(cut, data, spent)
     return Certificate(
         claims=tuple(one for one in stated if isinstance(one, Claim)),
         model=model_reference(learner),
@@ -113,10 +114,22 @@ def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -
         yield from error_floor(cut.train)
 
 
-def _log_session(data: Mapping[str, DataReference], spent: Fraction) -> tuple[int, Fraction]:
-    """Count this certificate on the data that its statements about new data use, and return the running
-    totals."""
-    key = data["holdout" if "holdout" in data else "train"].digest
-    count, sum_of_deltas = _session.get(key, (0, Fraction(0)))
-    _session[key] = (count + 1, sum_of_deltas + spent)
-    return _session[key]
+def _log_session(
+    cut: Cut, data: Mapping[str, DataReference], spent: Fraction
+) -> tuple[int, Fraction]:
+    """Count this certificate on each data set it uses and on their union, and return the largest running totals.
+
+    The union is known by a sum that does not depend on how its rows were split, so that trying many splits of one table
+    counts as using it many times.
+    """
+    union = sum(int(rows.sum(_bit_sum)) for _, rows in _named(cut)) % 2**64
+    whole = f"{sum(reference.rows for reference in data.values())}:{union}"
+    for key in (whole, *(reference.digest for reference in data.values())):
+        count, sum_of_deltas = _session.get(key, (0, Fraction(0)))
+        _session[key] = (count + 1, sum_of_deltas + spent)
+    return max(_session[key] for key in (whole, *(reference.digest for reference in data.values())))
+
+
+def _bit_sum(block: Block) -> np.uint64:
+    """Return the sum modulo 2^64 of the entries' bits, read as integers."""
+    return np.ascontiguousarray(block.X).view(np.uint64).sum(dtype=np.uint64)

@@ -75,7 +75,7 @@ def quiet(model, *args, **kwargs):
         return model.fit(*args, **kwargs)
 
 
-# Published values -------------------------------------------------------------------------------------------
+# Published values -----------------------------------------------------------------------------------------
 
 
 def test_the_wampler_noise_is_orthogonal_to_the_polynomials():
@@ -134,7 +134,7 @@ def test_ridge_on_a_degree_ten_polynomial(alpha):
     assert digits(parameters(model), rational.least_squares(X, y, alpha=alpha)) >= 9
 
 
-# Other libraries --------------------------------------------------------------------------------------------
+# Other libraries ------------------------------------------------------------------------------------------
 
 
 def problem(seed, n=60, d=5, targets=None, scale=1.0):
@@ -236,7 +236,7 @@ def test_hat_matrix(seed):
     assert LinearRegression().fit(X, y).predict(x[None]) == pytest.approx(expected, rel=1e-9)
 
 
-# Columns that depend on each other --------------------------------------------------------------------------
+# Columns that depend on each other ------------------------------------------------------------------------
 
 
 def dependent(kind, seed=0):
@@ -355,7 +355,7 @@ def test_history_tells_the_objective_of_what_is_returned():
             assert step.violation < 1e-6 * np.abs(columns).sum()
 
 
-# Refusals ---------------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learner", [LinearRegression, Ridge])

@@ -474,7 +474,7 @@ def test_bad_labels_are_refused(y, message):
 def test_bad_entries_are_refused(solver, value, message, classes):
     X, y, _ = data(16, classes=classes)
     X[17, 2] = value
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message):
         LogisticRegression(solver=solver).fit(X, y)
 
 

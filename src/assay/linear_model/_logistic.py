@@ -121,9 +121,10 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
         problem = self._problem(rows, C)
-        with fit_log(self, max_iter, X, y, sample_weight) as log:
-            with one_blas_thread():  # small solves between the passes lose far more to threads than they gain
-                found = minimise(problem, solver, tol, max_iter, log)
+        quiet = np.errstate(over="ignore", invalid="ignore")
+        # One BLAS thread: small solves between the passes lose far more to threads than they gain.
+        with fit_log(self, max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
+            found = minimise(problem, solver, tol, max_iter, log)
         if found.status == "overflow":
             require_finite(rows, self)
             raise refuse(

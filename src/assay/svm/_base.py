@@ -13,11 +13,22 @@ from assay.kernels._tiles import MatrixTiles, Tiles, tiles
 from assay.params import choice, count, number, positive, refuse
 from assay.scan import Rows, thread_map
 from assay.svm._decomposition import Problem, Solution
+from assay.theory.spaces import HalfSpaces, Space, Unbounded
 
 _SINGLE_FROM = 1_500  # rows from which kernel values are computed in single precision, if tol allows
 _SINGLE_TOL = 1e-4
 _SINGLE_VECTORS = 2_000  # support vectors from which predictions are
 _ROWS, _VECTORS = 1024, 256
+
+
+class KernelFunctions:
+    """The family of functions of a kernel's space; a kernel such as the Gaussian separates any distinct points."""
+
+    def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
+        return Unbounded("functions of a kernel's space, which can separate any distinct points")
+
+    def __str__(self) -> str:
+        return "functions sum_i beta_i kappa(x_i, x) + b"
 
 
 class KernelMachine(Learner):
@@ -31,6 +42,12 @@ class KernelMachine(Learner):
     gamma_: float
     support_vectors_: np.ndarray
 
+    def space(self, rows: Rows) -> Space:
+        """Return the class that the fitted function is of: half-spaces for a linear kernel and two classes."""
+        if self.chosen_kernel_ == "linear" and len(getattr(self, "classes_", ())) == 2:
+            return HalfSpaces(rows.n_features)
+        return KernelFunctions().at(rows.n_features)
+
     def _check_common(self) -> None:
         positive(self, "tol", why="the optimality conditions are met up to it")
         count(self, "max_iter", low=-1, why="-1 sets no limit")
@@ -42,7 +59,10 @@ class KernelMachine(Learner):
         """Fix gamma_ from the rows, check the kernel's parameters and return the kernel."""
         kernel = self.kernel
         if isinstance(kernel, str) and kernel not in NAMES:
-            raise refuse(self, f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}.")
+            raise refuse(
+                self,
+                f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}.",
+            )
         if kernel == "poly":
             count(self, "degree", low=0 if self.degree == 0 else 1)
         number(self, "coef0")
@@ -54,7 +74,9 @@ class KernelMachine(Learner):
         self.chosen_kernel_ = kernel if isinstance(kernel, str) else "given"
         if kernel == "auto":
             chosen = choose_kernel(X)
-            self.chosen_kernel_, self.gamma_ = ("linear", 1.0) if not hasattr(chosen, "gamma") else ("rbf", chosen.gamma)
+            self.chosen_kernel_, self.gamma_ = (
+                ("linear", 1.0) if not hasattr(chosen, "gamma") else ("rbf", chosen.gamma)
+            )
         return self._kernel()
 
     def _gamma(self, X: np.ndarray) -> float:
@@ -85,6 +107,13 @@ class KernelMachine(Learner):
         if isinstance(kernel, Precomputed):
             return X[:, self.support_] @ coef.T
         return expansion(kernel, self.support_vectors_, coef, X, self.n_jobs)
+
+    @property
+    def kernel_numbers_(self) -> np.ndarray:
+        """The kernel as numbers: kind (-1: not one of the named ones), gamma, degree, coef0, columns of X."""
+        kinds = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
+        kind = kinds.index(self.chosen_kernel_) if self.chosen_kernel_ in kinds else -1
+        return np.array([kind, self.gamma_, max(self.degree, 1), self.coef0, self.n_features_in_], dtype=np.float64)
 
     def _store_support(self, X: np.ndarray, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)
@@ -131,6 +160,8 @@ def dense(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 def offset(problem: Problem, found: Solution, group: int = 0) -> float:
     """Return b: the mean of v - K beta -+ eps over the free support vectors, else the middle of the interval of all optimal b."""
+    if found.b is not None:
+        return found.b
     beta, members = found.beta, problem.group == group
     e = problem.v - found.F
     signed = e - problem.eps * np.sign(beta)
@@ -147,7 +178,9 @@ def offset(problem: Problem, found: Solution, group: int = 0) -> float:
     return 0.5 * (low + high)
 
 
-def one_group(v: np.ndarray, lo: np.ndarray, hi: np.ndarray, eps: float = 0.0, start: np.ndarray | None = None) -> Problem:
+def one_group(
+    v: np.ndarray, lo: np.ndarray, hi: np.ndarray, eps: float = 0.0, start: np.ndarray | None = None
+) -> Problem:
     """Return a problem whose only equality constraint is the sum of all variables."""
     return Problem(v, lo, hi, eps, np.zeros(len(v)) if start is None else start, np.zeros(len(v), np.int64))
 

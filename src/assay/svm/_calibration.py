@@ -19,18 +19,26 @@ def wants_probability(machine: Any) -> bool:
     return True
 
 
-def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> tuple:
+def cross_validated_sigmoids(
+    machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
+) -> tuple:
     """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair."""
     K = len(machine.classes_)
     pairs = list(combinations(range(K), 2))
     scores = np.full((len(X), len(pairs)), np.nan)
     folds = min(_FOLDS, int(np.bincount(codes).min()))
     if folds < 2:
-        raise ValueError(f"{type(machine).__name__}: probability=True needs two rows of each class for cross-validation.")
+        raise ValueError(
+            f"{type(machine).__name__}: probability=True needs two rows of each class for cross-validation."
+        )
     plain = clone(machine).set_params(probability=False)
-    for fit_rows, held in StratifiedKFold(folds, shuffle=True, random_state=machine.random_state).split(X, codes):
+    for fit_rows, held in StratifiedKFold(folds, shuffle=True, random_state=machine.random_state).split(
+        X, codes
+    ):
         columns = fit_rows if machine.kernel == "precomputed" else slice(None)
-        part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], None if weight is None else weight[fit_rows])
+        part = clone(plain).fit(
+            X[fit_rows][:, columns], codes[fit_rows], None if weight is None else weight[fit_rows]
+        )
         scores[held] = part._pair_scores(X[held][:, columns])
     fitted = []
     for p, (i, j) in enumerate(pairs):
@@ -49,7 +57,9 @@ def sigmoid_fit(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         z = parameters[0] * scores + parameters[1]
         p = expit(-z)
-        return float(np.sum(np.logaddexp(0.0, z) - (1 - target) * z)), np.array([(target - p) @ scores, (target - p).sum()])
+        return float(np.sum(np.logaddexp(0.0, z) - (1 - target) * z)), np.array(
+            [(target - p) @ scores, (target - p).sum()]
+        )
 
     start = np.array([0.0, np.log((n_neg + 1.0) / (n_pos + 1.0))])
     found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-8})

@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """beta, K beta, the last violation, what it cost, and why it ended: converged, max_iter or interrupted."""
+    """beta, K beta, the last violation, what it cost, why it ended (converged, max_iter or interrupted); b if it is known."""
 
     beta: np.ndarray
     F: np.ndarray
@@ -49,9 +49,11 @@ class Solution(NamedTuple):
     steps: int
     kernel_rows: int
     status: str
+    b: float | None = None
 
 
 Tell = Callable[[float, float], bool]
+GiveUp = Callable[[np.ndarray, np.ndarray], bool]
 
 
 def cache_floats(megabytes: float | str, itemsize: int) -> int:
@@ -76,8 +78,10 @@ def solve(
     seed: int = 0,
     n_jobs: int | None = None,
     tell: Tell | None = None,
+    give_up: GiveUp | None = None,
 ) -> Solution:
-    """Return the minimiser to a violation of `tol`; max_steps = -1 sets no limit; `tell(objective, violation)` may stop it."""
+    """Return the minimiser to a violation of `tol`; max_steps = -1 sets no limit; `tell(objective, violation)`
+    may stop it, and so may `give_up(beta, K beta)`, which sees the active variables."""
     run = _Run(source, problem, cache, seed, n_jobs)
     run.shrinking = shrinking
     limit = np.inf if max_steps < 0 else max_steps
@@ -86,6 +90,9 @@ def solve(
         while not run.optimal(tol):
             if run.steps >= limit:
                 status = "max_iter"
+                break
+            if give_up is not None and give_up(run.beta, run.F):
+                status = "interrupted"
                 break
             if tell is not None and tell(run.objective(), run.violation):
                 status = "interrupted"
@@ -98,7 +105,9 @@ def solve(
     return Solution(run.beta, run.F, run.violation, run.rounds, run.steps, run.kernel_rows, status)
 
 
-def products(source: Tiles, F: np.ndarray, rows: np.ndarray, moved: np.ndarray, change: np.ndarray, n_jobs: int | None) -> None:
+def products(
+    source: Tiles, F: np.ndarray, rows: np.ndarray, moved: np.ndarray, change: np.ndarray, n_jobs: int | None
+) -> None:
     """Add sum_m change_m kappa(x_m, x_r) to F[r] for r in `rows`; tile by tile, nothing is kept."""
     together = source.take(np.concatenate([moved, rows]))
     k = len(moved)
@@ -154,7 +163,9 @@ class _Run:
 
     shrinking = True
 
-    def __init__(self, source: Tiles, problem: Problem, cache: float | str, seed: int, n_jobs: int | None) -> None:
+    def __init__(
+        self, source: Tiles, problem: Problem, cache: float | str, seed: int, n_jobs: int | None
+    ) -> None:
         from assay.svm import _smo
 
         self.loops, self.n_jobs = _smo, n_jobs
@@ -178,9 +189,17 @@ class _Run:
     def _activate_all(self) -> None:
         self.active: np.ndarray | None = None
         self.aside: list[tuple[np.ndarray, np.ndarray]] = []
-        self._use(self.full_source, self.full_problem, self.full_beta, self.full_F, np.zeros(self.full_source.n, np.int64))
+        self._use(
+            self.full_source,
+            self.full_problem,
+            self.full_beta,
+            self.full_F,
+            np.zeros(self.full_source.n, np.int64),
+        )
 
-    def _use(self, source: Tiles, problem: Problem, beta: np.ndarray, F: np.ndarray, stuck: np.ndarray) -> None:
+    def _use(
+        self, source: Tiles, problem: Problem, beta: np.ndarray, F: np.ndarray, stuck: np.ndarray
+    ) -> None:
         self.source, self.problem, self.beta, self.F, self.stuck = source, problem, beta, F, stuck
         self.rise, self.fall = np.empty(source.n), np.empty(source.n)
         self.ring = _Ring(source, self.buffer) if len(self.buffer) else None
@@ -215,7 +234,9 @@ class _Run:
     def look(self) -> None:
         """Measure how far each variable, and each group, is from optimal."""
         e = self.problem.v - self.F
-        self.loops.offsets(self.beta, self.problem.lo, self.problem.hi, self.problem.eps, self.rise, self.fall)
+        self.loops.offsets(
+            self.beta, self.problem.lo, self.problem.hi, self.problem.eps, self.rise, self.fall
+        )
         self.e, self.up, self.down = e, e + self.rise, e + self.fall
         self.violation = 0.0
         self.high, self.low = np.full(2, -np.inf), np.full(2, np.inf)
@@ -266,7 +287,9 @@ class _Run:
         gram = np.empty((q, q), self.source.dtype)
         parts = range(0, q, _LOOK)
         thread_map(
-            lambda k: small.fill(np.arange(k, min(k + _LOOK, q)), 0, q, gram[k : k + _LOOK]), parts, n_jobs=self.n_jobs
+            lambda k: small.fill(np.arange(k, min(k + _LOOK, q)), 0, q, gram[k : k + _LOOK]),
+            parts,
+            n_jobs=self.n_jobs,
         )
         if q == self.full_source.n:
             self.whole = gram

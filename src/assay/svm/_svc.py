@@ -32,10 +32,10 @@ from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import choice, number, positive, refuse
 from assay.scan import Rows, thread_map
 from assay.svm import _calibration
-from assay.svm._base import KernelMachine, dense, offset, one_group
-from assay.svm._decomposition import Problem, Solution, cache_floats, solve
-from assay.theory.spaces import Unbounded
+from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
+from assay.svm._decomposition import GiveUp, Problem, Solution, cache_floats, solve
 
+_LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is taken for none
 _SHARED_ROWS = 6_000  # rows of a pair of classes up to which the pair's whole Gram matrix is formed
 
 
@@ -68,7 +68,9 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         cost = self.class_weight_[codes] * (1.0 if weight is None else weight)
         for k, label in enumerate(self.classes_):
             if not np.any(cost[codes == k] > 0):
-                raise refuse(self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes.")
+                raise refuse(
+                    self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes."
+                )
         machines = self._machines(kernel, features, codes, cost)
         self._keep(features, codes, machines)
         self._fit_probability(features, codes, weight)
@@ -81,27 +83,37 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
     # Training
 
-    def _machines(self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray) -> list[_PairMachine]:
+    def _machines(
+        self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray
+    ) -> list[_PairMachine]:
         """Train one machine per pair of classes; the positive class is the second of two, the first of a pair of more."""
         source = self._tiles(kernel, X)
         if len(self.classes_) == 2:
             with FitLog(self, 1_000_000, X, self.classes_[codes]) as log:
                 return [self._machine(source, np.arange(len(X)), codes == 1, cost, log.step)]
         members = [np.flatnonzero(codes == k) for k in range(len(self.classes_))]
-        shared = _SharedGram(source, members, cache_floats(self.cache_size, source.dtype.itemsize), self.n_jobs)
+        shared = _SharedGram(
+            source, members, cache_floats(self.cache_size, source.dtype.itemsize), self.n_jobs
+        )
 
         def train(pair: tuple[int, int]) -> _PairMachine:
             rows = np.concatenate([members[pair[0]], members[pair[1]]])
             return self._machine(shared.pair(*pair), rows, codes[rows] == pair[0], cost[rows], None)
 
         machines = thread_map(train, list(combinations(range(len(self.classes_)), 2)), n_jobs=self.n_jobs)
-        self.history_ = [Step(k + 1, float(-np.abs(m.beta).sum()), m.violation, 0.0) for k, m in enumerate(machines)]
+        self.history_ = [
+            Step(k + 1, float(-np.abs(m.beta).sum()), m.violation, 0.0) for k, m in enumerate(machines)
+        ]
         return machines
 
-    def _machine(self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any) -> _PairMachine:
+    def _machine(
+        self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any
+    ) -> _PairMachine:
         raise NotImplementedError
 
-    def _solve(self, source: Tiles, problem: Problem, tell: Any = None) -> Solution:
+    def _solve(
+        self, source: Tiles, problem: Problem, tell: Any = None, give_up: GiveUp | None = None
+    ) -> Solution:
         return solve(
             source,
             problem,
@@ -111,6 +123,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
             shrinking=self.shrinking,
             n_jobs=self.n_jobs,
             tell=tell,
+            give_up=give_up,
         )
 
     # What is kept
@@ -153,7 +166,11 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     def _report(self, statuses: set[str]) -> None:
         if statuses == {"converged"}:
             return
-        how = "interrupted" if "interrupted" in statuses else f"stopped after max_iter={self.max_iter} pair steps"
+        how = (
+            "interrupted"
+            if "interrupted" in statuses
+            else f"stopped after max_iter={self.max_iter} pair steps"
+        )
         warnings.warn(
             f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is {self.violation_:.3g} "
             f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
@@ -255,7 +272,9 @@ class _SharedGram:
         self.source, self.members = source, members
         sizes = sorted((len(m) for m in members), reverse=True)
         pair = sizes[0] + sizes[1]
-        self.whole = pair <= _SHARED_ROWS and sum(size**2 for size in sizes) + 4 * pair**2 <= max(room, 60_000_000)
+        self.whole = pair <= _SHARED_ROWS and sum(size**2 for size in sizes) + 4 * pair**2 <= max(
+            room, 60_000_000
+        )
         if isinstance(source, MatrixTiles):
             self.whole = False
         if self.whole:
@@ -338,9 +357,11 @@ class SVC(SupportVectorClassifier):
     card = Card(
         name="Support vector classifier",
         zh="支持向量机",
-        mission=tuple(f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)),
+        mission=tuple(
+            f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)
+        ),
         task="classify",
-        model=Unbounded("functions of a kernel space"),
+        model=KernelFunctions(),
         strategy="hinge loss + L2",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("svm.gap", "solution.enclosure", "margin.bounds"),
@@ -390,46 +411,42 @@ class SVC(SupportVectorClassifier):
         choice(self, "solver", ("smo", "qp-dual", "qp-primal", "subgradient"))
         return self._fit(X, y, sample_weight)
 
-    def _machine(self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any) -> _PairMachine:
+    def _machine(
+        self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any
+    ) -> _PairMachine:
         v = np.where(positive_rows, 1.0, -1.0)
         bound = np.where(cost > 0, float(self.C), 0.0) * np.where(cost > 0, cost, 1.0)
         problem = one_group(v, np.where(v > 0, 0.0, -bound), np.where(v > 0, bound, 0.0))
+        touch = _hulls_touch(source) if np.isinf(self.C) else None
         if self.solver == "smo":
-            watched = _overlap_watch(self, source, tell) if np.isinf(self.C) else tell
-            found = self._solve(source, problem, watched)
+            found = self._solve(source, problem, tell, touch)
         else:
             from assay.svm import _routes
 
-            found = _routes.ROUTES[self.solver](source, problem, self._kernel(), float(self.tol))
-        if np.isinf(self.C):
-            _refuse_overlap(self, source, found)
+            found = _routes.ROUTES[self.solver](source, problem, float(self.tol))
+        if touch is not None and touch(found.beta, found.F):
+            raise refuse(
+                self,
+                "C=inf asks for a hard margin, but the convex hulls of the classes touch in this kernel's space: no "
+                f"hyperplane has a margin above {_LEAST_MARGIN:g} of the largest |phi(x)|. Use a finite C, or a kernel "
+                "that separates the classes.",
+            )
         return _PairMachine(rows, found.beta, offset(problem, found), found)
 
 
-def _overlap_watch(machine: Any, source: Tiles, tell: Any) -> Any:
-    """Return a callback that stops a hard-margin fit once the hulls of the classes are as good as touching."""
-    least = 1e-5 * np.sqrt(max(float(source.diagonal.max()), 1e-300))
+def _hulls_touch(source: Tiles) -> GiveUp:
+    """Return a test of whether the hulls of the two classes, at the weights |beta|, are as good as touching.
 
-    def watch(objective: float, violation: float) -> bool:
-        machine._overlap = objective < -1.0 / least**2
-        return machine._overlap or (tell is not None and tell(objective, violation))
+    p and q, the means of phi with weights |beta| over each class, are |p - q| = 2 |w| / sum |beta| apart; no margin
+    exceeds half of that.
+    """
+    least = _LEAST_MARGIN * np.sqrt(float(np.abs(source.diagonal).max()))
 
-    return watch
+    def touch(beta: np.ndarray, F: np.ndarray) -> bool:
+        total = float(np.abs(beta).sum())
+        return total > 0 and np.sqrt(max(float(beta @ F), 0.0)) <= least * total
 
-
-def _refuse_overlap(machine: Any, source: Tiles, found: Solution) -> None:
-    """Raise if the hard-margin problem has no solution: hulls of the two classes meet in feature space."""
-    total = float(np.abs(found.beta).sum())
-    squared = float(found.beta @ found.F)
-    distance = 2.0 * np.sqrt(max(squared, 0.0)) / total
-    if found.status == "converged" and squared > 0:
-        return
-    if getattr(machine, "_overlap", False) or distance < 1e-5 * np.sqrt(float(source.diagonal.max())):
-        raise refuse(
-            machine,
-            f"C=inf asks for a hard margin, but no hyperplane separates the classes with a margin above {distance / 2:.3g} "
-            "in this kernel's space: their convex hulls touch. Use a finite C, or a kernel that separates them.",
-        )
+    return touch
 
 
 class NuSVC(SupportVectorClassifier):
@@ -453,7 +470,7 @@ class NuSVC(SupportVectorClassifier):
         zh="ν-支持向量机",
         mission=(),
         task="classify",
-        model=Unbounded("functions of a kernel space"),
+        model=KernelFunctions(),
         strategy="hinge loss with a free margin + L2",
         algorithm="working-set decomposition with pairs inside each class",
         guarantee=("svm.gap",),
@@ -500,20 +517,29 @@ class NuSVC(SupportVectorClassifier):
         number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
         return self._fit(X, y, sample_weight)
 
-    def _machine(self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any) -> _PairMachine:
+    def _machine(
+        self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any
+    ) -> _PairMachine:
         """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1 / rho."""
         v = np.where(positive_rows, 1.0, -1.0)
         share = 0.5 * float(self.nu) * float(cost.sum())
         if min(cost[positive_rows].sum(), cost[~positive_rows].sum()) < share * (1 - 1e-12):
-            raise refuse(self, f"the specified nu is infeasible: nu={self.nu!r} asks more of the smaller class than it has.")
+            raise refuse(
+                self,
+                f"the specified nu is infeasible: nu={self.nu!r} asks more of the smaller class than it has.",
+            )
         group = (v < 0).astype(np.int64)
         start = v * (_filled(np.where(v > 0, cost, 0.0), share) + _filled(np.where(v < 0, cost, 0.0), share))
-        problem = Problem(np.zeros(len(v)), np.where(v > 0, 0.0, -cost), np.where(v > 0, cost, 0.0), 0.0, start, group)
+        problem = Problem(
+            np.zeros(len(v)), np.where(v > 0, 0.0, -cost), np.where(v > 0, cost, 0.0), 0.0, start, group
+        )
         found = self._solve(source, problem, tell)
         inner, outer = offset(problem, found, 0), offset(problem, found, 1)  # b - rho and b + rho
         rho, b = 0.5 * (outer - inner), 0.5 * (inner + outer)
         if rho <= 0:
-            raise refuse(self, f"nu={self.nu!r} gives a margin of zero (rho = {rho:.3g}); choose a smaller nu.")
+            raise refuse(
+                self, f"nu={self.nu!r} gives a margin of zero (rho = {rho:.3g}); choose a smaller nu."
+            )
         return _PairMachine(rows, found.beta / rho, b / rho, found)
 
 

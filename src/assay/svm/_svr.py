@@ -26,10 +26,9 @@ from assay.fitlog import FitLog
 from assay.kernels._tiles import Tiles
 from assay.params import number, positive, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelMachine, dense, offset, one_group
+from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
 from assay.svm._decomposition import Problem, Solution, solve
 from assay.svm._svc import _filled
-from assay.theory.spaces import LinearFunctions
 
 
 class _OneFunction(KernelMachine):
@@ -60,7 +59,11 @@ class _OneFunction(KernelMachine):
         self.fit_status_ = int(found.status != "converged")
         self.shape_fit_ = X.shape
         if found.status != "converged":
-            how = "interrupted" if found.status == "interrupted" else f"stopped after max_iter={self.max_iter} pair steps"
+            how = (
+                "interrupted"
+                if found.status == "interrupted"
+                else f"stopped after max_iter={self.max_iter} pair steps"
+            )
             warnings.warn(
                 f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is {found.violation:.3g} "
                 f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
@@ -149,7 +152,7 @@ class SVR(_Regressor):
         zh="支持向量回归",
         mission=tuple(f"KER-{k}" for k in range(80, 89)),
         task="regress",
-        model=LinearFunctions(),
+        model=KernelFunctions(),
         strategy="epsilon-insensitive loss + L2",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("svr.gap", "solution.enclosure"),
@@ -215,7 +218,7 @@ class NuSVR(_Regressor):
         zh="ν-支持向量回归",
         mission=(),
         task="regress",
-        model=LinearFunctions(),
+        model=KernelFunctions(),
         strategy="epsilon-insensitive loss with a free tube + L2",
         algorithm="working-set decomposition with pairs inside each side of the tube",
         guarantee=("svr.gap",),
@@ -304,7 +307,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         zh="单类支持向量机",
         mission=(),
         task="density",
-        model=LinearFunctions(),
+        model=KernelFunctions(),
         strategy="hinge loss of rho - f + L2 - rho",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("one-class.gap",),

@@ -1,0 +1,233 @@
+"""What kernel machines prove about their training rows (the producer's side; the checker has its own).
+
+Scores are recomputed in double precision; every published number is enlarged by more than rounding can hide.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import Claim, NotApplicable
+from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from assay.optim.duality import enclosure, outward
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+_UNIT = 2.0**-53
+_SHORTEN = 1 - 1e-12
+
+
+def kernel_magnitude(kernel: Kernel, X: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each row bounds of |kappa(x, v)| and of its rounding, four times what the formulas give."""
+    if isinstance(kernel, Precomputed):
+        size = np.abs(X).max(axis=1, initial=0.0)
+        return size, 8 * _UNIT * size
+    d = X.shape[1]
+    x = np.sqrt(np.einsum("ij,ij->i", X, X))
+    v = float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)).max(initial=0.0))
+    ones, roundings = np.ones(len(X)), 4 * (2 * d + 40) * _UNIT
+    if isinstance(kernel, Linear):
+        return x * v, roundings * x * v
+    if isinstance(kernel, Laplacian):
+        return ones, roundings * (1 + kernel.gamma * d * _UNIT)
+    if isinstance(kernel, Polynomial):
+        size = (kernel.gamma * x * v + abs(kernel.coef0)) ** kernel.degree
+        return size, 4 * (kernel.degree + 1) * roundings * size
+    if isinstance(kernel, Sigmoid):
+        return ones, roundings * (1 + abs(kernel.gamma) * x * v + abs(kernel.coef0))
+    gamma = getattr(kernel, "gamma", 1.0)
+    return ones, roundings * (1 + gamma * (x + v) ** 2)
+
+
+def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Return the score of each pair, (n, pairs), in double precision, and how far rounding can move it."""
+    kernel = machine._kernel()
+    vectors, coef = machine.support_vectors_, machine.pair_coef_
+    if isinstance(kernel, Precomputed):
+        values = block.X[:, machine.support_] @ coef.T
+    else:
+        values = kernel(block.X, vectors) @ coef.T if len(vectors) else np.zeros((len(block.X), len(coef)))
+    size, slack = kernel_magnitude(kernel, block.X, vectors)
+    m = coef.shape[1]
+    slip = slack + 4 * (2 * m + 32) * _UNIT * size
+    error = np.outer(slip, np.abs(coef).sum(axis=1)) * 1.01 + 64 * _UNIT * np.abs(machine.intercept_)
+    return values + machine.intercept_, error
+
+
+# Counts -------------------------------------------------------------------------------------------------------------
+
+
+def _decided(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the winner of each row, whether it is sure, and whether a vote is tied."""
+    from assay.svm._svc import votes
+
+    values, error = scores(machine, block)
+    sure = (np.abs(values) > error).all(axis=1)
+    K = len(machine.classes_)
+    if K == 2:
+        return (values[:, 0] > 0).astype(int), sure, np.zeros(len(values), bool)
+    counted = votes(values, K)
+    top = counted.max(axis=1)
+    return counted.argmax(axis=1), sure, (counted == top[:, None]).sum(axis=1) > 1
+
+
+def positions(machine: Any, rows: Rows) -> np.ndarray:
+    """Return the predicted position of each row; -1 where rounding, or a tie of votes, leaves it open."""
+
+    def part(block: Block) -> np.ndarray:
+        winner, sure, tied = _decided(machine, block)
+        return np.where(sure & ~tied, winner, -1)
+
+    return np.concatenate(rows.map(part))
+
+
+def error_counts(machine: Any, rows: Rows) -> tuple[int, int]:
+    """Return the least and the largest possible number of errors; a tie of votes is an error."""
+
+    def part(block: Block) -> tuple[int, int]:
+        winner, sure, tied = _decided(machine, block)
+        wrong = (winner != block.y) | tied
+        return int(np.sum(sure & wrong)), int(np.sum(~sure | wrong))
+
+    counts = np.array(rows.map(part))
+    return int(counts[:, 0].sum()), int(counts[:, 1].sum())
+
+
+def squared_error(machine: Any, rows: Rows) -> tuple[float, float]:
+    """Return an interval that holds the mean squared error."""
+
+    def part(block: Block) -> tuple[float, float]:
+        values, error = scores(machine, block)
+        r, slack = np.abs(block.y - values[:, 0]), error[:, 0] * 1.01
+        slack = slack + 4 * _UNIT * (r + np.abs(block.y))
+        return math.fsum(np.maximum(r - slack, 0.0) ** 2), math.fsum((r + slack) ** 2)
+
+    sums = np.array(rows.map(part))
+    low, high = sums.sum(axis=0) / rows.n_rows
+    low = low * (1 - 1e-12)
+    return (float(low) if low > 1e-140 else 0.0), float(high * (1 + 1e-12)) + 1e-140
+
+
+def clipped_errors(machine: Any, rows: Rows, clip: float) -> np.ndarray:
+    """Return min(|y - f(x)|, clip) of each row, rounded up."""
+
+    def part(block: Block) -> np.ndarray:
+        values, error = scores(machine, block)
+        r = np.abs(block.y - values[:, 0])
+        return np.minimum(r + error[:, 0] * 1.01 + 4 * _UNIT * (r + np.abs(block.y)), clip)
+
+    return np.concatenate(rows.map(part))
+
+
+# Gaps ---------------------------------------------------------------------------------------------------------------
+
+
+def _why_not(machine: Any) -> str | None:
+    """Return why no gap can be claimed, or None."""
+    kernel = machine._kernel()
+    stationary = f" The conditions of a stationary point hold to {machine.violation_:.3g}."
+    if isinstance(kernel, Precomputed):
+        return "The Gram matrix was given: nothing proves that it is positive semidefinite." + stationary
+    if machine.chosen_kernel_ == "given":
+        return "The kernel is a function or object which the checker does not have." + stationary
+    if not kernel.psd:
+        return f"{kernel!r} is not positive semidefinite in general: the problem is not convex." + stationary
+    return None
+
+
+def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
+    """Return the duality gap of one machine at theta = beta, shortened and balanced; bracket(block, f, error, theta) per row."""
+    beta = machine.pair_coef_[output]
+    positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
+    least = min(positive, negative)
+    factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * _SHORTEN
+    own = np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0)) if len(beta) else beta
+    apart = float((np.abs(beta) * (1 - factor + 1e-14) * own).sum())
+    theta = np.zeros(rows.n_rows)
+    theta[machine.support_] = beta * factor
+
+    def part(block: Block) -> float:
+        values, error = scores(machine, block)
+        dual = theta[block.start : block.start + len(block.X)]
+        return float(np.sum(bracket(block, values[:, output], error[:, output] + 1e-13 * np.abs(values[:, output]), dual)))
+
+    return outward(float(np.sum(rows.map(part))) * (1 + 1e-10) + 0.51 * apart**2 + 1e-13)
+
+
+def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield D10 for each pair of classes, D15, and for a hard margin D13 from both sides."""
+    reason = _why_not(machine)
+    if reason is not None:
+        yield NotApplicable("D10/1", reason)
+        return
+    C = getattr(machine, "C", None)
+    if C is None:
+        yield NotApplicable("D10/1", "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine.")
+        return
+    if np.isinf(C):
+        yield NotApplicable("D10/1", "A hard margin has no losses to weigh; its optimality is the margin from both sides.")
+        if len(machine.classes_) == 2:
+            yield from _margin_claims(machine, rows)
+        return
+    weights = machine.class_weight_
+    pairs = list(combinations(range(len(machine.classes_)), 2)) if len(machine.classes_) > 2 else [(1, 0)]
+    for p, (first, second) in enumerate(pairs):
+
+        def hinge(block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray) -> np.ndarray:
+            inside = (block.y == first) | (block.y == second)  # noqa: B023
+            y = np.where(block.y == first, 1.0, -1.0)  # noqa: B023
+            c = C * weights[block.y] * (1.0 if block.weight is None else block.weight) * inside
+            a, s = np.minimum(theta * y, c), 1 - y * f
+            return np.maximum((c - a) * s, -a * s) + c * (error + 1e-12 * (1 + np.abs(s)))
+
+        params = {"C": float(C), "class_weight": None if machine.class_weight is None else weights.tolist()}
+        if len(machine.classes_) > 2:
+            params["pair"] = p
+        gap = _gap(machine, rows, p, hinge)
+        yield Claim("D10/1", gap, params=params)
+        if p == 0 and len(pairs) == 1:
+            yield enclosure("D10/1", gap, 1.0)
+
+
+def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
+    beta = machine.pair_coef_[0]
+    kernel = machine._kernel()
+    square = float(beta @ kernel(machine.support_vectors_) @ beta)
+
+    def part(block: Block) -> tuple[float, float]:
+        values, error = scores(machine, block)
+        f, second = values[:, 0] - machine.intercept_[0], block.y == 1
+        low = np.min(f[second] - 2 * error[second, 0], initial=np.inf)
+        return float(low), float(np.min(-f[~second] - 2 * error[~second, 0], initial=np.inf))
+
+    width = float(np.min(np.array(rows.map(part)), axis=0).sum())
+    total = min(float(beta[beta > 0].sum()), float(-beta[beta < 0].sum()))
+    lower = width / (2 * math.sqrt(square)) * (1 - 1e-9)
+    unequal = abs(float(beta.sum())) / total
+    most = float(np.abs(kernel.diagonal(machine.support_vectors_)).max())
+    upper = 0.5 * (math.sqrt(square) / total) * (1 + 1e-9) + 1.01 * unequal * math.sqrt(most) + 1e-12
+    if lower > 0:
+        yield Claim("D13/2", lower, "lower")
+    yield Claim("D13/2", upper, "upper")
+
+
+def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield D11 and D15."""
+    reason = _why_not(machine)
+    if reason is not None:
+        yield NotApplicable("D11/1", reason)
+        return
+    C, epsilon = float(machine.C), machine.epsilon_
+
+    def insensitive(block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        c = C * (np.ones(len(f)) if block.weight is None else block.weight)
+        r, t = block.y - f, np.clip(theta, -c, c)
+        value = c * np.maximum(np.abs(r) - epsilon, 0.0) - t * r + epsilon * np.abs(t)
+        return value + 2 * c * (error + 1e-12 * (1 + np.abs(r) + np.abs(block.y) + epsilon))
+
+    gap = _gap(machine, rows, 0, insensitive)
+    yield Claim("D11/1", gap, params={"C": C, "epsilon": float(epsilon)})
+    yield enclosure("D11/1", gap, 1.0)

@@ -46,7 +46,9 @@ def test_scatter_matrices_are_their_definitions(classes):
     S = scatter_matrices(X, y)
     centred = X - X.mean(axis=0)
     np.testing.assert_allclose(S.within, scatter.sum(axis=0), rtol=1e-10, atol=1e-9)
-    np.testing.assert_allclose(S.within, sum(c * np.cov(X[y == k].T, bias=True) for k, c in enumerate(counts)), rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(
+        S.within, sum(c * np.cov(X[y == k].T, bias=True) for k, c in enumerate(counts)), rtol=1e-10, atol=1e-9
+    )
     np.testing.assert_allclose(S.total, centred.T @ centred, rtol=1e-10, atol=1e-8)
     np.testing.assert_allclose(S.total, S.within + S.between, rtol=1e-12)
     assert np.linalg.matrix_rank(S.between, tol=1e-6 * np.trace(S.between)) == min(classes - 1, 4)
@@ -95,13 +97,18 @@ def test_covariance_direction_maximises_the_mean_variance_form():
     exact = np.linalg.solve(covariances.sum(axis=0), means[1] - means[0])
     assert w @ exact / np.linalg.norm(w) / np.linalg.norm(exact) == pytest.approx(1, abs=1e-10)
     apart = means[1] - means[0]
-    assert ratio(w) == pytest.approx(fisher_ratio(w, np.outer(apart, apart), covariances.sum(axis=0)), rel=1e-10)
+    assert ratio(w) == pytest.approx(
+        fisher_ratio(w, np.outer(apart, apart), covariances.sum(axis=0)), rel=1e-10
+    )
     others = np.random.default_rng(1).normal(size=(10_000, 4))
     assert max(map(ratio, others)) <= ratio(w)
     pooled = LinearDiscriminantAnalysis().fit(X, y).coef_[0]
     assert ratio(pooled) < ratio(w) * (1 - 1e-6)  # the definitions differ on unbalanced classes
     few = np.concatenate([np.flatnonzero(y == k)[:100] for k in (0, 1)])
-    one, two = (LinearDiscriminantAnalysis(covariance=kind).fit(X[few], y[few]).coef_[0] for kind in ("pooled", "equal"))
+    one, two = (
+        LinearDiscriminantAnalysis(covariance=kind).fit(X[few], y[few]).coef_[0]
+        for kind in ("pooled", "equal")
+    )
     np.testing.assert_allclose(one / np.linalg.norm(one), two / np.linalg.norm(two), rtol=1e-9)
 
 
@@ -116,7 +123,9 @@ def test_singular_scatter_uses_the_pseudo_inverse_and_says_so():
     np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X[:, :4]), rtol=1e-6)
     _, means, scatter = parts(X, y)
     w = fisher_direction(scatter.sum(axis=0), means[1] - means[0])
-    np.testing.assert_allclose(w, np.linalg.pinv(scatter.sum(axis=0), hermitian=True) @ (means[1] - means[0]), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        w, np.linalg.pinv(scatter.sum(axis=0), hermitian=True) @ (means[1] - means[0]), rtol=1e-6, atol=1e-9
+    )
     assert any("singular" in one.reason for one in model.certify(X, y).not_applicable)
     shrunk = LinearDiscriminantAnalysis(shrinkage=0.1).fit(X, y)
     assert shrunk.rank_ == 5
@@ -142,7 +151,8 @@ def test_threshold_is_half_way_between_the_projected_means():
 
 @pytest.mark.mission("LIN-35")
 def test_lda_approaches_the_bayes_rule_of_gaussian_classes():
-    """Equal priors, Gaussian classes, one covariance: decisions agree with the true Bayes rule as rows grow."""
+    """Equal priors, Gaussian classes, one covariance: decisions agree with the true Bayes rule as rows
+    grow."""
     rng = np.random.default_rng(7)
     mix = rng.normal(size=(3, 3))
     means = np.array([[0.0, 0, 0], [0.4, -0.2, 0.2]])
@@ -171,7 +181,10 @@ def test_agrees_with_scikit_learn(load):
     eigen = PeerLDA(solver="eigen").fit(X, y)
     k = ours.scalings_.shape[1]
     assert subspace_angles(ours.scalings_, eigen.scalings_[:, :k]).max() < 1e-5
-    auto, peer = LinearDiscriminantAnalysis(shrinkage="auto").fit(X, y), PeerLDA(solver="lsqr", shrinkage="auto").fit(X, y)
+    auto, peer = (
+        LinearDiscriminantAnalysis(shrinkage="auto").fit(X, y),
+        PeerLDA(solver="lsqr", shrinkage="auto").fit(X, y),
+    )
     np.testing.assert_allclose(auto.predict_proba(X), peer.predict_proba(X), atol=1e-6)
 
 
@@ -244,7 +257,9 @@ def test_files_and_clusters_give_the_same_directions(tmp_path):
         parquet = kind().fit(str(tmp_path / "rows.parquet"), "y")
         dask = kind().fit(da.from_array(X, chunks=(3_000, 4)), da.from_array(y, chunks=3_000))
         for other in (parquet, dask):
-            np.testing.assert_allclose(other.decision_function(X), memory.decision_function(X), rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(
+                other.decision_function(X), memory.decision_function(X), rtol=1e-8, atol=1e-8
+            )
     certificate = memory.certify(str(tmp_path / "rows.parquet"), "y")
     assert assay.verify(certificate, memory, X, y).holds
 
@@ -273,7 +288,11 @@ def test_quadratic_learns_what_no_line_can():
     model = QuadraticDiscriminantAnalysis().fit(X, y)
     assert model.score(X, y) > 0.95
     certificate = model.certify(X, y)
-    assert certificate.find("P10").params["class"] == {"class": "function-space", "dimension": 6, "classes": 2}
+    assert certificate.find("P10").params["class"] == {
+        "class": "function-space",
+        "dimension": 6,
+        "classes": 2,
+    }
     assert assay.verify(certificate, model, X, y).holds
     claim = certificate.find("P10")
     small = replace(claim, params={**claim.params, "class": {**claim.params["class"], "dimension": 3}})

@@ -1,14 +1,19 @@
-"""Linear discriminant analysis: Fisher's directions, and the classifier of Gaussian classes that share a covariance.
+"""Linear discriminant analysis: Fisher's directions, and the classifier of Gaussian classes that share a
+covariance.
 
     maximise over w    J(w) = (w^T S_b w) / (w^T S_w w)           two classes: w = S_w^-1 (mu_1 - mu_0)
     predict            argmax_k  <Sigma^-1 mu_k, x> - 1/2 mu_k^T Sigma^-1 mu_k + ln p_k
 
-Claims: two classes   max J - J(w) <= |e|^2 / mu, e = Delta - Sigma u, u the multiple of w that fits best and mu at most the
+Claims: two classes   max J - J(w) <= |e|^2 / mu, e = Delta - Sigma u, u the multiple of w that fits best and
+mu at most the
                       least eigenvalue of Sigma (Cauchy-Schwarz in the inner product of Sigma).
-        more classes  J of the first direction is within the stated distance of tau, and tau Sigma - S_b is positive
+        more classes  J of the first direction is within the stated distance of tau, and tau Sigma - S_b is
+        positive
                       semidefinite, so that no direction has a ratio above tau.
-Method: one pass for class means and pooled scatter, then the spectral decomposition of the within-class correlation matrix.
-        Directions in which the rows do not vary within classes are dropped (the pseudo-inverse), and reported.
+Method: one pass for class means and pooled scatter, then the spectral decomposition of the within-class
+correlation matrix.
+        Directions in which the rows do not vary within classes are dropped (the pseudo-inverse), and
+        reported.
 """
 
 import warnings
@@ -32,7 +37,9 @@ from assay.params import choice, count, positive, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
-_PROVABLE = 1e-7  # least eigenvalue of the scaled within-class matrix that the checker can prove in double precision
+_PROVABLE = (
+    1e-7  # least eigenvalue of the scaled within-class matrix that the checker can prove in double precision
+)
 
 
 class SingularScatterWarning(UserWarning):
@@ -44,23 +51,27 @@ class LinearDiscriminantAnalysis(
 ):
     """Fisher's linear discriminant, as classifier and as projection to at most n_classes - 1 dimensions.
 
-    As a classifier it is the Bayes rule if every class is Gaussian, all share one covariance, and `priors` are the true
+    As a classifier it is the Bayes rule if every class is Gaussian, all share one covariance, and `priors`
+    are the true
     ones; with equal priors two classes are cut half-way between their projected means.
 
     Parameters
     ----------
     shrinkage : None, "auto" or float in [0, 1]
-        Replace Sigma by (1 - s) Sigma + s tr(Sigma) / d I; "auto" takes Ledoit and Wolf's s for each class on standardised
+        Replace Sigma by (1 - s) Sigma + s tr(Sigma) / d I; "auto" takes Ledoit and Wolf's s for each class
+        on standardised
         columns. Use it when columns are many and rows few.
     priors : (n_classes,) or None
         Class probabilities; None takes the shares of the rows.
     n_components : int or None
         Dimensions that `transform` keeps; None keeps all.
     covariance : "pooled" or "equal"
-        Sigma as the scatter of all rows, S_w / n, in which large classes weigh more; or as the plain mean of the
+        Sigma as the scatter of all rows, S_w / n, in which large classes weigh more; or as the plain mean of
+        the
         classes' covariances. For two classes these are the two definitions of Fisher's direction in use.
     tol : float > 0
-        A direction counts as constant within classes when its spread, on columns of unit spread, is below tol.
+        A direction counts as constant within classes when its spread, on columns of unit spread, is below
+        tol.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
@@ -128,7 +139,10 @@ class LinearDiscriminantAnalysis(
         n_classes = len(self.classes_)
         keep = self._kept_components(n_classes, rows.n_features)
         if rows.n_rows == n_classes:
-            raise refuse(self, f"needs more rows than classes to measure spread within classes; got {rows.n_rows} of both.")
+            raise refuse(
+                self,
+                f"needs more rows than classes to measure spread within classes; got {rows.n_rows} of both.",
+            )
         rows = rows.encoded(self.classes_)
         with fit_log(self, 1, X, y) as log:
             sums = class_sums(rows, n_classes, apart=kind == "equal" or shrinkage == "auto")
@@ -167,7 +181,9 @@ class LinearDiscriminantAnalysis(
             return most
         wanted = count(self, "n_components")
         if wanted > most:
-            raise refuse(self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}.")
+            raise refuse(
+                self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}."
+            )
         return wanted
 
     @property
@@ -175,7 +191,9 @@ class LinearDiscriminantAnalysis(
         """Two classes: the value of <coef_, x> above which the second class is predicted."""
         check_is_fitted(self)
         if len(self.classes_) != 2:
-            raise AttributeError("threshold_ belongs to two classes; with more, compare the scores of decision_function.")
+            raise AttributeError(
+                "threshold_ belongs to two classes; with more, compare the scores of decision_function."
+            )
         return -float(self.intercept_[0])
 
     def transform(self, X: Any) -> np.ndarray:
@@ -198,13 +216,18 @@ class LinearDiscriminantAnalysis(
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how close the (first) direction's Fisher ratio is to the largest one."""
         if self.shrinkage == "auto":
-            yield NotApplicable("D19/1", "Shrinkage was estimated from the rows; the claim is made for a fixed shrinkage or none.")
+            yield NotApplicable(
+                "D19/1",
+                "Shrinkage was estimated from the rows; the claim is made for a fixed shrinkage or none.",
+            )
             return
         scale = np.ldexp(1.0, -np.frexp(np.sqrt(np.maximum(np.diag(self.covariance_), 1e-300)))[1])
         within = self.covariance_ * np.outer(scale, scale)
         least = float(eigh(within, eigvals_only=True)[0])
         if least < _PROVABLE:
-            yield NotApplicable("D19/1", "The scatter within classes is singular or nearly so; set shrinkage.")
+            yield NotApplicable(
+                "D19/1", "The scatter within classes is singular or nearly so; set shrinkage."
+            )
             return
         shrink = 0.0 if self.shrinkage is None else float(self.shrinkage)
         stated = {"covariance": self.covariance, "shrinkage": shrink, "mu": 0.5 * least}
@@ -214,7 +237,8 @@ class LinearDiscriminantAnalysis(
         yield made(within, scale, slack, stated, exponents)
 
     def _within_size(self, within: np.ndarray, scale: np.ndarray) -> float:
-        """Return how large an error of unit relative size can grow: the trace, and what shrinkage spreads over all columns."""
+        """Return how large an error of unit relative size can grow: the trace, and what shrinkage spreads
+        over all columns."""
         trace = float(np.trace(within))
         return trace if not self.shrinkage else trace * (1 + float((scale.max() / scale.min()) ** 2))
 
@@ -227,7 +251,9 @@ class LinearDiscriminantAnalysis(
         excess = float(np.linalg.norm(apart - within @ u)) + slack * float(np.linalg.norm(u))
         excess += 1e-14 * float(np.linalg.norm(np.abs(apart) + largest))
         params = {**stated, "form": "two-class"}
-        return Claim("D19/1", outward(excess**2 / stated["mu"]), params=params, witness={"exponents": exponents})
+        return Claim(
+            "D19/1", outward(excess**2 / stated["mu"]), params=params, witness={"exponents": exponents}
+        )
 
     def _direction_claim(
         self, within: np.ndarray, scale: np.ndarray, slack: float, stated: dict, exponents: np.ndarray
@@ -254,7 +280,9 @@ class _Discriminants(NamedTuple):
     rank: int
 
 
-def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float) -> _Discriminants:
+def _discriminants(
+    covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float
+) -> _Discriminants:
     """Return scores and directions; `covariance` may be singular."""
     spread = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
@@ -273,7 +301,9 @@ def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray
     variance = np.zeros(most)
     variance[:found] = stretch[:found] ** 2
     total = variance.sum()
-    return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, xbar, int(kept.sum()))
+    return _Discriminants(
+        coef, intercept, scalings, variance / total if total > 0 else variance, xbar, int(kept.sum())
+    )
 
 
 def _shared_covariance(
@@ -314,7 +344,11 @@ def _shrinkage(model: Any) -> float | str | None:
     value = model.shrinkage
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
-    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool) and 0 <= value <= 1:
+    if (
+        isinstance(value, (int, float, np.floating, np.integer))
+        and not isinstance(value, bool)
+        and 0 <= value <= 1
+    ):
         return float(value)
     raise refuse(model, f'shrinkage must be None, "auto" or a number from 0 to 1; got {value!r}.')
 
@@ -326,6 +360,7 @@ def priors_of(model: Any, counts: np.ndarray) -> np.ndarray:
     priors = np.asarray(model.priors, dtype=np.float64)
     if priors.shape != counts.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
         raise refuse(
-            model, f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got {model.priors!r}."
+            model,
+            f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got {model.priors!r}.",
         )
     return priors / priors.sum()

@@ -2,7 +2,8 @@
 
     predict    argmax_k  -1/2 (x - mu_k)^T Sigma_k^-1 (x - mu_k) - 1/2 ln det Sigma_k + ln p_k
 
-The score of a class is a polynomial of degree two, kept as <u, A_k u> + <w_k, u> + b_k with u = x - center_, so that whoever
+The score of a class is a polynomial of degree two, kept as <u, A_k u> + <w_k, u> + b_k with u = x - center_,
+so that whoever
 checks the model reads three arrays and no covariance.
 
 Method: two passes for class means and scatter about them, then one spectral decomposition per class.
@@ -42,7 +43,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
     reg_param : float in [0, 1]
         Replaces each covariance by (1 - r) Sigma_k + r I.
     tol : float > 0
-        A direction counts as constant within a class when its spread, on columns of unit spread, is below tol.
+        A direction counts as constant within a class when its spread, on columns of unit spread, is below
+        tol.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
@@ -103,7 +105,10 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
                 raise refuse(self, "the entries are too large; their squares overflow.")
             if sums.counts.min() < 2:
                 few = self.classes_[int(np.argmin(sums.counts))]
-                raise refuse(self, f"each class needs two rows to measure its spread; class {few} has {sums.counts.min():.0f}.")
+                raise refuse(
+                    self,
+                    f"each class needs two rows to measure its spread; class {few} has {sums.counts.min():.0f}.",
+                )
             self.priors_, self.means_ = priors_of(self, sums.counts), sums.means
             covariance = sums.within / sums.counts[:, None, None]
             self.covariance_ = (1 - shrink) * covariance + shrink * np.eye(rows.n_features)
@@ -138,7 +143,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         return _scores_of(X, self.center_, self.quadratic_, self.linear_, self.constant_)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return log posterior odds of the second class (n,), or log posteriors up to a shift (n, n_classes)."""
+        """Return log posterior odds of the second class (n,), or log posteriors up to a shift (n,
+        n_classes)."""
         check_is_fitted(self)
         scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
@@ -160,15 +166,18 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         return np.log(self.predict_proba(X))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield nothing beyond the errors on the rows: the model is a closed form of class means and covariances."""
+        """Yield nothing beyond the errors on the rows: the model is a closed form of class means and
+        covariances."""
         yield NotApplicable("D19/1", "Fisher's ratio belongs to classes that share one covariance.")
 
     def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
+        open."""
         return np.concatenate(rows.map(_positions, *self._stored, self._rounding(rows)))
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
+        open."""
         low, high = rows.sum(_error_counts, *self._stored, self._rounding(rows))
         return int(low), int(high)
 
@@ -180,14 +189,19 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         """Return how far rounding can move any score, doubled."""
         u = rows.largest_entries + np.abs(self.center_)
         k = 4 * rows.n_features + 32
-        size = np.einsum("i,kij,j->k", u, np.abs(self.quadratic_), u) + np.abs(self.linear_) @ u + np.abs(self.constant_)
+        size = (
+            np.einsum("i,kij,j->k", u, np.abs(self.quadratic_), u)
+            + np.abs(self.linear_) @ u
+            + np.abs(self.constant_)
+        )
         return float(2 * k * _UNIT / (1 - k * _UNIT) * size.max())
 
 
 def _score(
     covariance: np.ndarray, mean: np.ndarray, prior: float, tol: float
 ) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """Return A, w, b of <u, A u> + <w, u> + b, and the rank of the covariance; flat directions get the least spread."""
+    """Return A, w, b of <u, A u> + <w, u> + b, and the rank of the covariance; flat directions get the least
+    spread."""
     spread = np.sqrt(np.diag(covariance))
     spread[spread == 0] = 1.0
     values, vectors = eigh(covariance / np.outer(spread, spread))
@@ -204,7 +218,9 @@ def _scores_of(
     X: np.ndarray, center: np.ndarray, quadratic: np.ndarray, linear: np.ndarray, constant: np.ndarray
 ) -> np.ndarray:
     u = X - center
-    return np.stack([np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(quadratic, linear, constant)], axis=1)
+    return np.stack(
+        [np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(quadratic, linear, constant)], axis=1
+    )
 
 
 def _winners(scores: np.ndarray) -> np.ndarray:
@@ -221,7 +237,9 @@ def _margins(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return own - scores.max(axis=1)
 
 
-def _positions(block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float) -> np.ndarray:
+def _positions(
+    block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float
+) -> np.ndarray:
     scores = _scores_of(block.X, center, quadratic, linear, constant)
     best = _winners(scores)
     return np.where(_margins(scores, best) > 2 * rounding, best, -1)

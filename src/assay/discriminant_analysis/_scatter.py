@@ -4,7 +4,8 @@
     S_b = sum_k n_k (mu_k - mu)(mu_k - mu)^T                     between classes
     S_t = S_w + S_b                                              of all rows
 
-One pass over the rows gives all three. A scatter matrix is the number of rows times a covariance; the two readings of
+One pass over the rows gives all three. A scatter matrix is the number of rows times a covariance; the two
+readings of
 Fisher's criterion differ unless the classes have equally many rows, so each function says which one it takes.
 """
 
@@ -16,12 +17,15 @@ from scipy.linalg import eigh, pinvh
 from assay.scan import Rows, rows
 from assay.scan.blocks import Block
 
-_CANCELLED = 1e-6  # share of a column's scatter that lies within classes, below which means are taken out row by row
+_CANCELLED = (
+    1e-6  # share of a column's scatter that lies within classes, below which means are taken out row by row
+)
 _FEW_CLASSES = 9  # up to here class sums ride along with the second moments
 
 
 class ClassSums(NamedTuple):
-    """Rows per class (K,), class means (K, d) and the scatter within each class (K, d, d) or pooled (1, d, d)."""
+    """Rows per class (K,), class means (K, d) and the scatter within each class (K, d, d) or pooled (1, d,
+    d)."""
 
     counts: np.ndarray
     means: np.ndarray
@@ -78,11 +82,15 @@ class TraceRatio(NamedTuple):
     history: list[float]
 
 
-def trace_ratio(between: np.ndarray, within: np.ndarray, k: int, *, tol: float = 1e-12, max_iter: int = 200) -> TraceRatio:
+def trace_ratio(
+    between: np.ndarray, within: np.ndarray, k: int, *, tol: float = 1e-12, max_iter: int = 200
+) -> TraceRatio:
     """Maximise tr(W^T S_b W) / tr(W^T S_w W) over W (d, k) with orthonormal columns.
 
-    W holds the k leading eigenvectors of S_b - lambda S_w, with lambda the ratio reached before; lambda never falls and
-    its fixed point is the maximum (Wang et al. 2007). The eigenvectors of S_w^-1 S_b maximise another criterion,
+    W holds the k leading eigenvectors of S_b - lambda S_w, with lambda the ratio reached before; lambda
+    never falls and
+    its fixed point is the maximum (Wang et al. 2007). The eigenvectors of S_w^-1 S_b maximise another
+    criterion,
     tr((W^T S_w W)^-1 W^T S_b W).
     """
     ratio, history = 0.0, []
@@ -90,20 +98,25 @@ def trace_ratio(between: np.ndarray, within: np.ndarray, k: int, *, tol: float =
     for _ in range(max_iter):
         directions = eigh(between - ratio * within)[1][:, ::-1][:, :k]
         before = ratio
-        ratio = float(np.trace(directions.T @ between @ directions) / np.trace(directions.T @ within @ directions))
+        ratio = float(
+            np.trace(directions.T @ between @ directions) / np.trace(directions.T @ within @ directions)
+        )
         history.append(ratio)
         if abs(ratio - before) <= tol * abs(ratio):
             break
     return TraceRatio(directions, ratio, history)
 
 
-# Sums over rows -----------------------------------------------------------------------------------------------------
+# Sums over rows ----------------------------------------------------------------------------------------------------
+# # Sums over rows -----------------------------------------------------------------------------------------------------
 
 
 def class_sums(source: Rows, n_classes: int, *, apart: bool = False) -> ClassSums:
-    """Return counts, means and scatter of rows whose y holds class positions; `apart` keeps each class's scatter.
+    """Return counts, means and scatter of rows whose y holds class positions; `apart` keeps each class's
+    scatter.
 
-    Pooled scatter takes one pass: total second moments minus those of the class means. Where that subtraction would
+    Pooled scatter takes one pass: total second moments minus those of the class means. Where that
+    subtraction would
     cancel most digits of a column, a second pass takes the class means out of the rows first.
     """
     pilot = next(iter(source.blocks())).X.mean(axis=0)
@@ -128,7 +141,11 @@ def _pooled(block: Block, pilot: np.ndarray, n_classes: int) -> tuple[np.ndarray
     member[np.arange(len(member)), block.y] = 1.0
     with np.errstate(invalid="ignore", over="ignore"):
         if n_classes > _FEW_CLASSES:
-            return member.sum(axis=0), member.T @ (block.X - pilot), moments(block.X, member[:, :0], None, pilot)[:d, :d]
+            return (
+                member.sum(axis=0),
+                member.T @ (block.X - pilot),
+                moments(block.X, member[:, :0], None, pilot)[:d, :d],
+            )
         M = moments(block.X, member[:, 1:].copy(), None, pilot)
     counts, sums = np.append(0.0, M[d, d + 1 :]), np.vstack([np.zeros(d), M[d + 1 :, :d]])
     counts[0], sums[0] = M[d, d] - counts.sum(), M[d, :d] - sums.sum(axis=0)

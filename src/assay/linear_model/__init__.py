@@ -1,7 +1,23 @@
-"""Linear models: least squares, ridge, logistic regression, the perceptron."""
+"""Linear models: least squares, ridge, logistic regression, the perceptron and its relatives, linear separation."""
 
 from assay.linear_model._least_squares import LinearRegression, Ridge
 from assay.linear_model._logistic import LogisticRegression
 from assay.linear_model._perceptron import Perceptron
+from assay.linear_model._perceptron_trace import PerceptronTrace, perceptron_trace
+from assay.linear_model._pocket import Pocket
+from assay.linear_model._separator import InseparableWarning, LinearSeparator
+from assay.linear_model._sgd import SGDClassifier, SGDRegressor
 
-__all__ = ["LinearRegression", "LogisticRegression", "Perceptron", "Ridge"]
+__all__ = [
+    "InseparableWarning",
+    "LinearRegression",
+    "LinearSeparator",
+    "LogisticRegression",
+    "Perceptron",
+    "PerceptronTrace",
+    "Pocket",
+    "Ridge",
+    "SGDClassifier",
+    "SGDRegressor",
+    "perceptron_trace",
+]

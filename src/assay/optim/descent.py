@@ -8,10 +8,13 @@ A rule turns gradients into moves and keeps what it needs in a state of plain ar
     adagrad     sigma = sqrt(sum of all g^2) + eps;         w <- w - eta g / sigma
     rmsprop     v <- a v + (1 - a) g^2;                     w <- w - eta g / (sqrt(v) + eps)
     adam        m <- l m + (1 - l) g, v <- a v + (1 - a) g^2;
-                w <- w - eta m' / (sqrt(v') + eps),         m' = m / (1 - l^t), v' = v / (1 - a^t), or m, v uncorrected
+                w <- w - eta m' / (sqrt(v') + eps),         m' = m / (1 - l^t), v' = v / (1 - a^t), or m, v
+                uncorrected
 
-A schedule turns the number of updates made, from 0, into eta. `descend` runs a rule over batches of rows that are drawn
-anew in each epoch; a batch of all rows is gradient descent, of one row stochastic gradient descent. Everything that happened
+A schedule turns the number of updates made, from 0, into eta. `descend` runs a rule over batches of rows
+that are drawn
+anew in each epoch; a batch of all rows is gradient descent, of one row stochastic gradient descent.
+Everything that happened
 is in the trace, and why it stopped.
 """
 
@@ -31,7 +34,8 @@ Gradient = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
 @dataclass(frozen=True)
 class Rule:
-    """How gradients become moves: `name`, and the numbers that the formulas above call lambda (l), a and eps."""
+    """How gradients become moves: `name`, and the numbers that the formulas above call lambda (l), a and
+    eps."""
 
     name: str = "plain"
     inertia: float = 0.9
@@ -82,7 +86,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Learning rate after t updates: "constant" eta; "inverse" eta / (1 + decay t); "sqrt" eta / sqrt(1 + decay t);
+    """Learning rate after t updates: "constant" eta; "inverse" eta / (1 + decay t); "sqrt" eta / sqrt(1 +
+    decay t);
     "strong" 1 / (decay (t + 1) + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
 
     >>> Schedule("inverse", 1.0, 0.5)(2)
@@ -117,7 +122,8 @@ class Schedule:
 class Stop:
     """When to end: each rule is off at 0 (or None), and the first that fires is the reason given.
 
-    `gradient` on |g|, `change` on |w - w before| and `gain` on the fall of the objective, per epoch; `patience` epochs in
+    `gradient` on |g|, `change` on |w - w before| and `gain` on the fall of the objective, per epoch;
+    `patience` epochs in
     which neither validation loss nor (without validation) objective improved by more than `gain`.
     """
 
@@ -129,7 +135,8 @@ class Stop:
 
 
 class Trace(NamedTuple):
-    """Per epoch: mean objective of its batches, norm of its mean gradient, validation loss (NaN without), rate, seconds."""
+    """Per epoch: mean objective of its batches, norm of its mean gradient, validation loss (NaN without),
+    rate, seconds."""
 
     objective: np.ndarray
     gradient: np.ndarray
@@ -181,9 +188,12 @@ def descend(
 ) -> Descent:
     """Minimise from x with gradients of batches.
 
-    `gradient(x, rows)` returns the mean loss of those rows and its gradient. `batch_size` None takes all rows at once.
-    With `validation`, the x of the lowest validation loss is returned. `noise` adds normal noise of that size to each gradient.
-    A loss that is not finite, or 1e6 times the first one in size, ends the run as "diverged" with the last sound x.
+    `gradient(x, rows)` returns the mean loss of those rows and its gradient. `batch_size` None takes all
+    rows at once.
+    With `validation`, the x of the lowest validation loss is returned. `noise` adds normal noise of that
+    size to each gradient.
+    A loss that is not finite, or 1e6 times the first one in size, ends the run as "diverged" with the last
+    sound x.
 
     >>> found = descend(lambda x, rows: (x @ x / 2, x), [4.0], schedule=Schedule(eta=0.5), stop=Stop(epochs=3))
     >>> found.x.tolist(), found.reason
@@ -209,7 +219,15 @@ def descend(
             t += 1
         objective = float(np.mean(values)) if values else np.nan
         held = np.nan if validation is None else float(validation(x))
-        log.append((objective, float(np.linalg.norm(mean)), held, schedule(max(t - 1, 0)), time.perf_counter() - began))
+        log.append(
+            (
+                objective,
+                float(np.linalg.norm(mean)),
+                held,
+                schedule(max(t - 1, 0)),
+                time.perf_counter() - began,
+            )
+        )
         path.append(x.copy())
         if len(values) < updates_per_epoch(n_rows, size) or abs(objective) > 1e6 * (1 + abs(log[0][0])):
             x, reason = before, "diverged"
@@ -255,7 +273,8 @@ def oscillates(trace: Trace) -> bool:
 
 
 def check_gradient(value: Callable[[np.ndarray], float], gradient: np.ndarray, x: np.ndarray) -> float:
-    """Return the largest difference between `gradient` and central differences of `value` at x, relative to its size.
+    """Return the largest difference between `gradient` and central differences of `value` at x, relative to
+    its size.
 
     >>> check_gradient(lambda x: float(x @ x), np.array([2.0, 4.0]), np.array([1.0, 2.0])) < 1e-6
     True
@@ -268,4 +287,6 @@ def check_gradient(value: Callable[[np.ndarray], float], gradient: np.ndarray, x
         up[j] += h
         down[j] -= h
         found[j] = (value(up) - value(down)) / (up[j] - down[j])
-    return float(np.abs(found - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(found).max())))
+    return float(
+        np.abs(found - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(found).max()))
+    )

@@ -1,6 +1,7 @@
 """Losses of linear scores f, with derivative: what descent and stochastic gradients minimise.
 
-For labels y = -1, +1 and z = y f; for numbers r = y - f. The zero-one loss is for reporting: it has no useful gradient.
+For labels y = -1, +1 and z = y f; for numbers r = y - f. The zero-one loss is for reporting: it has no
+useful gradient.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from scipy.special import expit
 
 
 class Loss(NamedTuple):
-    """A loss and its derivative by f, as functions of (y, f, epsilon); what it is for; whether it is convex in f."""
+    """A loss and its derivative by f, as functions of (y, f, epsilon); what it is for; whether it is convex
+    in f."""
 
     value: Callable[[np.ndarray, np.ndarray, float], np.ndarray]
     slope: Callable[[np.ndarray, np.ndarray, float], np.ndarray]
@@ -33,13 +35,20 @@ LOSSES: dict[str, Loss] = {
         False,
     ),
     "log_loss": Loss(lambda y, f, e: np.logaddexp(0.0, -y * f), lambda y, f, e: -y * expit(-y * f), True),
-    "hinge": Loss(lambda y, f, e: np.maximum(1 - y * f, 0.0), lambda y, f, e: np.where(y * f < 1, -y, 0.0), True),
+    "hinge": Loss(
+        lambda y, f, e: np.maximum(1 - y * f, 0.0), lambda y, f, e: np.where(y * f < 1, -y, 0.0), True
+    ),
     "squared_hinge": Loss(
-        lambda y, f, e: np.maximum(1 - y * f, 0.0) ** 2, lambda y, f, e: -2 * y * np.maximum(1 - y * f, 0.0), True
+        lambda y, f, e: np.maximum(1 - y * f, 0.0) ** 2,
+        lambda y, f, e: -2 * y * np.maximum(1 - y * f, 0.0),
+        True,
     ),
     "exponential": Loss(lambda y, f, e: np.exp(-y * f), lambda y, f, e: -y * np.exp(-y * f), True),
     "sigmoid_squared": Loss(
-        lambda y, f, e: expit(-y * f) ** 2, lambda y, f, e: -2 * y * expit(-y * f) ** 2 * expit(y * f), True, False
+        lambda y, f, e: expit(-y * f) ** 2,
+        lambda y, f, e: -2 * y * expit(-y * f) ** 2 * expit(y * f),
+        True,
+        False,
     ),
 }
 NAMES = tuple(LOSSES)

@@ -31,7 +31,7 @@ class MemoryRows(Rows):
     def __init__(self, X: Any, y: Any = None, weight: Any = None, *, n_jobs: int | None = None):
         names = getattr(X, "columns", None)
         self.feature_names = None if names is None else [str(name) for name in names]
-        self.X = np.asarray(X)
+        self.X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         if self.X.ndim != 2 or self.X.dtype.kind not in "fiub":
             raise ValueError(
                 "rows: X must be a table of numbers with rows and columns (two dimensions); "

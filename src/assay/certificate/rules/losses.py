@@ -1,9 +1,10 @@
-"""Losses of the master duality theorem, one unit each: domain of the dual variable tau, its best value, the bracket.
+"""Losses of the master duality theorem, one unit each: domain of the dual variable tau, its best value, the
+bracket.
 
-The bracket  loss(f) + conjugate(-tau) + tau f  is never negative; it is zero where tau is minus a slope of the
-loss at f. Each `bracket` returns an upper bound of it for all f within `ef` and all tau within `et` of the given
-ones, so that the rounding of scores and of repaired dual variables is paid for. Binary labels are y = -1, +1, with
-z = y f and a = y tau; r = y - f for numeric targets.
+The bracket  loss(f) + conjugate(-tau) + tau f  is never negative; it is zero where tau is minus a slope of
+the loss at f. Each `bracket` returns an upper bound of it for all f within `ef` and all tau within `et` of
+the given ones, so that the rounding of scores and of repaired dual variables is paid for. Binary labels are y
+= -1, +1, with z = y f and a = y tau; r = y - f for numeric targets.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,8 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loss:
-    """A convex loss. `slope` is minus its derivative, `box` the range of tau; None: none, or every real number."""
+    """A convex loss. `slope` is minus its derivative, `box` the range of tau; None: none, or every real
+    number."""
 
     bracket: Function
     slope: Function | None = None
@@ -63,7 +65,8 @@ def logistic(f, ef, y, tau, et) -> np.ndarray:
 
 
 def far_mass(mass, depth) -> np.ndarray:
-    """Return an upper bound of m ln(m / s) - m + s for m <= mass and s <= 1e-100 within a factor e of exp(-depth)."""
+    """Return an upper bound of m ln(m / s) - m + s for m <= mass and s <= 1e-100 within a factor e of
+    exp(-depth)."""
     return mass * np.maximum(np.log(np.maximum(mass, TINY)) + depth + 1, 0.0) + 1e-99
 
 
@@ -115,8 +118,8 @@ def poisson(f, y, tau) -> np.ndarray:
 def at_corners(bracket: Function, box: Function | None) -> Function:
     """Bound a bracket, convex in f and in tau, over a box by its corners.
 
-    Rounding inside the formula acts like a small change of f and tau, which the box is enlarged by; what remains are
-    sums of non-negative products.
+    Rounding inside the formula acts like a small change of f and tau, which the box is enlarged by; what
+    remains are sums of non-negative products.
     """
 
     def bound(f, ef, y, tau, et, **params) -> np.ndarray:

@@ -1,0 +1,261 @@
+"""Linear separability as a linear programme.
+
+    find w, b    with y_i (<w, x_i> + b) >= 1 for all i           (strict inequalities, scaled)
+
+Claims: the margin that the hyperplane found leaves; or at most d + 2 rows whose class hulls intersect, an
+exact proof that
+        no hyperplane exists (Gordan's alternative, checked in rational arithmetic).
+Method: constraint generation. A linear programme over a few rows (HiGHS) gives the hyperplane of largest
+least score; one
+        pass over all rows finds those on the wrong side, which join the few. It ends with no row on the
+        wrong side, or
+        with a few rows that cannot be separated. So rows may lie in files or on a cluster.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+
+from assay.base import fit_log, label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.linear_model._base import LinearClassifier
+from assay.linear_model._separation import separation_claim
+from assay.optim.lp import intersecting_hulls
+from assay.params import count, flag, refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.theory.spaces import Linear
+
+_FIRST = 200  # rows of the first programme
+_JOINING = 100  # rows that may join the programme at once
+_SOFT_ROWS = (
+    2_000  # rows on which the hyperplane of least total violation is sought when there is no separator
+)
+
+
+class InseparableWarning(UserWarning):
+    """No hyperplane separates the classes, or none was proved to."""
+
+
+class LinearSeparator(ClassifierMixin, LinearClassifier):
+    """A hyperplane that separates two classes without error, or the proof that there is none.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether the hyperplane may have an offset b.
+    max_iter : int
+        Linear programmes allowed.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_
+        Without a separator: the hyperplane of least total violation of y f >= 1, on all rows or, of more
+        than 2000, on
+        the rows of the last programme.
+    separable_ : bool or None
+        None if neither was proved: the answer hangs on less than rounding, or max_iter was reached.
+    proof_ : int array
+        Without a separator: numbers of the rows whose hulls intersect; empty otherwise.
+    n_iter_ : int
+        Linear programmes solved.
+
+    Examples
+    --------
+    >>> from assay.linear_model import LinearSeparator
+    >>> LinearSeparator().fit([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 0, 1]).separable_
+    True
+    """
+
+    card = Card(
+        name="Linear separator",
+        zh="线性分离器",
+        mission=("LIN-39", "LIN-41"),
+        task="classify",
+        model=Linear(),
+        strategy="no training error",
+        algorithm="linear programming with constraint generation",
+        guarantee=("margin.bounds", "inseparability"),
+    )
+
+    def __init__(self, *, fit_intercept: bool = True, max_iter: int = 200, n_jobs: int | None = None) -> None:
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "LinearSeparator":
+        """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
+        max_iter, intercept = count(self, "max_iter"), flag(self, "fit_intercept")
+        rows = read_rows(self, X, y)
+        self.classes_ = label_classes(self, rows)
+        if len(self.classes_) > 2:
+            raise refuse(
+                self,
+                f"Only binary classification is supported. The type of the target is multiclass: {len(self.classes_)} classes.",
+            )
+        rows = rows.encoded(self.classes_)
+        require_finite(rows, self)
+        with fit_log(self, max_iter, X, y) as log:
+            found = _search(
+                rows,
+                intercept,
+                max_iter,
+                lambda w, b, wrong: log.step(wrong, wrong, coef_=w[None], intercept_=b),
+            )
+        self.coef_, self.intercept_ = found.w[None, :], np.array([found.b])
+        self.separable_, self.proof_, self.n_iter_ = found.separable, found.proof, found.rounds
+        if not self.separable_:
+            told = (
+                "no hyperplane separates the classes"
+                if self.separable_ is False
+                else (
+                    f"whether a hyperplane separates the classes was not decided in {found.rounds} linear programmes"
+                )
+            )
+            warnings.warn(
+                f"{type(self).__name__}: {told}; the hyperplane of least total violation is kept.",
+                InseparableWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the margin, or the rows that prove that there is no separator."""
+        intercept = bool(self.fit_intercept)
+        if self.separable_:
+            yield from separation_claim(rows, self.coef_[0], float(self.intercept_[0]), intercept)
+        elif len(self.proof_):
+            witness = {"rows": self.proof_, "set": np.zeros(len(self.proof_), dtype=np.int64)}
+            yield Claim("D14/1", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)
+        else:
+            yield NotApplicable("D14/1", "No exact proof was found that the classes cannot be separated.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class _Found(NamedTuple):
+    w: np.ndarray
+    b: float
+    separable: bool | None
+    proof: np.ndarray
+    rounds: int
+
+
+class _Few(NamedTuple):
+    """The rows of the programme: their numbers, entries and labels in {0, 1}."""
+
+    number: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def _search(rows: Rows, intercept: bool, max_iter: int, told: Any) -> _Found:
+    """Generate constraints until all rows are separated or a few cannot be."""
+    few = _joined(rows.map(_every, max(1, rows.n_rows // _FIRST)))
+    for rounds in range(1, max_iter + 1):
+        w, b, least = _widest(few, intercept)
+        if not least > 0:
+            proof = intersecting_hulls(few.X, few.y, intercept)
+            answer = None if proof is None else False
+            w, b = _least_violation(rows, few, intercept)
+            return _Found(w, b, answer, _NO_ROWS if proof is None else np.sort(few.number[proof]), rounds)
+        wrong = _worst(rows.map(_wrong, w, b, few.number))
+        if told(w, np.array([b]), float(len(wrong.number))):
+            break
+        if not len(wrong.number):
+            missed = int(rows.sum(_unresolved, w, b))
+            return _Found(w, b, True if missed == 0 else None, _NO_ROWS, rounds)
+        few = _joined([few, wrong])
+    return _Found(*_least_violation(rows, few, intercept), None, _NO_ROWS, max_iter)
+
+
+def _widest(few: _Few, intercept: bool) -> tuple[np.ndarray, float, float]:
+    """Return w, b with entries at most 1 on scaled columns that maximise the least y f over the few, and
+    that least value."""
+    scale = _column_scale(few.X)
+    signs = 2.0 * few.y - 1.0
+    A = np.column_stack([few.X / scale, np.ones(len(signs))]) * signs[:, None]
+    size = A.shape[1]
+    limit = np.ones(size)
+    limit[-1] = float(size) if intercept else 0.0
+    bounds = [*zip(-limit, limit), (None, None)]
+    answer = linprog(
+        np.append(np.zeros(size), -1.0), A_ub=np.column_stack([-A, np.ones(len(A))]), b_ub=np.zeros(len(A)), bounds=bounds,
+        method="highs-ds",
+    )  # fmt: skip
+    if answer.status != 0:
+        return np.zeros(size - 1), 0.0, 0.0
+    v = answer.x[:size]
+    least = float((A @ v).min())
+    return v[:-1] / scale, float(v[-1]), least if least > 1e-12 else 0.0
+
+
+def _least_violation(rows: Rows, few: _Few, intercept: bool) -> tuple[np.ndarray, float]:
+    """Return w, b that minimise sum (1 - y f)_+ over all rows if they are not many, else over the few."""
+    if rows.n_rows <= _SOFT_ROWS:
+        few = _joined(rows.map(_every, 1))
+    few = _Few(*(part[:_SOFT_ROWS] for part in few))
+    scale = _column_scale(few.X)
+    A = np.column_stack([few.X / scale, np.ones(len(few.y))]) * (2.0 * few.y - 1.0)[:, None]
+    n, size = A.shape
+    bounds = [(None, None)] * (size - 1) + [(None, None) if intercept else (0.0, 0.0)] + [(0.0, None)] * n
+    cost = np.append(np.zeros(size), np.ones(n))
+    answer = linprog(cost, A_ub=np.hstack([-A, -np.eye(n)]), b_ub=-np.ones(n), bounds=bounds, method="highs")
+    v = answer.x[:size] if answer.status == 0 else np.zeros(size)
+    return v[:-1] / scale, float(v[-1])
+
+
+def _column_scale(X: np.ndarray) -> np.ndarray:
+    """Return the power of two next to each column's largest entry; scaling by it is exact."""
+    largest = np.abs(X).max(axis=0)
+    return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
+
+
+def _joined(parts: list[_Few]) -> _Few:
+    return _Few(*(np.concatenate(members) for members in zip(*parts)))
+
+
+def _every(block: Block, step: int) -> _Few:
+    """Return the rows whose number is a multiple of step: the same ones however the rows are cut into
+    blocks."""
+    at = np.arange(-block.start % step, len(block.X), step)
+    return _Few(at + block.start, block.X[at], block.y[at])
+
+
+def _worst(parts: list[tuple[_Few, np.ndarray]]) -> _Few:
+    """Return, of the rows that the blocks propose, those farthest on the wrong side, in order of their
+    numbers."""
+    few, scores = _joined([part for part, _ in parts]), np.concatenate([score for _, score in parts])
+    kept = np.sort(np.lexsort((few.number, scores))[:_JOINING])
+    return _Few(*(member[kept] for member in few))
+
+
+def _wrong(block: Block, w: np.ndarray, b: float, known: np.ndarray) -> tuple[_Few, np.ndarray]:
+    """Return the rows farthest on the wrong side that are not in the programme yet, and their y f."""
+    f = (block.X @ w + b) * (2.0 * block.y - 1.0)
+    at = np.flatnonzero(f <= 0)
+    at = at[~np.isin(at + block.start, known)]
+    at = np.sort(at[np.lexsort((at, f[at]))[:_JOINING]])
+    return _Few(at + block.start, block.X[at], block.y[at]), f[at]
+
+
+def _unresolved(block: Block, w: np.ndarray, b: float) -> int:
+    """Return how many rows are not surely on the right side, rounding considered."""
+    k = 2 * len(w) + 8
+    f = (block.X @ w + b) * (2.0 * block.y - 1.0)
+    return int(np.count_nonzero(f <= 2.0**-52 * k * (np.abs(block.X) @ np.abs(w) + abs(b))))

@@ -1,0 +1,179 @@
+"""Compiled epochs of stochastic gradient descent over packed rows. Losses, rules and schedules go by their
+numbers."""
+
+from math import exp, log1p, sqrt
+
+import numpy as np
+
+from assay.jit import compiled, prefetch
+from assay.linear_model._row_loops import add, dot
+
+_AHEAD = 6  # rows fetched before they are needed
+
+
+@compiled
+def loss_and_slope(code: int, epsilon: float, y: float, f: float) -> tuple[float, float]:
+    """Return the loss and its derivative by f; the codes are places in `assay.optim.losses.NAMES`."""
+    if code <= 2:
+        r = f - y
+        if code == 0:
+            return 0.5 * r * r, r
+        beyond = abs(r) - (epsilon if code == 2 else 0.0)
+        return (beyond, 1.0 if r > 0 else -1.0) if beyond > 0 else (0.0, 0.0)
+    z = y * f
+    if code == 3:
+        small = exp(-abs(z))
+        s = small / (1.0 + small) if z > 0 else 1.0 / (1.0 + small)
+        return log1p(small) + max(-z, 0.0), -y * s
+    if code == 4:
+        return (1.0 - z, -y) if z < 1.0 else (0.0, 0.0)
+    if code == 5:
+        return ((1.0 - z) ** 2, -2.0 * y * (1.0 - z)) if z < 1.0 else (0.0, 0.0)
+    if code == 6:
+        e = exp(-max(z, -500.0))
+        return e, -y * e
+    small = exp(-abs(z))
+    s = small / (1.0 + small) if z > 0 else 1.0 / (1.0 + small)
+    return s * s, -2.0 * y * s * s * (1.0 - s)
+
+
+@compiled
+def rate(schedule: int, eta: float, decay: float, t: int) -> float:
+    """Return the learning rate after t updates; the codes are places in `assay.optim.descent.SCHEDULES`."""
+    if schedule == 0:
+        return eta
+    if schedule == 3:
+        return 1.0 / (decay * (t + 1) + 1.0 / eta)
+    slow = 1.0 + decay * t
+    return eta / (slow if schedule == 1 else sqrt(slow))
+
+
+@compiled
+def plain_epoch(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    code: int,
+    epsilon: float,
+    alpha: float,
+    schedule: int,
+    eta: float,
+    decay: float,
+    t: int,
+    intercept: bool,
+    w: np.ndarray,
+    b: np.ndarray,
+) -> float:
+    """Visit each row once, w <- (1 - step alpha) w - step slope x; return the mean loss met on the way.
+
+    w is kept as a number times a vector, so that the penalty costs one product a row however many columns
+    there are.
+    """
+    stretch, total, n = 1.0, 0.0, order.shape[0]
+    lines = min(w.shape[0] * 8, 512) if columns.size == 0 else 0
+    for k in range(n):
+        i = order[k]
+        if lines and k + _AHEAD < n:
+            place = starts[order[k + _AHEAD]] * 8
+            for line in range(0, lines, 64):
+                prefetch(values, place + line)
+        f = stretch * dot(starts, columns, values, i, w) + b[0]
+        loss, slope = loss_and_slope(code, epsilon, y[i], f)
+        step = rate(schedule, eta, decay, t + k)
+        total += loss
+        stretch *= 1.0 - step * alpha
+        if slope != 0.0:
+            add(starts, columns, values, i, -step * slope / stretch, w)
+            if intercept:
+                b[0] -= step * slope
+        if stretch < 1e-6:
+            w *= stretch
+            stretch = 1.0
+    w *= stretch
+    return total / n
+
+
+@compiled
+def batch_epoch(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    batch: int,
+    code: int,
+    epsilon: float,
+    alpha: float,
+    rule: int,
+    inertia: float,
+    memory: float,
+    tiny: float,
+    schedule: int,
+    eta: float,
+    decay: float,
+    t: int,
+    intercept: bool,
+    w: np.ndarray,
+    b: np.ndarray,
+    state: np.ndarray,
+) -> float:
+    """Visit the rows in batches, one update each by the rule of that number; state (2, d + 1); return the
+    mean loss met."""
+    n, d = order.shape[0], w.shape[0]
+    gradient, total = np.zeros(d + 1), 0.0
+    for start in range(0, n, batch):
+        size = min(batch, n - start)
+        gradient[:] = 0.0
+        for k in range(start, start + size):
+            i = order[k]
+            f = dot(starts, columns, values, i, w) + b[0]
+            loss, slope = loss_and_slope(code, epsilon, y[i], f)
+            total += loss
+            if slope != 0.0:
+                add(starts, columns, values, i, slope / size, gradient[:d])
+                gradient[d] += slope / size
+        for j in range(d):
+            gradient[j] += alpha * w[j]
+        eta_t = rate(schedule, eta, decay, t)
+        for j in range(d + 1 if intercept else d):
+            move = _move(rule, inertia, memory, tiny, state, j, gradient[j], eta_t, t)
+            if j < d:
+                w[j] += move
+            else:
+                b[0] += move
+        t += 1
+    return total / n
+
+
+@compiled
+def _move(
+    rule: int,
+    inertia: float,
+    memory: float,
+    tiny: float,
+    state: np.ndarray,
+    j: int,
+    g: float,
+    eta: float,
+    t: int,
+) -> float:
+    """Return what the rule adds to entry j; the formulas are those of `assay.optim.descent.Rule.move`."""
+    if rule == 0:
+        return -eta * g
+    if rule == 1:
+        state[0, j] = inertia * state[0, j] - eta * g
+        return state[0, j]
+    if rule <= 3:
+        state[1, j] += g * g
+        total = state[1, j] / (t + 1) if rule == 2 else state[1, j]
+        return -eta * g / (sqrt(total) + tiny)
+    state[1, j] = memory * state[1, j] + (1 - memory) * g * g
+    if rule == 4:
+        return -eta * g / (sqrt(state[1, j]) + tiny)
+    state[0, j] = inertia * state[0, j] + (1 - inertia) * g
+    if rule == 6:
+        return -eta * state[0, j] / (sqrt(state[1, j]) + tiny)
+    mean, square = state[0, j] / (1 - inertia ** (t + 1)), state[1, j] / (1 - memory ** (t + 1))
+    return -eta * mean / (sqrt(square) + tiny)

@@ -1,0 +1,227 @@
+"""The duality gap of any listed loss with an L1 and L2 penalty (the producer's side; the checker has its
+own).
+
+    P(w, b) = l1 |w|_1 + l2/2 |w|^2 + sum_i c_i loss(y_i, f_i),    f = X w + b,    c_i = scale s_i
+
+For every tau with sum c_i tau_i = 0 (if b is free) and, without L2, |v_j| <= l1 where v = X^T (c tau):
+
+    P(w, b) - min P  <=  [R(w) + R*(v) - <w, v>] + sum_i c_i [loss(f_i) + loss*(-tau_i) + tau_i f_i]
+
+tau is minus the slope of the loss at the model, moved onto the constraints: by its mean where tau may be any
+number, by
+shrinking the heavier sign where it lives in a box, and by a common factor for L1. Losses with kinks have
+many slopes; a
+smoothed one is taken and becomes the witness.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from assay.certificate.claim import Claim
+from assay.optim.duality import enclosure, gamma, outward, score_rounding
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+_UNIT = 2.0**-53
+
+
+class Dual(NamedTuple):
+    """Name and parameters of the loss as claims know it, tau(y, f), bracket(y, f, tau), and what the claim
+    needs."""
+
+    name: str
+    tau: Callable[..., np.ndarray]
+    bracket: Callable[..., np.ndarray]
+    labels: bool
+    boxed: bool
+    witness: bool = False
+    factor: float = 1.0  # the loss is this many times the claim's
+
+
+def _hinge(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
+    z, a = y * f, y * tau
+    return np.where(z < 1, (1 - a) * (1 - z), a * (z - 1))
+
+
+def _squared_hinge(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
+    z, a = y * f, y * tau
+    return np.where(z < 1, (1 - z - a / 2) ** 2, a * a / 4 + a * (z - 1))
+
+
+def _logistic(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
+    z, a = y * f, np.clip(y * tau, 0.0, 1.0)
+    return np.maximum(xlogy(a, a) + xlogy(1 - a, 1 - a) + np.logaddexp(0.0, -z) + a * z, 0.0)
+
+
+def _entropy(a: np.ndarray, log_rate: np.ndarray) -> np.ndarray:
+    """Return a ln(a / rate) - a + rate."""
+    return np.maximum(xlogy(a, a) - a * log_rate - a + np.exp(log_rate), 0.0)
+
+
+def _insensitive(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
+    r = y - f
+    return np.maximum(np.abs(r) - e, 0.0) - tau * r + e * np.abs(tau)
+
+
+def _smoothed(t: np.ndarray) -> np.ndarray:
+    """Return a slope in [0, 1] that rises from 0 to 1 over the middle tenth of the scores' spread."""
+    width = 0.05 * float(np.std(t)) + 1e-12
+    return np.clip(0.5 + t / (2 * width), 0.0, 1.0)
+
+
+DUALS: dict[str, Dual] = {
+    "squared_error": Dual("squared", lambda y, f, e: y - f, lambda y, f, t, e: 0.5 * (y - f - t) ** 2, False, False),
+    "absolute_error": Dual(
+        "quantile", lambda y, f, e: _smoothed(y - f) - 0.5, lambda y, f, t, e: 0.5 * np.abs(y - f) - t * (y - f),
+        False, True, True, 2.0,
+    ),
+    "epsilon_insensitive": Dual(
+        "epsilon-insensitive", lambda y, f, e: np.sign(y - f) * _smoothed(np.abs(y - f) - e), _insensitive, False, True, True
+    ),
+    "log_loss": Dual("logistic", lambda y, f, e: y * expit(-y * f), _logistic, True, True),
+    "hinge": Dual("hinge", lambda y, f, e: y * _smoothed(1 - y * f), _hinge, True, True, True),
+    "squared_hinge": Dual(
+        "squared-hinge", lambda y, f, e: 2 * y * np.maximum(1 - y * f, 0.0), _squared_hinge, True, True
+    ),
+    "exponential": Dual(
+        "exponential", lambda y, f, e: y * np.exp(-y * f), lambda y, f, t, e: _entropy(np.maximum(y * t, 0.0), -y * f), True, True
+    ),
+    "poisson": Dual(
+        "poisson", lambda y, f, e: y - np.exp(f), lambda y, f, t, e: _entropy(np.maximum(y - t, 0.0), f), False, True
+    ),
+}  # fmt: skip
+
+
+class Problem(NamedTuple):
+    """The loss, its epsilon, the penalties, the scale, and whether b is free."""
+
+    loss: str
+    l1: float
+    l2: float
+    scale: float
+    intercept: bool
+    epsilon: float = 0.0
+
+
+class Repair(NamedTuple):
+    """How tau is made feasible: minus `mean`, times `up` or `down` by sign, times `shorten`."""
+
+    mean: float = 0.0
+    up: float = 1.0
+    down: float = 1.0
+    shorten: float = 1.0
+
+
+def gap_claims(
+    rows: Rows, coef: np.ndarray, intercept: float, problem: Problem, template: str = "D04/1"
+) -> list[Claim]:
+    """Return the claim of the gap and, with an L2 penalty, the enclosure of w that follows."""
+    dual = DUALS[problem.loss]
+    w, b = np.ravel(coef), float(np.ravel(intercept)[0])
+    repair = _repair(rows, w, b, problem)
+    gap = outward(_gap(rows, w, b, problem, repair))
+    if template == "D07/1":
+        params: dict[str, Any] = {"l1": problem.l1, "l2": problem.l2, "intercept": problem.intercept}
+    else:
+        named = {"epsilon-insensitive": {"epsilon": problem.epsilon}, "quantile": {"level": 0.5}}
+        params = {
+            "loss": dual.name, "loss_params": named.get(dual.name, {}), "scale": problem.scale * dual.factor,
+            "penalty": {"L1": problem.l1, "L2": problem.l2}, "intercept": problem.intercept,
+        }  # fmt: skip
+    witness = {"theta": np.concatenate(rows.map(_theta, w, b, problem))} if dual.witness else {}
+    claims = [Claim(template, gap, params=params, witness=witness)]
+    return [*claims, enclosure(template, gap, problem.l2)] if problem.l2 > 0 else claims
+
+
+def _parts(block: Block, w: np.ndarray, b: float, problem: Problem) -> tuple[np.ndarray, ...]:
+    """Return targets, scores, costs c_i of the claim's loss, and tau before repair."""
+    dual = DUALS[problem.loss]
+    y = 2.0 * block.y - 1.0 if dual.labels else block.y.astype(np.float64)
+    f = block.X @ w + b
+    c = (
+        np.full(len(f), problem.scale * dual.factor)
+        if block.weight is None
+        else problem.scale * dual.factor * block.weight
+    )
+    with np.errstate(over="ignore"):
+        return y, f, c, dual.tau(y, f, problem.epsilon)
+
+
+def _theta(block: Block, w: np.ndarray, b: float, problem: Problem) -> np.ndarray:
+    """Return c tau before repair: the witness."""
+    *_, c, tau = _parts(block, w, b, problem)
+    theta = c * tau
+    limit = c * (0.5 if DUALS[problem.loss].name == "quantile" else 1.0)
+    return np.where(np.abs(theta) < 1e-150, 0.0, np.clip(theta, -limit, limit))
+
+
+def _repaired(tau: np.ndarray, repair: Repair) -> np.ndarray:
+    tau = tau - repair.mean
+    return tau * np.where(tau > 0, repair.up, repair.down) * repair.shorten
+
+
+def _repair(rows: Rows, w: np.ndarray, b: float, problem: Problem) -> Repair:
+    repair = Repair()
+    if problem.intercept:
+        up, down, weight = rows.sum(_signed_sums, w, b, problem)
+        if not DUALS[problem.loss].boxed:
+            repair = Repair(mean=(up - down) / weight)
+        else:
+            least = min(up, down)
+            repair = Repair(up=least / max(up, 1e-300), down=least / max(down, 1e-300))
+    if problem.l1 > 0 and problem.l2 == 0:
+        v, size, _ = rows.sum(_products, w, b, problem, repair)
+        largest = float((np.abs(v) + gamma(rows) * rows.largest_entries * size).max())
+        if largest > problem.l1:
+            repair = repair._replace(shorten=problem.l1 / largest * (1 - 1e-12))
+    return repair
+
+
+def _signed_sums(block: Block, w: np.ndarray, b: float, problem: Problem) -> tuple[float, float, float]:
+    *_, c, tau = _parts(block, w, b, problem)
+    theta = c * tau
+    return float(np.maximum(theta, 0).sum()), float(np.maximum(-theta, 0).sum()), float(c.sum())
+
+
+def _products(
+    block: Block, w: np.ndarray, b: float, problem: Problem, repair: Repair
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return v = X^T (c tau), sum |c tau|, and (sum of brackets, sum c, sum c (1 + |tau|), sum of c |tau -
+    slope|)."""
+    y, f, c, tau = _parts(block, w, b, problem)
+    fixed = _repaired(tau, repair)
+    theta = c * fixed
+    with np.errstate(over="ignore", invalid="ignore"):
+        brackets = float(c @ DUALS[problem.loss].bracket(y, f, fixed, problem.epsilon))
+    sums = np.array(
+        [brackets, c.sum(), c @ (1 + np.abs(fixed) + np.abs(tau) + np.abs(y)), c @ np.abs(tau - fixed)]
+    )
+    return theta @ block.X, float(np.abs(theta).sum()), sums
+
+
+def _gap(rows: Rows, w: np.ndarray, b: float, problem: Problem, repair: Repair) -> float:
+    v, size, (brackets, _, loads, apart) = rows.sum(_products, w, b, problem, repair)
+    largest = rows.largest_entries
+    error = gamma(rows) * largest * size + 1e-290
+    rounding = float(score_rounding(rows, w, b)[0])
+    magnitude = float(np.abs(w) @ largest + abs(b))
+    slack = loads * (8 * rounding + 64 * _UNIT * (4 + magnitude)) + 8 * gamma(rows) * (size + apart)
+    return float(
+        max(brackets, 0.0) * (1 + gamma(rows))
+        + slack
+        + max(_penalty(w, v + error, problem), _penalty(w, v - error, problem))
+    )
+
+
+def _penalty(w: np.ndarray, v: np.ndarray, problem: Problem) -> float:
+    """Return R(w) + R*(v) - <w, v> for l1 |w|_1 + l2/2 |w|^2; v is clipped to |v| <= l1 without L2."""
+    l1, l2 = problem.l1, problem.l2
+    if l2 == 0:
+        return float(np.sum((l1 - np.sign(w) * np.clip(v, -l1, l1)) * np.abs(w)))
+    beyond = np.maximum(np.abs(v) - l1, 0.0) / l2
+    inside = (l1 - np.sign(w) * v) * np.abs(w) + 0.5 * l2 * w * w
+    outside = 0.5 * l2 * (w - np.sign(v) * beyond) ** 2 + l1 * (np.abs(w) - np.sign(v) * w)
+    return float(np.sum(np.where(beyond > 0, outside, inside)))

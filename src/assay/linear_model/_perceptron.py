@@ -292,11 +292,13 @@ def _passes(
 
 def _least_score(block: Block, w: np.ndarray, b: float, code: int) -> float:
     """Return min_i y_i (<w, x_i> + b), y_i = 1 for class `code` and -1 for the others."""
-    return float(((block.X @ w + b) * np.where(block.y == code, 1.0, -1.0)).min())
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow shows as infinity or NaN
+        return float(((block.X @ w + b) * np.where(block.y == code, 1.0, -1.0)).min())
 
 
 def _margin(rows: Rows, code: int, w: np.ndarray, b: float) -> float:
     """Return the least signed distance of a row to the hyperplane; minus infinity if w = 0 puts a class on
     the wrong side."""
-    least, norm = min(rows.map(_least_score, w, b, code)), float(np.linalg.norm(w))
+    with np.errstate(over="ignore", invalid="ignore"):
+        least, norm = float(np.min(rows.map(_least_score, w, b, code))), float(np.linalg.norm(w))
     return least / norm if norm > 0 else -np.inf if least < 0 else 0.0

@@ -39,7 +39,12 @@ def touch_memory(gigabytes: float = 8.0) -> None:
 
 
 def compare(
-    title: str, contestants: list[Contestant], quality: Callable[[Any], float], *, better: str, repeats: int = 7
+    title: str,
+    contestants: list[Contestant],
+    quality: Callable[[Any], float],
+    *,
+    better: str,
+    repeats: int = 7,
 ) -> list[dict[str, Any]]:
     """Time the contestants in turn and print a table: median seconds, quality, ratio to Assay.
 
@@ -75,7 +80,12 @@ def _print(title: str, rows: list[dict[str, Any]], better: str) -> None:
     for name in ("", "median s", "spread s", f"quality ({better} is better)", "time / Assay's"):
         table.add_column(name, justify="left" if not name else "right")
     for row in rows:
-        numbers = (f"{row['seconds']:.4f}", f"{row['spread']:.4f}", f"{row['quality']:.12g}", f"{row['ratio']:.2f}")
+        numbers = (
+            f"{row['seconds']:.4f}",
+            f"{row['spread']:.4f}",
+            f"{row['quality']:.12g}",
+            f"{row['ratio']:.2f}",
+        )
         table.add_row(row["name"], *numbers)
     Console(width=110).print(table)
 

@@ -1,8 +1,10 @@
 """Least squares, ridge and logistic regression beside scikit-learn and scikit-learn-intelex; certify and verify."""
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from typing import Any
@@ -26,7 +28,9 @@ def peers() -> Any:
 
         return sklearnex.linear_model
     except ImportError:
-        console.print("scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]').")
+        console.print(
+            "scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]')."
+        )
         return None
 
 
@@ -63,7 +67,10 @@ def logistic(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
         Contestant("assay newton", lambda: LogisticRegression().fit(X, y), peer=False),
         Contestant("assay lbfgs", lambda: LogisticRegression(solver="lbfgs").fit(X, y)),
         Contestant("scikit-learn lbfgs", lambda: sk.LogisticRegression().fit(X, y)),
-        Contestant("scikit-learn newton-cholesky", lambda: sk.LogisticRegression(solver="newton-cholesky").fit(X, y)),
+        Contestant("scikit-learn lbfgs, tol=1e-6", lambda: sk.LogisticRegression(tol=1e-6).fit(X, y)),
+        Contestant(
+            "scikit-learn newton-cholesky", lambda: sk.LogisticRegression(solver="newton-cholesky").fit(X, y)
+        ),
     ]
     if intelex := peers():
         contestants.append(Contestant("intelex lbfgs", lambda: intelex.LogisticRegression().fit(X, y)))
@@ -89,7 +96,8 @@ def certificates(cases: list[tuple[Any, np.ndarray, np.ndarray]], repeats: int) 
             f"{name:20s} fit {fit:.4f} s, certify {certify:.4f} s ({certify / fit:.2f} of the fit), "
             f"verify {verify:.4f} s ({verify / fit:.2f}); {'holds' if report.holds else report.reason}"
         )
-        rows.append({"case": "certificate", "name": name, "fit": fit, "certify": certify, "verify": verify, "holds": report.holds})
+        row = {"case": "certificate", "name": name, "fit": fit, "certify": certify, "verify": verify}
+        rows.append({**row, "holds": report.holds})
     return rows
 
 
@@ -99,9 +107,14 @@ def growth(repeats: int) -> list[dict]:
     for learner in (LinearRegression, LogisticRegression):
         make = regression if learner is LinearRegression else classification
         small, large = make(50_000, 28), make(500_000, 28)
-        ratio = _median(lambda: learner().fit(*large), repeats) / _median(lambda: learner().fit(*small), repeats)
+        ratio = _median(lambda: learner().fit(*large), repeats) / _median(
+            lambda: learner().fit(*small), repeats
+        )
         memory = _peak_memory(learner.__name__)
-        console.print(f"{learner.__name__:20s} ten times the rows: {ratio:.1f} times the time; peak memory {memory:.2f} times the data")
+        console.print(
+            f"{learner.__name__:20s} ten times the rows: {ratio:.1f} times the time; "
+            f"peak memory {memory:.2f} times the data"
+        )
         rows.append({"case": "growth", "name": learner.__name__, "time": ratio, "memory": memory})
     return rows
 
@@ -133,20 +146,21 @@ print(time.perf_counter() - began)
 """
 
 _MEMORY = """
-import resource
-import numpy as np
+import gc
 from bench.data import classification, regression
 from assay.linear_model import {learner}
+
+def status(name):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(name))
+
 make = classification if "{learner}" == "LogisticRegression" else regression
 {learner}().fit(*make(5_000, 28))
 X, y = make(1_000_000, 28)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-import gc; gc.collect()
+gc.collect()
+before = status("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")  # the peak counts from here
 {learner}().fit(X, y)
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-import psutil
-now = psutil.Process().memory_info().rss
-print(1 + max(0, after - before) * 1024 / (X.nbytes + y.nbytes))
+print(1 + (status("VmHWM") - before) / (X.nbytes + y.nbytes))
 """
 
 
@@ -155,12 +169,11 @@ def _peak_memory(learner: str) -> float:
 
 
 def _python(code: str, *, cold: bool = False) -> str:
-    import os
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder} if cold else dict(os.environ)
-        answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
     return answer.stdout.strip()
 
 

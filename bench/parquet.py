@@ -26,7 +26,9 @@ def write(path: Path, rows: int, columns: int, learner: str) -> np.ndarray:
     rng = np.random.default_rng(0)
     w = rng.normal(size=columns) / np.sqrt(columns)
     names = [*(f"x{j}" for j in range(columns)), "y"]
-    with pq.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names]), compression="none") as writer:
+    with pq.ParquetWriter(
+        path, pa.schema([(name, pa.float64()) for name in names]), compression="none"
+    ) as writer:
         for _ in range(0, rows, GROUP):
             X = rng.normal(size=(GROUP, columns))
             noise = rng.logistic(size=GROUP)
@@ -71,7 +73,17 @@ def main(arguments: list[str]) -> None:
             path = Path(folder) / "rows.parquet"
             np.save(path.with_suffix(".npy"), write(path, rows, options.columns, learner))
             size = path.stat().st_size / 2**30
-            command = [sys.executable, "-m", "bench", "parquet", "--limit", str(options.limit), "--child", str(path), learner]
+            command = [
+                sys.executable,
+                "-m",
+                "bench",
+                "parquet",
+                "--limit",
+                str(options.limit),
+                "--child",
+                str(path),
+                learner,
+            ]
             answer = subprocess.run(command, capture_output=True, text=True)
         if answer.returncode:
             sys.exit(f"{learner}: failed\n{answer.stderr[-2000:]}")

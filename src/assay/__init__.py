@@ -39,6 +39,7 @@ _ROOMS = (
     "plot",
     "report",
     "scan",
+    "svm",
     "table",
     "theory",
 )

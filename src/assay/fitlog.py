@@ -41,6 +41,11 @@ class FitLog:
             self._context.call_on_fit_task_begin(**self._told)
         return self
 
+    @property
+    def watched(self) -> bool:
+        """True when a callback will look at the model as it stands; only then must it be made usable."""
+        return self._context is not None
+
     def step(self, objective: float, violation: float, **fitted: Any) -> bool:
         """Log one iteration; `fitted` are the attributes that make the learner usable as it stands."""
         seconds = time.perf_counter() - self._began

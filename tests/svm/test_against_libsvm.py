@@ -61,7 +61,9 @@ def test_classifier_reaches_libsvms_dual_objective(seed):
     beta[ours.support_] = ours.dual_coef_[0]
     assert abs(beta.sum()) <= 1e-9 * bound.sum()
     assert np.all(beta * signs >= 0) and np.all(np.abs(beta) <= bound * (1 + 1e-12))
-    scale = 1e-2 * (1.0 + np.abs(theirs.decision_function(X)).max())  # LIBSVM keeps its kernel rows in single precision
+    scale = 1e-2 * (
+        1.0 + np.abs(theirs.decision_function(X)).max()
+    )  # LIBSVM keeps its kernel rows in single precision
     both_converged = ours.fit_status_ == theirs.fit_status_ == 0
     if both_converged and np.any((np.abs(beta) > 1e-6 * bound) & (np.abs(beta) < bound * (1 - 1e-6))):
         np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=scale)
@@ -102,7 +104,8 @@ def test_nu_machines_agree_with_libsvm(seed):
 def test_one_class_agrees_with_libsvm(seed):
     X, _, _, weight, _, params = random_problem(3 * seed + 2)
     ours, theirs = (
-        kind(nu=0.3, tol=1e-8, **params).fit(X, sample_weight=weight) for kind in (OneClassSVM, libsvm.OneClassSVM)
+        kind(nu=0.3, tol=1e-8, **params).fit(X, sample_weight=weight)
+        for kind in (OneClassSVM, libsvm.OneClassSVM)
     )
     np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), atol=1e-4 * (1 + len(X)))
     np.testing.assert_allclose(ours.offset_, theirs.offset_, atol=1e-3 * (1 + len(X) ** 0.5))
@@ -119,7 +122,13 @@ def test_many_classes_are_decided_as_in_libsvm(shape, break_ties):
     random = np.random.default_rng(3)
     X = random.normal(size=(300, 3))
     y = np.array(["d", "a", "c", "b"])[(X[:, 0] > 0).astype(int) + 2 * (X[:, 1] > 0.3)]
-    settings = {"tol": 1e-6, "decision_function_shape": shape, "break_ties": break_ties, "C": 5.0, "class_weight": {"a": 2.0}}
+    settings = {
+        "tol": 1e-6,
+        "decision_function_shape": shape,
+        "break_ties": break_ties,
+        "C": 5.0,
+        "class_weight": {"a": 2.0},
+    }
     ours, theirs = (kind(**settings).fit(X, y) for kind in (SVC, libsvm.SVC))
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.995

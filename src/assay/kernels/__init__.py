@@ -1,7 +1,7 @@
 """Kernel functions: named kernels, their algebra, Gram matrices, tests of positive semidefiniteness and spaces of functions.
 
-    from assay.kernels import Gaussian, Linear
-    K = (Gaussian(gamma=0.5) + 2 * Linear())(X)
+from assay.kernels import Gaussian, Linear
+K = (Gaussian(gamma=0.5) + 2 * Linear())(X)
 """
 
 from assay.kernels._algebra import (

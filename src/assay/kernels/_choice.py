@@ -5,12 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from assay.kernels._algebra import Function, Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from assay.kernels._algebra import (
+    Function,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed", "auto")
 
 
-def named_kernel(kernel: str | Kernel | Callable, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
+def named_kernel(
+    kernel: str | Kernel | Callable, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
+) -> Kernel:
     """Return the kernel object for a name of scikit-learn's ("linear", "poly", "rbf", "sigmoid", "laplacian",
     "precomputed"), a kernel object itself, or a function of two arrays of rows.
 
@@ -30,7 +41,9 @@ def named_kernel(kernel: str | Kernel | Callable, gamma: float = 1.0, degree: in
         "precomputed": Precomputed,
     }
     if kernel not in made:
-        raise ValueError(f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}.")
+        raise ValueError(
+            f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}."
+        )
     return made[kernel]()
 
 

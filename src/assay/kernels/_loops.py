@@ -45,10 +45,10 @@ def gaussian_single(tile: np.ndarray, left: np.ndarray, right: np.ndarray) -> No
 
 
 @intrinsic
-def _bit_count(typing_context, word):  # noqa: ANN001, ANN202  (Numba's own signature)
+def _bit_count(typing_context, word):
     """Number of set bits of a 64-bit word, as one processor instruction."""
 
-    def generate(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return word(word), generate

@@ -19,7 +19,9 @@ class Expansion:
         self.kernel, self.points = kernel, np.asarray(points, dtype=np.float64)
         self.alpha = np.asarray(alpha, dtype=np.float64)
         if self.alpha.shape != (len(self.points),):
-            raise ValueError(f"Expansion: one coefficient per point is needed; got {self.alpha.shape} for {len(self.points)}.")
+            raise ValueError(
+                f"Expansion: one coefficient per point is needed; got {self.alpha.shape} for {len(self.points)}."
+            )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return h(x) for each row."""

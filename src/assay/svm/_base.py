@@ -113,7 +113,9 @@ class KernelMachine(Learner):
         """The kernel as numbers: kind (-1: not one of the named ones), gamma, degree, coef0, columns of X."""
         kinds = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
         kind = kinds.index(self.chosen_kernel_) if self.chosen_kernel_ in kinds else -1
-        return np.array([kind, self.gamma_, max(self.degree, 1), self.coef0, self.n_features_in_], dtype=np.float64)
+        return np.array(
+            [kind, self.gamma_, max(self.degree, 1), self.coef0, self.n_features_in_], dtype=np.float64
+        )
 
     def _store_support(self, X: np.ndarray, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)

@@ -22,6 +22,8 @@ _COLUMNS = 2048  # columns of a tile
 _LOOK = 256  # rows of a tile
 _WORKING = 2048  # variables of a working set
 _WHOLE = 1500  # variables up to which the whole problem is one working set
+_STEPS = 20  # pair steps of a round, at most, for each variable of its working set
+_STALL = 50  # rounds without progress near the optimum after which only rounding is left
 _PATIENCE = 4  # rounds for which a variable must have been stuck before it is set aside
 
 
@@ -40,10 +42,14 @@ class Problem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """beta, K beta, the last violation, what it cost, why it ended (converged, max_iter or interrupted); b if it is known."""
+    """beta, K beta, the objective and the last violation, what it cost, why it ended, and b if it is known.
+
+    status : "converged", "max_iter", "interrupted" or "stalled" (rounding allows no further progress)
+    """
 
     beta: np.ndarray
     F: np.ndarray
+    objective: float
     violation: float
     rounds: int
     steps: int
@@ -52,7 +58,7 @@ class Solution(NamedTuple):
     b: float | None = None
 
 
-Tell = Callable[[float, float], bool]
+Tell = Callable[[Solution], bool]
 GiveUp = Callable[[np.ndarray, np.ndarray], bool]
 
 
@@ -80,29 +86,32 @@ def solve(
     tell: Tell | None = None,
     give_up: GiveUp | None = None,
 ) -> Solution:
-    """Return the minimiser to a violation of `tol`; max_steps = -1 sets no limit; `tell(objective, violation)`
-    may stop it, and so may `give_up(beta, K beta)`, which sees the active variables."""
+    """Return the minimiser to a violation of `tol`; max_steps = -1 sets no limit.
+
+    After each round `tell(solution so far)` may stop it, before it `give_up(beta, K beta)` of the active variables.
+    """
     run = _Run(source, problem, cache, seed, n_jobs)
     run.shrinking = shrinking
     limit = np.inf if max_steps < 0 else max_steps
     status = "converged"
     try:
-        while not run.optimal(tol):
-            if run.steps >= limit:
-                status = "max_iter"
+        while not run.optimal(tol) or not run.rounds:
+            if run.steps >= limit or run.stalled():
+                status = "max_iter" if run.steps >= limit else "stalled"
                 break
             if give_up is not None and give_up(run.beta, run.F):
                 status = "interrupted"
                 break
-            if tell is not None and tell(run.objective(), run.violation):
+            run.round(tol, limit)
+            run.look()
+            if tell is not None and tell(run.snapshot()):
                 status = "interrupted"
                 break
-            run.round(tol, limit)
     except KeyboardInterrupt:
         status = "interrupted"
     run.bring_back()
     run.look()
-    return Solution(run.beta, run.F, run.violation, run.rounds, run.steps, run.kernel_rows, status)
+    return run.snapshot(status)
 
 
 def products(
@@ -182,6 +191,7 @@ class _Run:
         if len(begun):
             products(source, self.full_F, np.arange(source.n), begun, self.full_beta[begun], n_jobs)
         self.whole: np.ndarray | None = None
+        self.best, self.since = np.inf, 0
         self._activate_all()
 
     # Active variables
@@ -252,10 +262,21 @@ class _Run:
             self.look()
         return self.violation <= tol
 
-    def objective(self) -> float:
-        """Return the objective, of the active variables if some are set aside."""
-        size = self.problem.eps * float(np.abs(self.beta).sum())
-        return float(0.5 * self.beta @ self.F - self.problem.v @ self.beta) + size
+    def snapshot(self, status: str = "running") -> Solution:
+        """Return the solution so far; K beta of variables set aside is as old as they are."""
+        beta, F = self.full_beta.copy(), self.full_F.copy()
+        if self.active is not None:
+            beta[self.active], F[self.active] = self.beta, self.F
+        size = self.problem.eps * float(np.abs(beta).sum())
+        objective = float(0.5 * beta @ F - self.full_problem.v @ beta) + size
+        return Solution(beta, F, objective, self.violation, self.rounds, self.steps, self.kernel_rows, status)
+
+    def stalled(self) -> bool:
+        """Tell whether the violation, small already, has not improved for many rounds: only rounding is left."""
+        if self.violation < self.best:
+            self.best, self.since = self.violation, self.rounds
+        small = 1e-6 * (1.0 + float(np.abs(self.F).max(initial=0.0)))
+        return self.rounds - self.since > _STALL and self.violation <= small
 
     def round(self, tol: float, limit: float) -> None:
         self._shrink()
@@ -267,8 +288,9 @@ class _Run:
         ends = np.searchsorted(part.group, [0, 1, 2])
         keys = np.empty((3, len(working)), gram.dtype)
         order = keys.view(np.int32 if gram.dtype == np.float32 else np.int64)
-        most = int(min(20 * max(len(working), 100), limit - self.steps))
-        aim = 0.5 * tol if len(working) == self.source.n else max(0.1 * self.violation, 0.5 * tol)
+        whole = len(working) == self.source.n
+        most = int(min(max(len(working) // 2, 20) if whole else _STEPS * len(working), limit - self.steps))
+        aim = 0.5 * tol if whole else max(0.1 * self.violation, 0.5 * tol)
         made, _ = self.loops.pair_steps(
             gram, self.e[working].astype(gram.dtype), local, part.lo, part.hi, part.eps, ends, aim, most,
             keys, order, 8 * gram.dtype.itemsize - 1,

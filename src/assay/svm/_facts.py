@@ -65,10 +65,10 @@ def _decided(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray, np.nda
     from assay.svm._svc import votes
 
     values, error = scores(machine, block)
-    sure = (np.abs(values) > error).all(axis=1)
+    sure = ((np.abs(values) > error) | (error == 0)).all(axis=1)
     K = len(machine.classes_)
     if K == 2:
-        return (values[:, 0] > 0).astype(int), sure, np.zeros(len(values), bool)
+        return (values[:, 0] > 0).astype(int), sure, values[:, 0] == 0
     counted = votes(values, K)
     top = counted.max(axis=1)
     return counted.argmax(axis=1), sure, (counted == top[:, None]).sum(axis=1) > 1
@@ -144,7 +144,9 @@ def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
     positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
     least = min(positive, negative)
     factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * _SHORTEN
-    own = np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0)) if len(beta) else beta
+    own = (
+        np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0)) if len(beta) else beta
+    )
     apart = float((np.abs(beta) * (1 - factor + 1e-14) * own).sum())
     theta = np.zeros(rows.n_rows)
     theta[machine.support_] = beta * factor
@@ -152,7 +154,11 @@ def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
     def part(block: Block) -> float:
         values, error = scores(machine, block)
         dual = theta[block.start : block.start + len(block.X)]
-        return float(np.sum(bracket(block, values[:, output], error[:, output] + 1e-13 * np.abs(values[:, output]), dual)))
+        return float(
+            np.sum(
+                bracket(block, values[:, output], error[:, output] + 1e-13 * np.abs(values[:, output]), dual)
+            )
+        )
 
     return outward(float(np.sum(rows.map(part))) * (1 + 1e-10) + 0.51 * apart**2 + 1e-13)
 
@@ -165,10 +171,14 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
         return
     C = getattr(machine, "C", None)
     if C is None:
-        yield NotApplicable("D10/1", "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine.")
+        yield NotApplicable(
+            "D10/1", "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine."
+        )
         return
     if np.isinf(C):
-        yield NotApplicable("D10/1", "A hard margin has no losses to weigh; its optimality is the margin from both sides.")
+        yield NotApplicable(
+            "D10/1", "A hard margin has no losses to weigh; its optimality is the margin from both sides."
+        )
         if len(machine.classes_) == 2:
             yield from _margin_claims(machine, rows)
         return

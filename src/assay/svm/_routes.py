@@ -23,7 +23,9 @@ _MOST = 5_000  # rows; beyond, only the fast solver is sensible
 
 def _gram(source: Tiles) -> np.ndarray:
     if source.n > _MOST:
-        raise ValueError(f"This solver forms the {source.n} x {source.n} Gram matrix; use solver='smo' above {_MOST} rows.")
+        raise ValueError(
+            f"This solver forms the {source.n} x {source.n} Gram matrix; use solver='smo' above {_MOST} rows."
+        )
     gram = np.empty((source.n, source.n), source.dtype)
     source.fill(np.arange(source.n), 0, source.n, gram)
     gram = gram.astype(np.float64)
@@ -37,7 +39,9 @@ def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, con
     room = 1e-7 * np.maximum(np.abs(beta).max(initial=0.0), 1e-12)
     up, down = beta < problem.hi - room, beta > problem.lo + room
     violation = (e[up].max() if up.any() else -np.inf) - (e[down].min() if down.any() else np.inf)
-    return Solution(beta, F, float(max(violation, 0.0)), 1, steps, len(beta), "converged" if converged else "max_iter")
+    objective = float(0.5 * beta @ F - problem.v @ beta)
+    status = "converged" if converged else "max_iter"
+    return Solution(beta, F, objective, float(max(violation, 0.0)), 1, steps, len(beta), status)
 
 
 def _clarabel(P: Any, q: np.ndarray, A: Any, b: np.ndarray, equal: int, tol: float) -> Any:
@@ -78,7 +82,9 @@ def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
     rows = sparse.hstack([sparse.csr_matrix(margin), sparse.csr_matrix((n, 0)) if hard else -sparse.eye(n)])
     below = sparse.hstack([sparse.csr_matrix((slack, 1 + r)), -sparse.eye(slack)]) if slack else rows[:0]
     q = np.concatenate([np.zeros(1 + r), np.zeros(0) if hard else cost])
-    answer = _clarabel(P, q, sparse.vstack([rows, below]), np.concatenate([-np.ones(n), np.zeros(slack)]), 0, tol)
+    answer = _clarabel(
+        P, q, sparse.vstack([rows, below]), np.concatenate([-np.ones(n), np.zeros(slack)]), 0, tol
+    )
     alpha = np.array(answer.z)[:n]
     return _solution(K, problem, _snapped(alpha * y, problem), answer.iterations, _solved(answer))
 
@@ -91,7 +97,11 @@ def _snapped(beta: np.ndarray, problem: Problem) -> np.ndarray:
     """Return beta with entries that an interior point leaves next to a bound put on it."""
     near = 1e-6 * max(float(np.abs(beta).max(initial=0.0)), 1e-12)
     beta = np.where(np.abs(beta) < near, 0.0, beta)
-    return np.where(np.abs(beta - problem.hi) < near, problem.hi, np.where(np.abs(beta - problem.lo) < near, problem.lo, beta))
+    return np.where(
+        np.abs(beta - problem.hi) < near,
+        problem.hi,
+        np.where(np.abs(beta - problem.lo) < near, problem.lo, beta),
+    )
 
 
 def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000) -> Solution:
@@ -142,7 +152,9 @@ def balanced_pull(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
     return pull
 
 
-def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000) -> tuple[np.ndarray, float]:
+def hinge_only(
+    X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000
+) -> tuple[np.ndarray, float]:
     """Descend on sum max(0, 1 - y (<w, x> + b)) alone: stops at the first separator with zero loss, whose margin is not maximal."""
     w, b = np.zeros(X.shape[1]), 0.0
     for _ in range(max_steps):

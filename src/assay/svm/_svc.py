@@ -11,7 +11,8 @@ Method: working-set decomposition with second-order pair steps (`_decomposition`
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -27,10 +28,11 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
-from assay.fitlog import FitLog, Step
+from assay.fitlog import FitLog
 from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import choice, number, positive, refuse
 from assay.scan import Rows, thread_map
+from assay.scan.memory import thread_count
 from assay.svm import _calibration
 from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
 from assay.svm._decomposition import GiveUp, Problem, Solution, cache_floats, solve
@@ -39,12 +41,25 @@ _LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is tak
 _SHARED_ROWS = 6_000  # rows of a pair of classes up to which the pair's whole Gram matrix is formed
 
 
-class _PairMachine:
-    """One trained machine: rows (positions in the training set), signed coefficients beta, offset b, and its record."""
+_FITTED = ("classes_", "support_", "support_vectors_", "n_support_", "pair_coef_", "dual_coef_", "intercept_")
+_FITTED += ("gamma_", "chosen_kernel_", "n_features_in_")
 
-    def __init__(self, rows: np.ndarray, beta: np.ndarray, b: float, found: Solution) -> None:
-        self.rows, self.beta, self.b = rows, beta, b
-        self.steps, self.violation, self.status = found.steps, found.violation, found.status
+
+class _PairMachine:
+    """One machine: rows (positions in the training set), signed coefficients beta, offset b, and its record."""
+
+    def __init__(
+        self, rows: np.ndarray, beta: np.ndarray | None = None, b: float = 0.0, found: Solution | None = None
+    ) -> None:
+        self.rows, self.b = rows, b
+        self.beta = np.zeros(len(rows)) if beta is None else beta
+        self.steps = 0 if found is None else found.steps
+        self.objective = 0.0 if found is None else found.objective
+        self.violation = np.inf if found is None else found.violation
+        self.status = "interrupted" if found is None else found.status
+
+
+Watch = Callable[[_PairMachine], bool]
 
 
 class SupportVectorClassifier(ClassifierMixin, KernelMachine):
@@ -73,6 +88,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
                 )
         machines = self._machines(kernel, features, codes, cost)
         self._keep(features, codes, machines)
+        self._report({machine.status for machine in machines})
         self._fit_probability(features, codes, weight)
         return self
 
@@ -87,27 +103,53 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray
     ) -> list[_PairMachine]:
         """Train one machine per pair of classes; the positive class is the second of two, the first of a pair of more."""
-        source = self._tiles(kernel, X)
+        source, labels = self._tiles(kernel, X), self.classes_[codes]
         if len(self.classes_) == 2:
-            with FitLog(self, 1_000_000, X, self.classes_[codes]) as log:
-                return [self._machine(source, np.arange(len(X)), codes == 1, cost, log.step)]
+            with FitLog(self, 1_000_000, X, labels) as log:
+                rows = np.arange(len(X))
+                watch = partial(self._watch, log, X, codes, None)
+                return [self._machine(source, rows, codes == 1, cost, watch)]
         members = [np.flatnonzero(codes == k) for k in range(len(self.classes_))]
         shared = _SharedGram(
             source, members, cache_floats(self.cache_size, source.dtype.itemsize), self.n_jobs
         )
+        pairs = list(combinations(range(len(self.classes_)), 2))
+        machines = [_PairMachine(np.concatenate([members[i], members[j]])) for i, j in pairs]
 
-        def train(pair: tuple[int, int]) -> _PairMachine:
-            rows = np.concatenate([members[pair[0]], members[pair[1]]])
-            return self._machine(shared.pair(*pair), rows, codes[rows] == pair[0], cost[rows], None)
+        def train(p: int) -> _PairMachine:
+            rows, (i, j) = machines[p].rows, pairs[p]
+            return self._machine(shared.pair(i, j), rows, codes[rows] == i, cost[rows], None)
 
-        machines = thread_map(train, list(combinations(range(len(self.classes_)), 2)), n_jobs=self.n_jobs)
-        self.history_ = [
-            Step(k + 1, float(-np.abs(m.beta).sum()), m.violation, 0.0) for k, m in enumerate(machines)
-        ]
+        crew = thread_count(self.n_jobs)
+        with FitLog(self, len(pairs), X, labels) as log:
+            try:
+                for first in range(0, len(pairs), crew):
+                    batch = range(first, min(first + crew, len(pairs)))
+                    for p, machine in zip(batch, thread_map(train, batch, n_jobs=self.n_jobs), strict=True):
+                        machines[p] = machine
+                        if self._watch(log, X, codes, machines, machine):
+                            raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                machines[-1].status = "interrupted"
         return machines
 
+    def _watch(
+        self, log: FitLog, X: np.ndarray, codes: np.ndarray, machines: list | None, machine: "_PairMachine"
+    ) -> bool:
+        """Log one iteration; where a callback wants the model as it stands, make it usable first."""
+        if not log.watched:
+            return log.step(machine.objective, machine.violation)
+        self._keep(X, codes, [machine] if machines is None else machines)
+        fitted = {name: getattr(self, name) for name in _FITTED}
+        return log.step(machine.objective, machine.violation, **fitted)
+
     def _machine(
-        self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any
+        self,
+        source: Tiles,
+        rows: np.ndarray,
+        positive_rows: np.ndarray,
+        cost: np.ndarray,
+        watch: Watch | None,
     ) -> _PairMachine:
         raise NotImplementedError
 
@@ -149,7 +191,6 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         self.dual_coef_ = self._libsvm_layout(codes[support])
         self.fit_status_ = int(any(machine.status != "converged" for machine in machines))
         self.shape_fit_ = X.shape
-        self._report({machine.status for machine in machines})
 
     def _libsvm_layout(self, support_codes: np.ndarray) -> np.ndarray:
         """Return (n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes in order."""
@@ -412,13 +453,19 @@ class SVC(SupportVectorClassifier):
         return self._fit(X, y, sample_weight)
 
     def _machine(
-        self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any
+        self,
+        source: Tiles,
+        rows: np.ndarray,
+        positive_rows: np.ndarray,
+        cost: np.ndarray,
+        watch: Watch | None,
     ) -> _PairMachine:
         v = np.where(positive_rows, 1.0, -1.0)
         bound = np.where(cost > 0, float(self.C), 0.0) * np.where(cost > 0, cost, 1.0)
         problem = one_group(v, np.where(v > 0, 0.0, -bound), np.where(v > 0, bound, 0.0))
         touch = _hulls_touch(source) if np.isinf(self.C) else None
         if self.solver == "smo":
+            tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
             found = self._solve(source, problem, tell, touch)
         else:
             from assay.svm import _routes
@@ -431,6 +478,9 @@ class SVC(SupportVectorClassifier):
                 f"hyperplane has a margin above {_LEAST_MARGIN:g} of the largest |phi(x)|. Use a finite C, or a kernel "
                 "that separates the classes.",
             )
+        return self._finished(rows, problem, found)
+
+    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> _PairMachine:
         return _PairMachine(rows, found.beta, offset(problem, found), found)
 
 
@@ -518,7 +568,12 @@ class NuSVC(SupportVectorClassifier):
         return self._fit(X, y, sample_weight)
 
     def _machine(
-        self, source: Tiles, rows: np.ndarray, positive_rows: np.ndarray, cost: np.ndarray, tell: Any
+        self,
+        source: Tiles,
+        rows: np.ndarray,
+        positive_rows: np.ndarray,
+        cost: np.ndarray,
+        watch: Watch | None,
     ) -> _PairMachine:
         """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1 / rho."""
         v = np.where(positive_rows, 1.0, -1.0)
@@ -533,14 +588,22 @@ class NuSVC(SupportVectorClassifier):
         problem = Problem(
             np.zeros(len(v)), np.where(v > 0, 0.0, -cost), np.where(v > 0, cost, 0.0), 0.0, start, group
         )
+        tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
         found = self._solve(source, problem, tell)
+        machine = self._finished(rows, problem, found)
+        if machine.rho <= 0 and found.status == "converged":
+            raise refuse(
+                self, f"nu={self.nu!r} gives a margin of zero (rho = {machine.rho:.3g}); choose a smaller nu."
+            )
+        return machine
+
+    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> _PairMachine:
         inner, outer = offset(problem, found, 0), offset(problem, found, 1)  # b - rho and b + rho
         rho, b = 0.5 * (outer - inner), 0.5 * (inner + outer)
-        if rho <= 0:
-            raise refuse(
-                self, f"nu={self.nu!r} gives a margin of zero (rho = {rho:.3g}); choose a smaller nu."
-            )
-        return _PairMachine(rows, found.beta / rho, b / rho, found)
+        scale = rho if rho > 0 else 1.0  # an unfinished fit may have no margin yet
+        machine = _PairMachine(rows, found.beta / scale, b / scale, found)
+        machine.rho = rho
+        return machine
 
 
 def _filled(room: np.ndarray, total: float) -> np.ndarray:

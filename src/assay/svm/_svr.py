@@ -31,11 +31,31 @@ from assay.svm._decomposition import Problem, Solution, solve
 from assay.svm._svc import _filled
 
 
+_FITTED = (
+    "support_",
+    "support_vectors_",
+    "pair_coef_",
+    "dual_coef_",
+    "intercept_",
+    "gamma_",
+    "chosen_kernel_",
+)
+_FITTED += ("n_features_in_",)
+
+
 class _OneFunction(KernelMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
 
-    def _solve(self, source: Tiles, problem: Problem, X: Any, y: Any) -> Solution:
+    def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
+
+            def tell(found: Solution) -> bool:
+                if not log.watched:
+                    return log.step(found.objective, found.violation)
+                self._keep(X, problem, found)
+                fitted = {name: getattr(self, name) for name in _FITTED}
+                return log.step(found.objective, found.violation, **fitted)
+
             return solve(
                 source,
                 problem,
@@ -44,10 +64,15 @@ class _OneFunction(KernelMachine):
                 cache=self.cache_size,
                 shrinking=self.shrinking,
                 n_jobs=self.n_jobs,
-                tell=log.step,
+                tell=tell,
             )
 
-    def _keep(self, X: np.ndarray, beta: np.ndarray, b: float, found: Solution) -> None:
+    def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
+        """Return beta of each row, and b."""
+        return found.beta, offset(problem, found)
+
+    def _keep(self, X: np.ndarray, problem: Problem, found: Solution) -> None:
+        beta, b = self._function(problem, found)
         support = np.flatnonzero(beta)
         self._store_support(X, support)
         self.dual_coef_ = beta[support][None, :]
@@ -58,18 +83,21 @@ class _OneFunction(KernelMachine):
         self.violation_ = found.violation
         self.fit_status_ = int(found.status != "converged")
         self.shape_fit_ = X.shape
-        if found.status != "converged":
-            how = (
-                "interrupted"
-                if found.status == "interrupted"
-                else f"stopped after max_iter={self.max_iter} pair steps"
-            )
-            warnings.warn(
-                f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is {found.violation:.3g} "
-                f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+
+    def _report(self, found: Solution) -> None:
+        if found.status == "converged":
+            return
+        how = (
+            f"stopped after max_iter={self.max_iter} pair steps"
+            if found.status == "max_iter"
+            else found.status
+        )
+        warnings.warn(
+            f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is "
+            f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     @property
     def coef_(self) -> np.ndarray:
@@ -193,9 +221,10 @@ class SVR(_Regressor):
         features, target, weight = self._read(X, y, sample_weight)
         kernel = self._set_kernel(features)
         problem = one_group(target, -C * weight, C * weight, epsilon)
-        found = self._solve(self._tiles(kernel, features), problem, X, y)
-        self._keep(features, found.beta, offset(problem, found), found)
         self.epsilon_ = epsilon
+        found = self._solve(self._tiles(kernel, features), problem, features, target)
+        self._keep(features, problem, found)
+        self._report(found)
         return self
 
 
@@ -270,11 +299,16 @@ class NuSVR(_Regressor):
             side,
         )
         twice = source.take(np.concatenate([np.arange(n), np.arange(n)]))
-        found = self._solve(twice, problem, X, y)
-        above, below = offset(problem, found, 0), offset(problem, found, 1)
-        self._keep(features, found.beta[:n] + found.beta[n:], 0.5 * (above + below), found)
-        self.epsilon_ = max(0.5 * (above - below), 0.0)
+        found = self._solve(twice, problem, features, target)
+        self._keep(features, problem, found)
+        self._report(found)
         return self
+
+    def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
+        n = len(problem.v) // 2
+        above, below = offset(problem, found, 0), offset(problem, found, 1)
+        self.epsilon_ = max(0.5 * (above - below), 0.0)
+        return found.beta[:n] + found.beta[n:], 0.5 * (above + below)
 
 
 class OneClassSVM(OutlierMixin, _OneFunction):
@@ -310,7 +344,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         model=KernelFunctions(),
         strategy="hinge loss of rho - f + L2 - rho",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
-        guarantee=("one-class.gap",),
+        guarantee=(),
     )
 
     def __init__(
@@ -353,14 +387,19 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         start = _filled(weight, nu * float(weight.sum()))
         problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)
         found = self._solve(self._tiles(kernel, X), problem, X, y)
-        self._keep(X, found.beta, offset(problem, found), found)
-        self.offset_ = -self.intercept_
+        self._keep(X, problem, found)
+        self._report(found)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return sum_i beta_i kappa(x_i, x) - rho: positive inside."""
         check_is_fitted(self)
         return self._values(X)
+
+    @property
+    def offset_(self) -> np.ndarray:
+        """rho: what a row's score must exceed to lie inside."""
+        return -self.intercept_
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return sum_i beta_i kappa(x_i, x) for each row."""

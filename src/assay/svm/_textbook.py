@@ -88,7 +88,13 @@ def _change(
 
 
 def offset_after(
-    K: np.ndarray, y: np.ndarray, b: float, errors: np.ndarray, pair: tuple[int, int], change: tuple, inside: tuple
+    K: np.ndarray,
+    y: np.ndarray,
+    b: float,
+    errors: np.ndarray,
+    pair: tuple[int, int],
+    change: tuple,
+    inside: tuple,
 ) -> float:
     """Return b after a step: from whichever of the two is free, else the mean of both values."""
     (i, j), (di, dj) = pair, change

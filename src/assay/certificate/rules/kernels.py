@@ -111,15 +111,20 @@ class KernelMachine:
 
     def _vote_errors(self, scores: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return per row and class less than half a vote, or more than there are where a score is too close to zero."""
-        open_rows = (np.abs(scores) <= errors).any(axis=1)
+        open_rows = _open(scores, errors).any(axis=1)
         return np.where(open_rows, float(len(self.classes)), 0.25)[:, None] * np.ones(len(self.classes))
 
     def exact_scores(self, x: np.ndarray) -> list[Fraction]:
         scores, errors = self.pair_scores(x[None, :])
-        if np.any(np.abs(scores) <= errors):
+        if _open(scores, errors).any():
             raise Refused("a score of a kernel machine is too close to zero to be decided")
         values = scores[0] if self.binary else self._votes(scores)[0]
         return [Fraction(value) for value in values.tolist()]
+
+
+def _open(scores: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Tell which scores may have either sign; one of a machine without coefficients is exactly what it is."""
+    return (np.abs(scores) <= errors) & (errors > 0)
 
 
 def _norms(X: np.ndarray) -> np.ndarray:

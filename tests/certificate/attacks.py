@@ -1,8 +1,9 @@
 """Mutants of honest certificates. `assault(make, truth, count)` is the one line a new claim needs.
 
-Each operator takes a case and a random generator and returns a changed case, or None where it does not apply. Operators in
-FATAL must always be refused: they break the record or leave fingerprints that no longer fit. Those in TEMPTING give a
-forger's certificate, sealed again by someone who has the software; it may be accepted only if the claim is still true.
+Each operator takes a case and a random generator and returns a changed case, or None where it does not apply.
+Operators in FATAL must always be refused: they break the record or leave fingerprints that no longer fit.
+Those in TEMPTING give a forger's certificate, sealed again by someone who has the software; it may be
+accepted only if the claim is still true.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,11 +18,27 @@ Operator = Callable[[Case, np.random.Generator], Case | None]
 Truth = Callable[[Case], bool]
 
 OPTIONAL = {"fixed_rows", "class_weight", "class", "w"}
-JUNK = (float("nan"), float("inf"), -1.0, "0.5", "5 ", None, True, 10**400, [1], {"a": 1}, object(), np.array([1.0, 2.0]), 1e-200, 0.5 + 1j)
+JUNK = (
+    float("nan"),
+    float("inf"),
+    -1.0,
+    "0.5",
+    "5 ",
+    None,
+    True,
+    10**400,
+    [1],
+    {"a": 1},
+    object(),
+    np.array([1.0, 2.0]),
+    1e-200,
+    0.5 + 1j,
+)
 
 
 def assault(make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0) -> dict[str, int]:
-    """Try `count` mutants of every operator; return how many of each were accepted. Raise on the first false one."""
+    """Try `count` mutants of every operator; return how many of each were accepted. Raise on the first false
+    one."""
     accepted: dict[str, int] = {}
     honest = [make(s) for s in range(12)]
     for name, operator, fatal in operators():
@@ -36,7 +53,9 @@ def assault(make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0
                 continue
             accepted[name] = accepted.get(name, 0) + 1
             if fatal or not truth(case):
-                raise AssertionError(f"{case.claim.template}: false mutant accepted by {name}, trial {trial}: {case.claim}")
+                raise AssertionError(
+                    f"{case.claim.template}: false mutant accepted by {name}, trial {trial}: {case.claim}"
+                )
     return accepted
 
 
@@ -51,11 +70,13 @@ def resealed(case: Case, **changes: Any) -> Case:
     return replace(case, sealed=None, **changes).seal()
 
 
-# Records ------------------------------------------------------------------------------------------------------------
+# Records ----------------------------------------------------------------------------------------------------
 
 
 def unknown_template(case, rng):
-    return case.with_claim(template=str(rng.choice(["D99/1", "P01/2", "", case.claim.template[:-1] + "9", "d01/1"])))
+    return case.with_claim(
+        template=str(rng.choice(["D99/1", "P01/2", "", case.claim.template[:-1] + "9", "d01/1"]))
+    )
 
 
 def other_template(case, rng):
@@ -69,7 +90,11 @@ def assumption_changed(case, rng):
         listed.pop(rng.integers(len(listed)))
     else:
         listed.append(str(rng.choice(["A-IID(train)", "A-RNG", "A-ORDER", "", "A-IID"])))
-    return case.with_claim(assumptions=tuple(listed)) if sorted(listed) != sorted(case.claim.assumptions) else None
+    return (
+        case.with_claim(assumptions=tuple(listed))
+        if sorted(listed) != sorted(case.claim.assumptions)
+        else None
+    )
 
 
 def value_junk(case, rng):
@@ -83,7 +108,22 @@ def direction_junk(case, rng):
 
 def delta_junk(case, rng):
     fact = case.claim.template[0] == "D"
-    junk = ["-0.01", "1e", "0.01x", "nan", "inf", "", " 0.01", "1/100", "0." + "1" * 100, 0.01, None, "1.5", "1", "2e5"]
+    junk = [
+        "-0.01",
+        "1e",
+        "0.01x",
+        "nan",
+        "inf",
+        "",
+        " 0.01",
+        "1/100",
+        "0." + "1" * 100,
+        0.01,
+        None,
+        "1.5",
+        "1",
+        "2e5",
+    ]
     return case.with_claim(delta=[*junk, "0.001" if fact else "0"][rng.integers(len(junk) + 1)])
 
 
@@ -120,9 +160,17 @@ def witness_junk(case, rng):
     poisoned = old.astype(float)
     poisoned.flat[rng.integers(old.size)] = [np.nan, np.inf, -np.inf, 1e200, 5e-324][rng.integers(5)]
     options = [
-        old.astype(object), old.astype(complex), old.astype(str), old.tolist(), old[..., None], old[..., :-1], None, "x",
-        np.concatenate([old, old], axis=-1), poisoned,
-    ]  # fmt: skip
+        old.astype(object),
+        old.astype(complex),
+        old.astype(str),
+        old.tolist(),
+        old[..., None],
+        old[..., :-1],
+        None,
+        "x",
+        np.concatenate([old, old], axis=-1),
+        poisoned,
+    ]
     return case.with_claim(witness=dict(case.claim.witness) | {name: options[rng.integers(len(options))]})
 
 
@@ -130,20 +178,32 @@ def ledger_broken(case, rng):
     sealed = case.sealed
     if case.claim.template[0] == "P" and rng.random() < 0.5:
         return replace(case, sealed=replace(sealed, delta_total="0.0399999999"))
-    return replace(case, sealed=replace(sealed, unreported=(("P01/1", str(rng.choice(["0.0500001", "0.5", "1", "x", "-1"]))),)))
+    return replace(
+        case,
+        sealed=replace(
+            sealed, unreported=(("P01/1", str(rng.choice(["0.0500001", "0.5", "1", "x", "-1"]))),)
+        ),
+    )
 
 
 def record_broken(case, rng):
     fields = [
-        {"format": "assay-certificate/0"}, {"delta_total": "0.05junk"}, {"delta_total": None}, {"serial": -1}, {"claims": (None,)},
-        {"model": replace(case.sealed.model, family="kernel-machine")}, {"model": replace(case.sealed.model, digest="0" * 64)},
-        {"data": {}}, {"data": {"train": replace(case.sealed.data["train"], rows=len(case.X) + 1)}},
-        {"data": {"train": replace(case.sealed.data["train"], digest="f" * 64)}}, {"session_delta": "0,05"},
-    ]  # fmt: skip
+        {"format": "assay-certificate/0"},
+        {"delta_total": "0.05junk"},
+        {"delta_total": None},
+        {"serial": -1},
+        {"claims": (None,)},
+        {"model": replace(case.sealed.model, family="kernel-machine")},
+        {"model": replace(case.sealed.model, digest="0" * 64)},
+        {"data": {}},
+        {"data": {"train": replace(case.sealed.data["train"], rows=len(case.X) + 1)}},
+        {"data": {"train": replace(case.sealed.data["train"], digest="f" * 64)}},
+        {"session_delta": "0,05"},
+    ]
     return replace(case, sealed=replace(case.sealed, **fields[rng.integers(len(fields))]))
 
 
-# Fingerprints that no longer fit ------------------------------------------------------------------------------------
+# Fingerprints that no longer fit ----------------------------------------------------------------------------
 
 
 def entry_changed(case, rng):
@@ -166,10 +226,18 @@ def target_changed(case, rng):
 
 def rows_changed(case, rng):
     i = int(rng.integers(len(case.X)))
-    order = [np.delete(np.arange(len(case.X)), i), np.append(np.arange(len(case.X)), i), rng.permutation(len(case.X))][rng.integers(3)]
+    order = [
+        np.delete(np.arange(len(case.X)), i),
+        np.append(np.arange(len(case.X)), i),
+        rng.permutation(len(case.X)),
+    ][rng.integers(3)]
     if case.split is not None and len(order) > len(case.X):
         return None  # a row that is in neither set
-    same = len(order) == len(case.X) and np.array_equal(case.X[order], case.X) and np.array_equal(case.y[order], case.y)
+    same = (
+        len(order) == len(case.X)
+        and np.array_equal(case.X[order], case.X)
+        and np.array_equal(case.y[order], case.y)
+    )
     weight = None if case.weight is None else case.weight[order]
     return None if same else replace(case, X=case.X[order], y=case.y[order], weight=weight)
 
@@ -206,7 +274,10 @@ def holdout_trimmed(case, rng):
         return None
     train, holdout = case.split["train"], case.split["holdout"]
     i, j = rng.integers(len(train)), rng.integers(len(holdout))
-    swapped = {"train": np.append(np.delete(train, i), holdout[j]), "holdout": np.append(np.delete(holdout, j), train[i])}
+    swapped = {
+        "train": np.append(np.delete(train, i), holdout[j]),
+        "holdout": np.append(np.delete(holdout, j), train[i]),
+    }
     overlap = {"train": train, "holdout": np.append(np.delete(holdout, j), train[i])}
     repeated = {"train": train, "holdout": np.append(np.delete(holdout, j), np.delete(holdout, j)[0])}
     beyond = {"train": train, "holdout": np.append(np.delete(holdout, j), len(case.X) + 5)}
@@ -223,7 +294,7 @@ def overlap_sealed(case, rng):
     return resealed(case, split=shared)
 
 
-# Well-formed forgeries ----------------------------------------------------------------------------------------------
+# Well-formed forgeries --------------------------------------------------------------------------------------
 
 
 def value_tightened(case, rng):
@@ -234,7 +305,11 @@ def value_tightened(case, rng):
 
 def count_tightened(case, rng):
     step = float(rng.integers(1, 4))
-    return case.with_claim(value=max(0.0, case.claim.value - step if case.claim.direction == "upper" else case.claim.value + step))
+    return case.with_claim(
+        value=max(
+            0.0, case.claim.value - step if case.claim.direction == "upper" else case.claim.value + step
+        )
+    )
 
 
 def direction_turned(case, rng):
@@ -242,7 +317,11 @@ def direction_turned(case, rng):
 
 
 def delta_smaller(case, rng):
-    return None if case.claim.template[0] == "D" else case.with_claim(delta=f"{float(case.claim.delta) * rng.uniform(0.05, 0.999):.12f}")
+    return (
+        None
+        if case.claim.template[0] == "D"
+        else case.with_claim(delta=f"{float(case.claim.delta) * rng.uniform(0.05, 0.999):.12f}")
+    )
 
 
 def param_perturbed(case, rng):
@@ -264,7 +343,24 @@ def perturbed(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, float):
         return float(value * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.uniform(0.1, 12)))
     if isinstance(value, str):
-        return str(rng.choice(["train", "holdout", "zero-one", "squared", "a", "b", "c", "ii", "iii", "hinge", "D06/1", "augmented"]))
+        return str(
+            rng.choice(
+                [
+                    "train",
+                    "holdout",
+                    "zero-one",
+                    "squared",
+                    "a",
+                    "b",
+                    "c",
+                    "ii",
+                    "iii",
+                    "hinge",
+                    "D06/1",
+                    "augmented",
+                ]
+            )
+        )
     if isinstance(value, dict) and value:
         name = list(value)[rng.integers(len(value))]
         return value | {name: perturbed(value[name], rng)}
@@ -283,7 +379,12 @@ def witness_perturbed(case, rng):
     if old.dtype.kind in "iu":
         old.flat[i] = max(0, old.flat[i] + rng.integers(-2, 3))
     else:
-        change = [old.flat[i] * (1 + 2.0**-52), -old.flat[i], old.flat[i] + rng.choice([-1, 1]) * 10.0 ** -rng.uniform(0, 15), 0.0]
+        change = [
+            old.flat[i] * (1 + 2.0**-52),
+            -old.flat[i],
+            old.flat[i] + rng.choice([-1, 1]) * 10.0 ** -rng.uniform(0, 15),
+            0.0,
+        ]
         old.flat[i] = change[rng.integers(4)]
     return case.with_claim(witness=witness)
 
@@ -292,7 +393,9 @@ def witness_shuffled(case, rng):
     if not case.claim.witness:
         return None
     name = list(case.claim.witness)[rng.integers(len(case.claim.witness))]
-    return case.with_claim(witness=dict(case.claim.witness) | {name: rng.permutation(case.claim.witness[name])})
+    return case.with_claim(
+        witness=dict(case.claim.witness) | {name: rng.permutation(case.claim.witness[name])}
+    )
 
 
 def model_forged(case, rng):
@@ -308,7 +411,9 @@ def model_forged(case, rng):
     elif which == 3:
         coef = coef * 2.0 ** rng.integers(-3, 4)
     classes = getattr(case.model, "classes_", None)
-    return resealed(case, model=model(coef, intercept, classes[::-1] if which == 4 and classes is not None else classes))
+    return resealed(
+        case, model=model(coef, intercept, classes[::-1] if which == 4 and classes is not None else classes)
+    )
 
 
 def rows_forged(case, rng):
@@ -339,11 +444,36 @@ def weights_forged(case, rng):
 
 
 FATAL: tuple[Operator, ...] = (
-    unknown_template, assumption_changed, value_junk, direction_junk, delta_junk, param_missing, param_junk, witness_missing,
-    witness_junk, ledger_broken, record_broken, entry_changed, target_changed, rows_changed, model_changed, classes_swapped,
-    holdout_trimmed, overlap_sealed,
-)  # fmt: skip
+    unknown_template,
+    assumption_changed,
+    value_junk,
+    direction_junk,
+    delta_junk,
+    param_missing,
+    param_junk,
+    witness_missing,
+    witness_junk,
+    ledger_broken,
+    record_broken,
+    entry_changed,
+    target_changed,
+    rows_changed,
+    model_changed,
+    classes_swapped,
+    holdout_trimmed,
+    overlap_sealed,
+)
 TEMPTING: tuple[Operator, ...] = (
-    other_template, value_tightened, count_tightened, direction_turned, delta_smaller, param_perturbed, witness_perturbed,
-    witness_shuffled, model_forged, rows_forged, holdout_forged, weights_forged,
-)  # fmt: skip
+    other_template,
+    value_tightened,
+    count_tightened,
+    direction_turned,
+    delta_smaller,
+    param_perturbed,
+    witness_perturbed,
+    witness_shuffled,
+    model_forged,
+    rows_forged,
+    holdout_forged,
+    weights_forged,
+)

@@ -1,4 +1,5 @@
-"""Honest certificates made by hand: duck-typed models, own fingerprints, own formulas; no learner and no producer.
+"""Honest certificates made by hand: duck-typed models, own fingerprints, own formulas; no learner and no
+producer.
 
 `CASES[template](seed)` gives a small problem with one honest claim of that template, for tests and attacks.
 """
@@ -23,7 +24,8 @@ from assay.certificate.verify import Report, verify
 
 @dataclass(frozen=True)
 class Case:
-    """All that `verify` is given. It can be changed and sealed again, as a forger who has the software would do."""
+    """All that `verify` is given. It can be changed and sealed again, as a forger who has the software would
+    do."""
 
     claims: tuple[Claim, ...]
     model: Any
@@ -41,7 +43,9 @@ class Case:
 
     def seal(self) -> "Case":
         """Return the case with a certificate whose fingerprints fit."""
-        labels = None if not hasattr(self.model, "classes_") else [str(c) for c in self.model.classes_.tolist()]
+        labels = (
+            None if not hasattr(self.model, "classes_") else [str(c) for c in self.model.classes_.tolist()]
+        )
         weight = self.weight
         if self.split is None:
             sets = {"train": (self.X, self.y, weight)}
@@ -49,7 +53,9 @@ class Case:
                 sets["holdout"] = (*self.holdout, None)
         else:
             sets = {
-                name: tuple(None if part is None else part[np.sort(rows)] for part in (self.X, self.y, weight))
+                name: tuple(
+                    None if part is None else part[np.sort(rows)] for part in (self.X, self.y, weight)
+                )
                 for name, rows in self.split.items()
             }
         data = {name: data_reference(*parts, labels) for name, parts in sets.items()}
@@ -58,7 +64,9 @@ class Case:
 
     def verify(self) -> Report:
         certificate = self.sealed if self.sealed is not None else self.seal().sealed
-        return verify(certificate, self.model, self.X, self.y, sample_weight=self.weight, holdout=self.holdout)
+        return verify(
+            certificate, self.model, self.X, self.y, sample_weight=self.weight, holdout=self.holdout
+        )
 
     def with_claim(self, **changes: Any) -> "Case":
         """Return the case with its last claim changed, not sealed again."""
@@ -79,7 +87,11 @@ def data_reference(X: Any, y: Any, weight: Any = None, labels: list[str] | None 
     digests = []
     for at in range(0, len(X), 4096):
         part = slice(at, at + 4096)
-        codes = None if labels is None else np.array([labels.index(str(v)) for v in y[part].tolist()], dtype="<i4")
+        codes = (
+            None
+            if labels is None
+            else np.array([labels.index(str(v)) for v in y[part].tolist()], dtype="<i4")
+        )
         chunk = [np.ascontiguousarray(X[part]).tobytes()]
         chunk.append((y[part].astype("<f8") + 0.0).tobytes() if codes is None else codes.tobytes())
         chunk.append(b"" if weight is None else (weight[part] + 0.0).astype("<f8").tobytes())
@@ -117,11 +129,12 @@ def publish(gap: float) -> float:
     return gap * (1 + 1e-6) + 1e-12
 
 
-# Problems ----------------------------------------------------------------------------------------------------------
+# Problems ---------------------------------------------------------------------------------------------------
 
 
 def draw(seed: int, n: int = 24, d: int = 3, kind: int | None = None) -> np.ndarray:
-    """Return rows of one of several shapes: plain, badly scaled, with a constant column, with copies, fewer than d."""
+    """Return rows of one of several shapes: plain, badly scaled, with a constant column, with copies, fewer
+    than d."""
     rng = np.random.default_rng(seed)
     kind = seed % 5 if kind is None else kind
     n = d - 1 if kind == 4 and d > 2 else n
@@ -190,7 +203,11 @@ def logistic_case(seed: int, classes: int = 2) -> Case:
     if weight is not None:
         weight[:classes] = 1.0
     class_weight = [float(v) for v in rng.choice([0.5, 1.0, 3.0], size=classes)] if seed % 5 == 0 else None
-    c = C * (np.ones(len(X)) if weight is None else weight) * (1.0 if class_weight is None else np.array(class_weight)[y])
+    c = (
+        C
+        * (np.ones(len(X)) if weight is None else weight)
+        * (1.0 if class_weight is None else np.array(class_weight)[y])
+    )
     W, b = logistic_fit(X, y, c, intercept, classes)
     W = W * (1 + 10.0 ** -int(rng.integers(3, 17)) * rng.standard_normal(W.shape))
     template, gap_of = ("D08/1", logistic_gap) if classes == 2 else ("D09/1", multinomial_gap)
@@ -211,13 +228,18 @@ def logistic_fit(X, y, c, intercept, classes):
         if classes == 2:
             loss, pull = np.logaddexp(0, -own * s)[:, 0], -own * expit(-own * s)
         else:
-            loss, pull = logsumexp(s, axis=1) - (own * s).sum(axis=1), np.exp(s - logsumexp(s, axis=1)[:, None]) - own
+            loss, pull = (
+                logsumexp(s, axis=1) - (own * s).sum(axis=1),
+                np.exp(s - logsumexp(s, axis=1)[:, None]) - own,
+            )
         G = (pull * c[:, None]).T @ Z
         G[:, :d] += T[:, :d]
         G[:, d] *= intercept
         return c @ loss + 0.5 * np.sum(T[:, :d] ** 2), G.ravel()
 
-    found = minimize(value, np.zeros(outputs * (d + 1)), jac=True, method="L-BFGS-B", options={"gtol": 1e-12, "ftol": 0})
+    found = minimize(
+        value, np.zeros(outputs * (d + 1)), jac=True, method="L-BFGS-B", options={"gtol": 1e-12, "ftol": 0}
+    )
     T = found.x.reshape(outputs, d + 1)
     return T[:, :d].copy(), T[:, d] * intercept
 
@@ -229,7 +251,12 @@ def logistic_gap(X, y, c, intercept, W, b):
     if intercept:
         up, down = (c * p)[sign > 0].sum(), (c * p)[sign < 0].sum()
         p = p * np.where(sign > 0, min(1, down / up), min(1, up / down))
-    kl = np.where(p > 0, p * np.log(np.maximum(p, 1e-300)), 0) + (1 - p) * np.log1p(-p) + np.logaddexp(0, -z) + p * z
+    kl = (
+        np.where(p > 0, p * np.log(np.maximum(p, 1e-300)), 0)
+        + (1 - p) * np.log1p(-p)
+        + np.logaddexp(0, -z)
+        + p * z
+    )
     return float(np.sum(c * np.maximum(kl, 0)) + 0.5 * np.sum((W[0] - X.T @ (c * p * sign)) ** 2))
 
 
@@ -258,7 +285,10 @@ def enclosure_case(seed: int) -> Case:
 def least_squares_case(seed: int) -> Case:
     X = draw(seed, kind=seed % 4)
     rng = np.random.default_rng([seed, 5])
-    intercept, weight = bool(seed % 2) and seed % 4 != 2, None if seed % 3 else weights(seed * 3, len(X)) + 0.25
+    intercept, weight = (
+        bool(seed % 2) and seed % 4 != 2,
+        None if seed % 3 else weights(seed * 3, len(X)) + 0.25,
+    )
     y = X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X)) + intercept
     W, b = ridge_fit(X, y, weight, 0.0, intercept)
     W = W * (1 + 10.0 ** -int(rng.integers(3, 17)) * rng.standard_normal(W.shape))
@@ -271,7 +301,13 @@ def least_squares_case(seed: int) -> Case:
     g = A.T @ (s * (y - X @ W - b))
     witness = {"center": center, "exponents": exponents}
     params = {"form": "a", "objective": "squared", "intercept": intercept, "mu": mu}
-    return Case((claim("D05/1", publish(g @ g / (2 * mu) * 1.001), params=params, witness=witness),), model(W, b), X, y, weight).seal()
+    return Case(
+        (claim("D05/1", publish(g @ g / (2 * mu) * 1.001), params=params, witness=witness),),
+        model(W, b),
+        X,
+        y,
+        weight,
+    ).seal()
 
 
 def stationary_case(seed: int) -> Case:
@@ -290,9 +326,16 @@ def stationary_case(seed: int) -> Case:
     else:
         pull = np.eye(3)[y] - np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
     norm = float(np.linalg.norm(Z.T @ (pull * c[:, None])))
-    stated = {"form": "b", "objective": "logistic" if len(names) == 2 else "multinomial", "intercept": intercept, "radius": 2.5}
+    stated = {
+        "form": "b",
+        "objective": "logistic" if len(names) == 2 else "multinomial",
+        "intercept": intercept,
+        "radius": 2.5,
+    }
     stated["class_weight"] = params["class_weight"]
-    return replace(base, claims=(claim("D05/1", publish(norm * 2.5) + 1e-9, params=stated),), sealed=None).seal()
+    return replace(
+        base, claims=(claim("D05/1", publish(norm * 2.5) + 1e-9, params=stated),), sealed=None
+    ).seal()
 
 
 def hinge_case(seed: int) -> Case:
@@ -303,9 +346,13 @@ def hinge_case(seed: int) -> Case:
     A = sign[:, None] * X
     constraints = [{"type": "eq", "fun": lambda a: a @ sign, "jac": lambda a: sign}] if intercept else []
     found = minimize(
-        lambda a: (0.5 * np.sum((A.T @ a) ** 2) - a.sum(), A @ (A.T @ a) - 1), np.full(len(X), 1e-3), jac=True,
-        bounds=[(0, C)] * len(X), constraints=constraints, method="SLSQP" if intercept else "L-BFGS-B",
-    )  # fmt: skip
+        lambda a: (0.5 * np.sum((A.T @ a) ** 2) - a.sum(), A @ (A.T @ a) - 1),
+        np.full(len(X), 1e-3),
+        jac=True,
+        bounds=[(0, C)] * len(X),
+        constraints=constraints,
+        method="SLSQP" if intercept else "L-BFGS-B",
+    )
     alpha = np.clip(found.x, 0, C)
     w = A.T @ alpha
     z = X @ w
@@ -331,7 +378,9 @@ def errors_case(seed: int) -> Case:
     guess = (scores[:, 0] > 0).astype(int) if K == 1 else scores.argmax(axis=1)
     wrong = int(np.sum(guess != y))
     params = {"set": "train", "rows": len(X), "loss": "zero-one", "low": wrong}
-    return Case((claim("D02/1", float(wrong), params=params),), model(W, b, np.arange(2 if K == 1 else 3)), X, y).seal()
+    return Case(
+        (claim("D02/1", float(wrong), params=params),), model(W, b, np.arange(2 if K == 1 else 3)), X, y
+    ).seal()
 
 
 def identity_case(seed: int) -> Case:
@@ -358,7 +407,9 @@ def margin_case(seed: int, direction: str = "lower") -> Case:
     normal = rng.standard_normal(3)
     side = np.where(np.arange(20) % 2, 1.0, -1.0)
     intercept = [True, False, "augmented"][seed % 3]
-    X += np.outer(side * 3 - (X @ normal) / (normal @ normal), normal / np.linalg.norm(normal)) + (0.5 if intercept else 0)
+    X += np.outer(side * 3 - (X @ normal) / (normal @ normal), normal / np.linalg.norm(normal)) + (
+        0.5 if intercept else 0
+    )
     Z = np.hstack([X, np.ones((20, 1))]) if intercept == "augmented" else X
     w, lam = hard_margin(Z, side, intercept is True)
     radius = float(np.linalg.norm(Z, axis=1).max()) * (1 + 1e-9)
@@ -381,9 +432,14 @@ def hard_margin(Z, side, free):
     G = A @ A.T
     constraints = [{"type": "eq", "fun": lambda a: a @ side, "jac": lambda a: side}] if free else []
     found = minimize(
-        lambda a: (0.5 * a @ G @ a - a.sum(), G @ a - 1), np.full(len(Z), 1e-3), jac=True, bounds=[(0, None)] * len(Z),
-        constraints=constraints, method="SLSQP" if free else "L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-15},
-    )  # fmt: skip
+        lambda a: (0.5 * a @ G @ a - a.sum(), G @ a - 1),
+        np.full(len(Z), 1e-3),
+        jac=True,
+        bounds=[(0, None)] * len(Z),
+        constraints=constraints,
+        method="SLSQP" if free else "L-BFGS-B",
+        options={"maxiter": 1000, "ftol": 1e-15},
+    )
     lam = np.maximum(found.x, 0.0)
     return A.T @ lam, lam
 
@@ -405,7 +461,7 @@ def inseparable_case(seed: int) -> Case:
     X, y, rows, names = [], [], [], []
     for k in range(sets):
         a, b = rng.integers(-8, 9, size=2), rng.integers(1, 5, size=2)
-        corners = [a + [-b[0], 0], a + [b[0], 0], a + [0, -b[1]], a + [0, b[1]]]
+        corners = list(a + np.array([[-b[0], 0], [b[0], 0], [0, -b[1]], [0, b[1]]]))
         rows += [len(X) + i for i in range(4)]
         names += [k] * 4
         X += corners
@@ -415,7 +471,9 @@ def inseparable_case(seed: int) -> Case:
     witness = {"rows": np.array(rows), "set": np.array(names)}
     params = {"form": "ii" if sets == 1 else "iii", "intercept": True}
     stated = claim("D14/1", float(sets), "lower", params=params, witness=witness)
-    return Case((stated,), model(rng.standard_normal((1, 2)), 0.3, [0, 1]), np.array(X, dtype=float), np.array(y)).seal()
+    return Case(
+        (stated,), model(rng.standard_normal((1, 2)), 0.3, [0, 1]), np.array(X, dtype=float), np.array(y)
+    ).seal()
 
 
 def perceptron_case(seed: int) -> Case:
@@ -434,10 +492,18 @@ def perceptron_case(seed: int) -> Case:
     separator, _ = hard_margin(Z, side, False)
     margin = float(np.min(side * (Z @ separator)) / np.linalg.norm(separator)) * (1 - 1e-9)
     radius = float(np.linalg.norm(Z, axis=1).max()) * (1 + 1e-9)
-    params = {"updates": len(sequence), "margin": margin, "radius": radius, "intercept": intercept, "rate": rate}
+    params = {
+        "updates": len(sequence),
+        "margin": margin,
+        "radius": radius,
+        "intercept": intercept,
+        "rate": rate,
+    }
     witness = {"sequence": np.array(sequence, dtype=np.int64), "separator": separator}
     stated = claim("D17/1", (radius / margin) ** 2 * (1 + 1e-9), params=params, witness=witness)
-    return Case((stated,), model(w[None, :2], w[2] if intercept else 0.0, [0, 1]), X, (side > 0).astype(int)).seal()
+    return Case(
+        (stated,), model(w[None, :2], w[2] if intercept else 0.0, [0, 1]), X, (side > 0).astype(int)
+    ).seal()
 
 
 def holdout_case(seed: int, template: str = "P01/1") -> Case:
@@ -457,9 +523,21 @@ def holdout_case(seed: int, template: str = "P01/1") -> Case:
         witness = {"predictions": np.vstack([others, guess[np.sort(rows)][None, :]]).astype(np.int32)}
         params["compared"] = 5
     delta = 0.04 / params.get("compared", 1)
-    value = stats.beta.ppf(delta, wrong, 31 - wrong) - 1e-9 if lower else stats.beta.ppf(1 - delta, wrong + 1, 30 - wrong) + 1e-9
+    value = (
+        stats.beta.ppf(delta, wrong, 31 - wrong) - 1e-9
+        if lower
+        else stats.beta.ppf(1 - delta, wrong + 1, 30 - wrong) + 1e-9
+    )
     value = 1.0 if wrong == 30 else min(1.0, float(value))
-    stated = claim(template, value, "lower" if lower else "upper", "0.04", params=params, data=("holdout",), witness=witness)
+    stated = claim(
+        template,
+        value,
+        "lower" if lower else "upper",
+        "0.04",
+        params=params,
+        data=("holdout",),
+        witness=witness,
+    )
     rest = np.setdiff1d(np.arange(50), rows)
     if seed % 2:
         return Case((stated,), fitted, X, y, split={"train": rest, "holdout": rows}).seal()
@@ -493,10 +571,16 @@ def finite_case(seed: int) -> Case:
     fitted = model(rng.integers(-2, 3, size=(1, 2)).astype(float), float(rng.integers(-2, 3)), [0, 1])
     guess = X @ fitted.coef_[0] + fitted.intercept_[0]
     y = np.where(rng.random(40) < 0.1, guess <= 0, guess > 0).astype(int)
-    wrong = int(np.sum((guess > 0) != y)) + int(np.sum((guess == 0) & (y == 0)))  # a score of zero is an error
-    descriptor = {"class": "integer-halfspaces", "d": 2, "bound": 2} if seed % 2 else {"class": "list", "size": 50}
+    wrong = int(np.sum((guess > 0) != y)) + int(
+        np.sum((guess == 0) & (y == 0))
+    )  # a score of zero is an error
+    descriptor = (
+        {"class": "integer-halfspaces", "d": 2, "bound": 2} if seed % 2 else {"class": "list", "size": 50}
+    )
     size = 5**3 if seed % 2 else 50
-    value = min(1.0, float(stats.beta.ppf(1 - 0.05 / size, wrong + 1, 40 - wrong)) + 1e-9) if wrong < 40 else 1.0
+    value = (
+        min(1.0, float(stats.beta.ppf(1 - 0.05 / size, wrong + 1, 40 - wrong)) + 1e-9) if wrong < 40 else 1.0
+    )
     params = {"class": descriptor, "errors": wrong, "rows": 40}
     return Case((claim("P08/1", value, delta="0.05", params=params),), fitted, X, y).seal()
 
@@ -506,13 +590,19 @@ def growth(descriptor: dict, points: int) -> int:
     if descriptor["class"] == "halfspaces" and not descriptor["bias"]:
         return sum(math.comb(points, i) for i in range(d + 1))
     affine = 2 * sum(math.comb(points - 1, i) for i in range(d + 1))
-    return affine ** (descriptor["classes"] * (descriptor["classes"] - 1) // 2) if "classes" in descriptor else affine
+    return (
+        affine ** (descriptor["classes"] * (descriptor["classes"] - 1) // 2)
+        if "classes" in descriptor
+        else affine
+    )
 
 
 def ghost_threshold(wrong: int, n: int, ways: int, delta: float) -> int:
     """Return the least K with P[Hyp(5n, K, n) <= wrong] <= delta / (2 ways), in floating point."""
     target = math.log(delta / 2) - math.log(ways)
-    return next(K for K in range(wrong + 1, 5 * n + 1) if stats.hypergeom.logcdf(wrong, 5 * n, K, n) <= target - 1e-9)
+    return next(
+        K for K in range(wrong + 1, 5 * n + 1) if stats.hypergeom.logcdf(wrong, 5 * n, K, n) <= target - 1e-9
+    )
 
 
 def vc_case(seed: int, n: int = 60) -> Case:

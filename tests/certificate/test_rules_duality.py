@@ -21,8 +21,11 @@ def measured(case: forge.Case) -> float:
     return report.verdicts[-1].measured
 
 
-def compare(case: forge.Case, truth: Fraction | Decimal, scale: float, least: Fraction | Decimal | None = None) -> None:
-    """The checker's number is at least `least` (the exact gap unless said otherwise), and hardly above the exact gap."""
+def compare(
+    case: forge.Case, truth: Fraction | Decimal, scale: float, least: Fraction | Decimal | None = None
+) -> None:
+    """The checker's number is at least `least` (the exact gap unless said otherwise), and hardly above the
+    exact gap."""
     found = measured(case)
     assert Fraction(found) >= Fraction(truth if least is None else least)
     assert found <= float(truth) * (1 + 1e-9) + 1e-10 * max(1.0, scale)
@@ -32,8 +35,9 @@ def size(case: forge.Case) -> float:
     return float(np.abs(case.X).max() ** 2)
 
 
-# Without a witness the dual vector is what the checker computes, in floats; the number it finds may then differ in the
-# last digits from the exact gap at the exact slopes, but never falls below the true distance to the optimum.
+# Without a witness the dual vector is what the checker computes, in floats; the number it finds may then
+# differ in the last digits from the exact gap at the exact slopes, but never falls below the true distance to
+# the optimum.
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -73,9 +77,14 @@ def test_no_gap_is_left_at_the_optimum(seed):
 @pytest.mark.parametrize("scale", [1.0, 50.0, 3000.0])
 @pytest.mark.parametrize("template", ["D08/1", "D09/1"])
 def test_scores_far_from_zero_stay_sound(template, scale):
-    """Weights far off the optimum: scores reach hundreds, the gap is huge, and its bound still holds and is close."""
+    """Weights far off the optimum: scores reach hundreds, the gap is huge, and its bound still holds and is
+    close."""
     case = CASES[template](1)
-    case = replace(case, model=forge.model(case.model.coef_ * scale + 0.1, case.model.intercept_, case.model.classes_), sealed=None)
+    case = replace(
+        case,
+        model=forge.model(case.model.coef_ * scale + 0.1, case.model.intercept_, case.model.classes_),
+        sealed=None,
+    )
     truth = exact.logistic_gap(case) if template == "D08/1" else exact.multinomial_gap(case)
     found = measured(case)
     assert found >= float(truth) * (1 - 1e-9)
@@ -98,11 +107,26 @@ def generic_case(seed: int, loss: str, penalty: dict, intercept: bool) -> forge.
     params = LOSS_PARAMS.get(loss, {})
     target = np.where(y == 1, 1.0, -1.0) if labels else y
     low, high = (-2.0, 2.0) if LOSSES[loss].box is None else LOSSES[loss].box(target, **params)
-    low, high = np.broadcast_to(np.maximum(low, -2.0), y.shape), np.broadcast_to(np.minimum(high, 2.0), y.shape)
+    low, high = (
+        np.broadcast_to(np.maximum(low, -2.0), y.shape),
+        np.broadcast_to(np.minimum(high, 2.0), y.shape),
+    )
     weight = rng.choice([0.0, 1.0, 1.75], len(X))
     scale = 0.75
-    theta = scale * weight * np.where(rng.random(len(X)) < 0.3, rng.choice([0, 1], len(X)) * high, low + rng.random(len(X)) * (high - low))
-    fitted = forge.model(rng.standard_normal((1, X.shape[1])) * (rng.random(X.shape[1]) < 0.8), rng.standard_normal() * intercept, [0, 1] if labels else None)
+    theta = (
+        scale
+        * weight
+        * np.where(
+            rng.random(len(X)) < 0.3,
+            rng.choice([0, 1], len(X)) * high,
+            low + rng.random(len(X)) * (high - low),
+        )
+    )
+    fitted = forge.model(
+        rng.standard_normal((1, X.shape[1])) * (rng.random(X.shape[1]) < 0.8),
+        rng.standard_normal() * intercept,
+        [0, 1] if labels else None,
+    )
     stated = {"loss": loss, "loss_params": params, "penalty": penalty, "intercept": intercept, "scale": scale}
     claim = forge.claim("D04/1", 1.0, params=stated, witness={"theta": theta})
     return forge.Case((claim,), fitted, X, y, weight).seal()
@@ -125,7 +149,9 @@ def test_poisson_against_sixty_digits():
     w, theta = np.array([[0.3, -0.2]]), y - np.exp(rng.standard_normal(10))
     theta = np.where(y == 0, np.minimum(theta, 0.0), theta)
     stated = {"loss": "poisson", "loss_params": {}, "penalty": {"L2": 1.0}, "intercept": False, "scale": 1.0}
-    case = forge.Case((forge.claim("D04/1", 1.0, params=stated, witness={"theta": theta}),), forge.model(w, 0.0), X, y).seal()
+    case = forge.Case(
+        (forge.claim("D04/1", 1.0, params=stated, witness={"theta": theta}),), forge.model(w, 0.0), X, y
+    ).seal()
     with localcontext(prec=60):
         f = [exact.decimal(row[0]) for row in exact.scores(case)]
         a = [exact.decimal(Fraction(float(v)) - Fraction(float(t))) for v, t in zip(y, theta)]
@@ -138,9 +164,16 @@ def test_poisson_against_sixty_digits():
 def test_default_dual_is_the_slope():
     """Without a witness the slopes of the loss are used; for ridge the two ways give the same number."""
     ridge = forge.ridge_case(1)
-    params = {"loss": "squared", "loss_params": {}, "penalty": {"L2": ridge.claim.params["alpha"]}, "scale": 1.0}
+    params = {
+        "loss": "squared",
+        "loss_params": {},
+        "penalty": {"L2": ridge.claim.params["alpha"]},
+        "scale": 1.0,
+    }
     generic = forge.claim("D04/1", 1.0, params=params | {"intercept": ridge.claim.params["intercept"]})
-    assert measured(replace(ridge, claims=(generic,), sealed=None)) == pytest.approx(measured(ridge), rel=1e-12)
+    assert measured(replace(ridge, claims=(generic,), sealed=None)) == pytest.approx(
+        measured(ridge), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -150,10 +183,15 @@ def test_least_squares_form_a(seed):
     Z = exact.rational(np.hstack([case.X, np.ones((len(case.X), 1))]) if intercept else case.X)
     c, r = exact.row_costs(case), [Fraction(float(y)) - s[0] for y, s in zip(case.y, exact.scores(case))]
     g = [sum((a * b * row[j] for a, b, row in zip(c, r, Z)), Fraction(0)) for j in range(len(Z[0]))]
-    gram = [[sum((a * row[i] * row[j] for a, row in zip(c, Z)), Fraction(0)) for j in range(len(g))] for i in range(len(g))]
+    gram = [
+        [sum((a * row[i] * row[j] for a, row in zip(c, Z)), Fraction(0)) for j in range(len(g))]
+        for i in range(len(g))
+    ]
     excess = sum(a * b for a, b in zip(g, exact.solve(gram, g))) / 2  # exactly P - min P
     assert Fraction(measured(case)) >= excess
-    assert not case.with_claim(params=dict(case.claim.params, mu=case.claim.params["mu"] * 2.1)).verify().holds
+    assert (
+        not case.with_claim(params=dict(case.claim.params, mu=case.claim.params["mu"] * 2.1)).verify().holds
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))

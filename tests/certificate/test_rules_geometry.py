@@ -1,4 +1,5 @@
-"""Margins, inseparability and the perceptron, against quadratic and linear programmes and exhaustive search."""
+"""Margins, inseparability and the perceptron, against quadratic and linear programmes and exhaustive
+search."""
 
 from dataclasses import replace
 
@@ -34,9 +35,18 @@ def test_a_margin_by_hand():
     witness = {"positive": np.array([2]), "positive_weight": np.array([7.0])}
     witness |= {"negative": np.array([0]), "negative_weight": np.array([0.5])}
     upper = forge.claim("D13/1", 1.2, "upper", params=params, witness=witness)
-    assert measured(replace(lower, claims=(upper,), sealed=None)) == pytest.approx(np.hypot(2, 1) / 2, rel=1e-12)
+    assert measured(replace(lower, claims=(upper,), sealed=None)) == pytest.approx(
+        np.hypot(2, 1) / 2, rel=1e-12
+    )
     for claim, word in (
-        (replace(upper, witness=witness | {"negative": np.array([1])}, params={"intercept": True, "radius": 5.0}), "radius"),
+        (
+            replace(
+                upper,
+                witness=witness | {"negative": np.array([1])},
+                params={"intercept": True, "radius": 5.0},
+            ),
+            "radius",
+        ),
         (replace(upper, witness=witness | {"negative": np.array([3])}), "other class"),
         (replace(upper, witness=witness | {"negative_weight": np.array([-0.5])}), "non-negative"),
         (replace(upper, witness=witness | {"negative": np.array([9])}), "do not exist"),
@@ -58,7 +68,9 @@ def test_one_class_against_the_rest():
         values = X @ fitted.coef_[k]
         margin = (values[side > 0].min() - values[side < 0].max()) / 2 / np.linalg.norm(fitted.coef_[k])
         params = {"intercept": True, "radius": 8.0, "class": k}
-        case = forge.Case((forge.claim("D13/1", margin * (1 - 1e-9), "lower", params=params),), fitted, X, y).seal()
+        case = forge.Case(
+            (forge.claim("D13/1", margin * (1 - 1e-9), "lower", params=params),), fitted, X, y
+        ).seal()
         assert measured(case) == pytest.approx(margin, rel=1e-12)
         borrowed = case.with_claim(params=params | {"class": (k + 1) % 3}, witness={"w": fitted.coef_[k]})
         assert not borrowed.verify().holds
@@ -83,7 +95,9 @@ def test_a_separable_set_is_never_called_inseparable():
         rows = rng.permutation(8)[: rng.integers(2, 5)]
         intercept = bool(rng.integers(2))
         witness = {"rows": rows, "set": np.zeros(len(rows), dtype=np.int64)}
-        stated = forge.claim("D14/1", 1.0, "lower", params={"form": "ii", "intercept": intercept}, witness=witness)
+        stated = forge.claim(
+            "D14/1", 1.0, "lower", params={"form": "ii", "intercept": intercept}, witness=witness
+        )
         report = forge.Case((stated,), forge.model(np.ones((1, 2)), 0.0, [0, 1]), X, y).seal().verify()
         if report.holds:
             accepted += 1
@@ -95,7 +109,9 @@ def test_almost_inseparable_is_not_inseparable():
     """A float residual of 1e-17 is not an exact zero."""
     case = forge.inseparable_case(0)
     X = case.X.copy()
-    X[0, 1] += 2.0**-50  # the crossing segments no longer meet in the plane's rational sense at the same weights
+    X[0, 1] += (
+        2.0**-50
+    )  # the crossing segments no longer meet in the plane's rational sense at the same weights
     rows = np.array([0, 1, 2])  # three points: a segment and a point off it
     witness = {"rows": rows, "set": np.zeros(3, dtype=np.int64)}
     off = replace(case, X=X, sealed=None).with_claim(witness=witness, value=1.0)
@@ -107,7 +123,9 @@ def test_perceptron_replay(seed):
     case = forge.perceptron_case(seed)
     assert measured(case) >= case.claim.params["updates"]
     sequence, params, witness = case.claim.witness["sequence"], case.claim.params, case.claim.witness
-    shorter = case.with_claim(params=params | {"updates": len(sequence) - 1}, witness=witness | {"sequence": sequence[:-1]})
+    shorter = case.with_claim(
+        params=params | {"updates": len(sequence) - 1}, witness=witness | {"sequence": sequence[:-1]}
+    )
     assert "replaying" in shorter.verify().reason
     longer = params | {"updates": len(sequence) + 2}
     padded = witness | {"sequence": np.concatenate([sequence, sequence[-1:], sequence[-1:]])}

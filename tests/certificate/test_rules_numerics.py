@@ -8,15 +8,24 @@ import numpy as np
 import pytest
 
 from assay.certificate.rules.numerics import (
-    Products, Sums, above, entropy_excess, excess_above, is_psd_after, norm_above, null_signs,
-)  # fmt: skip
+    Products,
+    Sums,
+    above,
+    entropy_excess,
+    excess_above,
+    is_psd_after,
+    norm_above,
+    null_signs,
+)
 from tests.certificate.exact import DIGITS, decimal
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_sums_are_within_their_bound_and_nearly_exact(seed):
     rng = np.random.default_rng(seed)
-    blocks = [rng.standard_normal((int(rng.integers(1, 300)), 3)) * 10.0 ** rng.integers(-8, 9, 3) for _ in range(6)]
+    blocks = [
+        rng.standard_normal((int(rng.integers(1, 300)), 3)) * 10.0 ** rng.integers(-8, 9, 3) for _ in range(6)
+    ]
     blocks.append(-np.vstack(blocks)[:200])  # cancellation
     sums = Sums(3)
     for block in blocks:
@@ -45,7 +54,9 @@ def test_products_are_within_their_bound(rows):
         assert products.error[k, j] <= 80 * 2.0**-53 * np.abs(T[:, k]).sum() * np.abs(X[:, j]).max()
 
 
-@pytest.mark.parametrize("x", [0.0, 1e-12, -1e-12, 0.009, -0.009, 0.011, -0.011, 0.5, -0.5, -1 + 2**-40, -1.0, 30.0, 1e8])
+@pytest.mark.parametrize(
+    "x", [0.0, 1e-12, -1e-12, 0.009, -0.009, 0.011, -0.011, 0.5, -0.5, -1 + 2**-40, -1.0, 30.0, 1e8]
+)
 def test_entropy_excess_against_sixty_digits(x):
     from decimal import localcontext
 
@@ -115,7 +126,13 @@ def test_null_signs_against_rational_elimination():
         d = int(rng.integers(1, 6))
         basis = rng.standard_normal((d, d)) * 10.0 ** rng.integers(-30, 30, size=(d, 1))
         weights = rng.integers(-3, 4, size=d)
-        last = [float(v) for v in sum(Fraction(int(w)) * np.array([Fraction(float(v)) for v in row]) for w, row in zip(weights, basis))]
+        last = [
+            float(v)
+            for v in sum(
+                Fraction(int(w)) * np.array([Fraction(float(v)) for v in row])
+                for w, row in zip(weights, basis)
+            )
+        ]
         exact = all(
             Fraction(v) == sum(Fraction(int(w)) * Fraction(float(row[j])) for w, row in zip(weights, basis))
             for j, v in enumerate(last)

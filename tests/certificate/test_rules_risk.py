@@ -1,4 +1,5 @@
-"""Statements about new data: limits exact to the last digit that matters, classes, ghost samples, clipped losses."""
+"""Statements about new data: limits exact to the last digit that matters, classes, ghost samples, clipped
+losses."""
 
 import math
 from dataclasses import replace
@@ -29,7 +30,9 @@ def test_limits_by_hand():
     X, y = np.ones((59, 1)), np.ones(59, dtype=int)
     fitted = forge.model([[1.0]], 0.0, [0, 1])
     bound = 1 - 0.05 ** (1 / 59)
-    stated = forge.claim("P01/1", bound + 1e-12, delta="0.05", params={"errors": 0, "rows": 59}, data=("holdout",))
+    stated = forge.claim(
+        "P01/1", bound + 1e-12, delta="0.05", params={"errors": 0, "rows": 59}, data=("holdout",)
+    )
     case = forge.Case((stated,), fitted, X[:2], np.array([0, 1]), holdout=(X, y)).seal()
     assert case.verify().holds
     assert bound < 0.05
@@ -47,7 +50,9 @@ def test_limits_by_hand():
 def test_a_score_of_zero_is_an_error_and_ties_are_errors():
     X, y = np.array([[0.0], [1.0], [-1.0]]), np.array([0, 1, 0])
     params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 1}
-    case = forge.Case((forge.claim("D02/1", 1.0, params=params),), forge.model([[1.0]], 0.0, [0, 1]), X, y).seal()
+    case = forge.Case(
+        (forge.claim("D02/1", 1.0, params=params),), forge.model([[1.0]], 0.0, [0, 1]), X, y
+    ).seal()
     assert case.verify().holds, case.verify().reason
     assert not case.with_claim(value=0.0, params=params | {"low": 0}).verify().holds
     tied = forge.model(np.array([[1.0], [1.0], [-1.0]]), np.zeros(3), [0, 1, 2])
@@ -65,11 +70,23 @@ def test_rows_on_the_boundary_are_decided_exactly(label):
         exactly = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(weights[0], X[row]))
         wrong = int(not (exactly > 0 if label == 1 else exactly < 0))
         case = forge.Case(
-            (forge.claim("D02/1", float(wrong), params={"set": "train", "rows": 1, "loss": "zero-one", "low": wrong}),),
-            forge.model(weights, 0.0, [0, 1]), X[row : row + 1], np.array([label]),
-        ).seal()  # fmt: skip
+            (
+                forge.claim(
+                    "D02/1",
+                    float(wrong),
+                    params={"set": "train", "rows": 1, "loss": "zero-one", "low": wrong},
+                ),
+            ),
+            forge.model(weights, 0.0, [0, 1]),
+            X[row : row + 1],
+            np.array([label]),
+        ).seal()
         assert case.verify().holds, case.verify().reason
-        assert not case.with_claim(params=case.claim.params | {"low": 1 - wrong}, value=float(1 - wrong)).verify().holds
+        assert (
+            not case.with_claim(params=case.claim.params | {"low": 1 - wrong}, value=float(1 - wrong))
+            .verify()
+            .holds
+        )
 
 
 def test_an_outlier_does_not_blur_the_rest_of_its_block():
@@ -79,7 +96,12 @@ def test_an_outlier_does_not_blur_the_rest_of_its_block():
     w = np.array([[1.0, 1.0]])
     y = (X @ w[0] > 0).astype(int)
     params = {"set": "train", "rows": 200, "loss": "zero-one", "low": 0}
-    assert forge.Case((forge.claim("D02/1", 0.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y).seal().verify().holds
+    assert (
+        forge.Case((forge.claim("D02/1", 0.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y)
+        .seal()
+        .verify()
+        .holds
+    )
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -91,7 +113,13 @@ def test_ghost_sample_bound_against_integers(seed):
     assert not exact.vc_holds(inner)
     assert not inner.verify().holds
     params = case.claim.params
-    for change in ({"M": 3 * params["rows"]}, {"q": 0.4}, {"form": "a"}, {"K": params["K"] - 1}, {"errors": params["errors"] + 10**6}):
+    for change in (
+        {"M": 3 * params["rows"]},
+        {"q": 0.4},
+        {"form": "a"},
+        {"K": params["K"] - 1},
+        {"errors": params["errors"] + 10**6},
+    ):
         assert not case.with_claim(params=params | change).verify().holds
     wide = params["class"] | {"d": params["class"]["d"] + 1}
     assert not case.with_claim(params=params | {"class": wide}).verify().holds  # K is for the smaller class
@@ -108,8 +136,12 @@ def test_the_growth_function_counts_what_it_says():
     assert float(ln_growth(halfspaces, 10, flat).exp()) == pytest.approx(2 * (1 + 9 + 36))
     assert float(ln_growth(halfspaces | {"bias": False}, 10, flat).exp()) == pytest.approx(1 + 10 + 45)
     assert float(ln_growth(halfspaces | {"d": 20}, 10, flat).exp()) == pytest.approx(2**10)
-    assert float(ln_growth({"class": "multiclass-halfspaces", "d": 2, "classes": 3}, 10, many).exp()) == pytest.approx(92.0**3)
-    assert float(ln_growth({"class": "integer-halfspaces", "d": 2, "bound": 1}, 10, flat).exp()) == pytest.approx(27)
+    assert float(
+        ln_growth({"class": "multiclass-halfspaces", "d": 2, "classes": 3}, 10, many).exp()
+    ) == pytest.approx(92.0**3)
+    assert float(
+        ln_growth({"class": "integer-halfspaces", "d": 2, "bound": 1}, 10, flat).exp()
+    ) == pytest.approx(27)
     assert float(ln_growth({"class": "list", "size": 7}, 10, flat).exp()) == pytest.approx(7)
 
 
@@ -131,7 +163,9 @@ def test_models_outside_the_class_are_rejected(descriptor, word):
     X, y = np.array([[1.0, 0], [0, 1.0], [-1.0, 0.3]]), np.array([1, 1, 0])
     fitted = forge.model([[1.0, 2.0]], 0.5, [0, 1])
     for template, more in (("P10/1", {"form": "c", "M": 12, "q": 0.5, "K": 9}), ("P08/1", {})):
-        stated = forge.claim(template, 1.0, delta="0.05", params={"class": descriptor, "errors": 0, "rows": 3} | more)
+        stated = forge.claim(
+            template, 1.0, delta="0.05", params={"class": descriptor, "errors": 0, "rows": 3} | more
+        )
         report = forge.Case((stated,), fitted, X, y).seal().verify()
         if template == "P10/1" or "list" in str(descriptor):
             assert word in report.reason
@@ -160,7 +194,8 @@ def test_hoeffding_and_bernstein_at_their_formulas(seed):
 
 
 def test_bernstein_uses_the_unbiased_variance():
-    """With the biased variance the value is smaller by a factor near sqrt(1 - 1/m) in one term: it must fail."""
+    """With the biased variance the value is smaller by a factor near sqrt(1 - 1/m) in one term: it must
+    fail."""
     case = forge.clipped_case(0, "P04/1")
     Xh, yh = case.holdout
     losses = np.minimum(np.abs(yh - Xh @ case.model.coef_ - 0.2), 2.0)
@@ -172,12 +207,18 @@ def test_bernstein_uses_the_unbiased_variance():
 def test_select_needs_the_models_predictions_and_its_number():
     case = forge.holdout_case(0, "P07/1")
     predictions = case.claim.witness["predictions"]
-    without = case.with_claim(witness={"predictions": predictions[:-1]}, params=case.claim.params | {"compared": 4})
+    without = case.with_claim(
+        witness={"predictions": predictions[:-1]}, params=case.claim.params | {"compared": 4}
+    )
     assert "not among" in without.verify().reason
     fewer = case.with_claim(params=case.claim.params | {"compared": 4})
     assert "shape" in fewer.verify().reason
     alone = case.with_claim(
-        witness={"predictions": predictions[-1:]}, params=case.claim.params | {"compared": 1},
-        value=float(stats.beta.ppf(1 - 0.04, case.claim.params["errors"] + 1, 30 - case.claim.params["errors"])) + 1e-9,
-    )  # fmt: skip
+        witness={"predictions": predictions[-1:]},
+        params=case.claim.params | {"compared": 1},
+        value=float(
+            stats.beta.ppf(1 - 0.04, case.claim.params["errors"] + 1, 30 - case.claim.params["errors"])
+        )
+        + 1e-9,
+    )
     assert alone.verify().holds  # the search log, not the checker, knows that there were others

@@ -28,10 +28,17 @@ def test_binomial_against_integers(seed):
     rng = np.random.default_rng(seed)
     for _ in range(60):
         m = int(rng.integers(1, 90))
-        k, p = int(rng.integers(-1, m + 2)), Fraction(float(rng.choice([rng.uniform(0, 1), 10.0 ** -rng.uniform(1, 9)])))
+        k, p = (
+            int(rng.integers(-1, m + 2)),
+            Fraction(float(rng.choice([rng.uniform(0, 1), 10.0 ** -rng.uniform(1, 9)]))),
+        )
         truth = exact.binomial_at_most(k, m, p) if k >= 0 else Fraction(0)
         check(tails.binomial_at_most(k, m, p), truth, 1e-11)
-        check(tails.binomial_at_least(k, m, p), 1 - exact.binomial_at_most(k - 1, m, p) if k > 0 else Fraction(1), 1e-11)
+        check(
+            tails.binomial_at_least(k, m, p),
+            1 - exact.binomial_at_most(k - 1, m, p) if k > 0 else Fraction(1),
+            1e-11,
+        )
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -61,7 +68,9 @@ def test_large_hypergeometric_against_scipy_and_the_clock(marked):
     bounds = tails.hypergeometric_at_most(100_000, 2_500_000, marked, 500_000)
     assert time.perf_counter() - started < 0.05
     if marked < 600_000:  # scipy underflows beyond
-        assert float(bounds.low) == pytest.approx(stats.hypergeom.logcdf(100_000, 2_500_000, marked, 500_000), rel=1e-7)
+        assert float(bounds.low) == pytest.approx(
+            stats.hypergeom.logcdf(100_000, 2_500_000, marked, 500_000), rel=1e-7
+        )
     assert 0 < bounds.high - bounds.low < 1e-10
 
 

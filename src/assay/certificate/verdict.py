@@ -30,7 +30,8 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Verdicts on a certificate; `structure` is the one on what the claims stand on: record, ledger, model, data."""
+    """Verdicts on a certificate; `structure` is the one on what the claims stand on: record, ledger, model,
+    data."""
 
     structure: Verdict
     verdicts: tuple[Verdict, ...] = ()

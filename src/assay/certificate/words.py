@@ -8,7 +8,7 @@ from assay.certificate.claim import Certificate
 from assay.certificate.templates import ASSUMPTIONS, TEMPLATES
 
 UNDETECTABLE = (
-    "a feature, hyper-parameter, seed or class of models that was chosen after looking at the evaluation rows",
+    "a feature, hyper-parameter, seed or class of models chosen after looking at the evaluation rows",
     "rows that are not independent draws: copies on both sides of a split, groups, time series",
     "new data from another distribution than the given rows",
     "a confidence that was chosen after looking at the result",
@@ -75,16 +75,16 @@ _SET_NAMES = {"train": "training", "holdout": "hold-out"}
 
 def _ledger(certificate: Certificate) -> Iterator[str]:
     yield (
-        f"All statements about new data hold together for at least {_percent(certificate.delta_total)} of samples "
-        f"(failure probability {certificate.delta_total}, shared among them)."
+        f"All statements about new data hold together for at least {_percent(certificate.delta_total)} of "
+        f"samples (failure probability {certificate.delta_total}, shared among them)."
     )
     if certificate.unreported:
         names = ", ".join(f"{_name(template)} ({delta})" for template, delta in certificate.unreported)
         yield f"Paid for but not shown, because they say nothing here: {names}."
     if certificate.serial > 1:
         yield (
-            f"This is certificate {certificate.serial} on these rows; together they spent {certificate.session_delta}. "
-            "Choosing the best of them is only covered at that total."
+            f"This is certificate {certificate.serial} on these rows; together they spent "
+            f"{certificate.session_delta}. Choosing the best of them is only covered at that total."
         )
 
 

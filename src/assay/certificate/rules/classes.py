@@ -1,4 +1,5 @@
-"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the class."""
+"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the
+class."""
 
 import math
 from collections.abc import Mapping
@@ -14,11 +15,12 @@ from assay.certificate.rules.tails import ln
 _MOST_COLUMNS = 100_000
 
 
-def ln_growth(descriptor: Any, points: int, model: Linear) -> Decimal:
+def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     """Return ln of an upper bound of the number of ways in which the class labels that many points.
 
-    Affine half-spaces in d dimensions: 2 sum_{i <= d} C(N - 1, i) (Cover 1965; a point on the boundary is moved off it by
-    shifting the bias). Without bias that shift is not available, and sum_{i <= d} C(N, i) counts the regions instead.
+    Affine half-spaces in d dimensions: 2 sum_{i <= d} C(N - 1, i) (Cover 1965; a point on the boundary is
+    moved off it by shifting the bias). Without bias that shift is not available, and sum_{i <= d} C(N, i)
+    counts the regions instead.
     """
     kind = _kind(descriptor)
     if kind in ("integer-halfspaces", "list"):
@@ -43,9 +45,11 @@ def ln_growth(descriptor: Any, points: int, model: Linear) -> Decimal:
 
 
 def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
-    """Bound the patterns of the sign (or largest) of functions from a linear space with constants, by its dimension.
+    """Bound the patterns of the sign (or largest) of functions from a linear space with constants, by its
+    dimension.
 
-    A model of degree two in d columns lies in the space of C(d + 2, 2) monomials; as half-spaces in R^(D - 1).
+    A model of degree two in d columns lies in the space of C(d + 2, 2) monomials; as half-spaces in R^(D -
+    1).
     """
     dimension = count(descriptor.get("dimension"), "dimension of the class", 2)
     k = count(descriptor.get("classes"), "classes of the class", 2)

@@ -4,9 +4,9 @@ For P(w, b) = R(w) + sum_i c_i loss(f_i), f = X w + b, and every feasible tau, w
 
     P(w, b) - min P  <=  [R(w) + R*(v) - w.v]  +  sum_i c_i bracket(f_i, tau_i)
 
-A free intercept asks for sum c_i tau_i = 0, a pure L1 penalty for |v_j| <= l1. The dual vector c tau is a vector of
-floats (the witness, or the slopes of the loss at the model), mapped in exact arithmetic to a feasible one; rounding
-enters only where the right side is evaluated.
+A free intercept asks for sum c_i tau_i = 0, a pure L1 penalty for |v_j| <= l1. The dual vector c tau is a
+vector of floats (the witness, or the slopes of the loss at the model), mapped in exact arithmetic to a
+feasible one; rounding enters only where the right side is evaluated.
 """
 
 import math
@@ -24,8 +24,9 @@ from assay.certificate.rules.rule import Rule, View
 class DualityGap(Rule):
     """The engine. Subclasses say which loss, which penalty (l1, l2) and which weights c_i the problem has."""
 
-    loss_name, loss_params = "squared", {}
-    l1, l2, scale, intercept = 0.0, 0.0, 1.0, True
+    loss_name = "squared"
+    loss_params: Mapping[str, float] = {}
+    l1, l2, scale = 0.0, 0.0, 1.0
     class_weight: np.ndarray | None = None
     theta: np.ndarray | None = None
 
@@ -35,7 +36,7 @@ class DualityGap(Rule):
 
     def prepare(self) -> None:
         self.problem()
-        self.loss = LOSSES[self.loss_name]
+        self.loss, self.strength = LOSSES[self.loss_name], self.l2
         if self.loss.labels and not self.model.binary:
             raise Rejected(
                 f"the {self.loss_name} loss needs a model of two classes with one row of coefficients"
@@ -45,15 +46,10 @@ class DualityGap(Rule):
         if self.loss.slope is None and self.theta is None:
             raise Rejected("the witness 'theta' is missing")
         check_intercept(self)
-        self.outputs, d = self.model.W.shape
+        self.outputs, d = self.linear.W.shape
         self.sums, self.losses = Sums(3 * self.outputs), Sums(1)
         self.products, self.shorten = Products(d, self.outputs), 1.0
         self.phases = ["balance"] * self.intercept + ["scale"] * (self.l1 > 0 and not self.l2) + ["evaluate"]
-
-    @property
-    def strength(self) -> float:
-        """Strong convexity of the penalty."""
-        return self.l2
 
     def block(self, view: View) -> None:
         c, y = cost(view, self.scale, self.class_weight)[:, None], signed_targets(view, self.loss.labels)
@@ -86,9 +82,9 @@ class DualityGap(Rule):
 
     def _dual(self, view: View, c: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the dual vector before repair; entries too small for safe products are zero."""
-        if self.theta is None:
+        if self.theta is None and self.loss.slope is not None:
             theta = c * self.loss.slope(view.scores[0], y, **self.loss_params)
-        else:
+        elif self.theta is not None:
             theta = self.theta[view.start : view.start + len(view.X)]
             if self.loss.box is not None:
                 low, high = (np.where(c > 0, side * c, 0.0) for side in self.loss.box(y, **self.loss_params))
@@ -99,7 +95,8 @@ class DualityGap(Rule):
         return np.where(np.abs(theta) < SMALLEST, 0.0, theta)
 
     def _balance(self) -> None:
-        """Find the map to sum c tau = 0: subtract the mean where tau is free, else shrink the heavier side."""
+        """Find the map to sum c tau = 0: subtract the mean where tau is free, else shrink the heavier
+        side."""
         positive, negative, weight = np.maximum(self.sums.value.reshape(3, -1), SMALLEST)
         error = self.sums.error.reshape(3, -1)
         if self.loss.box is None:
@@ -130,8 +127,9 @@ class DualityGap(Rule):
         return tau, theta, off
 
     def _penalty(self, v: np.ndarray, error: np.ndarray) -> float:
-        """Return an upper bound of R(w) + R*(v) - w.v, convex in each v_j, so largest at an end of v_j +- error."""
-        w, l1, l2 = self.model.W, self.l1, self.l2
+        """Return an upper bound of R(w) + R*(v) - w.v, convex in each v_j, so largest at an end of v_j +-
+        error."""
+        w, l1, l2 = self.linear.W, self.l1, self.l2
         ends = (
             (above(v + error, 1), above(v - error, 1))
             if l2
@@ -168,7 +166,7 @@ class NamedGap(DualityGap):
             raise Rejected("without a penalty the dual needs an exact equality; this claim cannot be made")
         if "theta" in self.claim.witness:
             self.theta = self.witness("theta", self.rows)[:, None]
-            if len(self.model.W) != 1:
+            if len(self.linear.W) != 1:
                 raise Rejected("a dual vector belongs to one row of coefficients")
 
 
@@ -177,6 +175,16 @@ class RidgeGap(DualityGap):
 
     def problem(self) -> None:
         self.l2, self.intercept = self.number("alpha"), self.flag("intercept")
+
+
+class LassoGap(DualityGap):
+    """D07: 1/2 sum s_i r_i^2 + l1 |w|_1 + l2/2 |w|^2."""
+
+    def problem(self) -> None:
+        self.l1, self.l2 = self.number("l1", zero=True), self.number("l2", zero=True)
+        self.intercept = self.flag("intercept")
+        if not self.l1 and not self.l2:
+            raise Rejected("without a penalty the dual needs an exact equality; this claim cannot be made")
 
 
 class LogisticGap(DualityGap):
@@ -190,10 +198,11 @@ class LogisticGap(DualityGap):
 
 
 class Enclosure(Rule):
-    """D15: a gap G of a problem with a `strength`-strongly convex penalty gives |w - w*| <= sqrt(2 G / strength)."""
+    """D15: a gap G of a problem with a `strength`-strongly convex penalty gives |w - w*| <= sqrt(2 G /
+    strength)."""
 
     def prepare(self) -> None:
-        gaps = ["D04/1", "D06/1", "D08/1", "D09/1"]
+        gaps = ["D04/1", "D06/1", "D07/1", "D08/1", "D09/1", "D10/1", "D11/1"]
         self.position, self.gap = self.context.rule_for(self.choice("gap", gaps))
         self.strength = self.number("strength")
         if self.strength > self.gap.strength:
@@ -247,8 +256,8 @@ def accurate_scores(view: View) -> tuple[np.ndarray, np.ndarray]:
     return scores, errors
 
 
-def check_intercept(rule: Any) -> None:
-    if not rule.intercept and np.any(rule.model.b):
+def check_intercept(rule: Rule) -> None:
+    if not rule.intercept and np.any(rule.linear.b):
         raise Rejected("the problem has no intercept, the model has one")
 
 

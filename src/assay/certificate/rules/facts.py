@@ -1,4 +1,5 @@
-"""Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can avoid."""
+"""Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can
+avoid."""
 
 import numpy as np
 
@@ -13,9 +14,10 @@ class AboutSet(Rule):
     """A rule whose claim names the set it is about."""
 
     def __init__(self, claim: Claim, context: Context):
-        self.set = claim.params.get("set")
-        if self.set not in ("train", "holdout") or self.set not in context.rows:
-            raise Rejected(f"set must be train or holdout, and described; it is {str(self.set)[:20]!r}")
+        named = claim.params.get("set")
+        if not isinstance(named, str) or named not in context.rows:
+            raise Rejected(f"set must be train or holdout, and described; it is {str(named)[:20]!r}")
+        self.set = named
         super().__init__(claim, context)
 
 
@@ -51,7 +53,8 @@ class TrainErrors(AboutSet):
 
 
 class ErrorCount:
-    """Number of errors of the certified predictor: rows that are certainly wrong, and rows not certainly right."""
+    """Number of errors of the certified predictor: rows that are certainly wrong, and rows not certainly
+    right."""
 
     low = high = 0
 
@@ -86,7 +89,8 @@ class SquaredErrors:
 
 
 class ErrorFloor(Rule):
-    """D03: rows of one group are identical, so a classifier errs on all but the most frequent label of each."""
+    """D03: rows of one group are identical, so a classifier errs on all but the most frequent label of
+    each."""
 
     def prepare(self) -> None:
         if self.model.classes is None:

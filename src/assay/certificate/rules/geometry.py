@@ -13,7 +13,8 @@ MOST_COLUMNS = 80
 
 
 class Hyperplane(Rule):
-    """What the rules here share: one class against the rest, columns with a one appended where they ask for it."""
+    """What the rules here share: one class against the rest, columns with a one appended where they ask for
+    it."""
 
     augment = False
 
@@ -46,7 +47,8 @@ class Hyperplane(Rule):
 
 
 class Margin(Hyperplane):
-    """D13: bounds of the margin of the best hyperplane, from a hyperplane (lower) or points of the hulls (upper)."""
+    """D13: bounds of the margin of the best hyperplane, from a hyperplane (lower) or points of the hulls
+    (upper)."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -67,8 +69,8 @@ class Margin(Hyperplane):
         if "w" in self.claim.witness:
             w = self.witness("w", d)
         else:
-            w = self.model.W[self.output]
-            w = np.append(w, self.model.b[self.output]) if self.augment else w
+            w = self.linear.W[self.output]
+            w = np.append(w, self.linear.b[self.output]) if self.augment else w
         if not np.any(w):
             raise Rejected("w is zero")
         return w
@@ -135,11 +137,12 @@ class _Hull:
 
 
 class Inseparable(Hyperplane):
-    """D14: the hulls of the two classes of each listed set intersect, shown by an exact null vector of one sign."""
+    """D14: the hulls of the two classes of each listed set intersect, shown by an exact null vector of one
+    sign."""
 
     def prepare(self) -> None:
         super().prepare()
-        if len(self.model.classes) != 2:
+        if len(self.model.classes or ()) != 2:
             raise Rejected("it is about two classes")
         self.augment, self.form = self.flag("intercept"), self.choice("form", ["ii", "iii"])
         self.listed_rows, self.sets = self.listed("rows", "set")
@@ -168,7 +171,8 @@ class Inseparable(Hyperplane):
 
 
 class PerceptronMistakes(Hyperplane):
-    """D17: replaying the updates gives the model, each was a mistake, and (radius / margin)^2 bounds their number."""
+    """D17: replaying the updates gives the model, each was a mistake, and (radius / margin)^2 bounds their
+    number."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -176,7 +180,7 @@ class PerceptronMistakes(Hyperplane):
         self.radius, self.margin = self.number("radius"), self.number("margin")
         self.sequence = self.witness("sequence", self.count("updates"), integer=True)
         self.separator = self.witness("separator", self.model.columns + self.augment)
-        if not self.augment and self.model.b[self.output]:
+        if not self.augment and self.linear.b[self.output]:
             raise Rejected("there is no intercept in the run, but the model has one")
         self.used = np.unique(self.sequence)
         self.kept = np.zeros((len(self.used), len(self.separator)))
@@ -200,7 +204,7 @@ class PerceptronMistakes(Hyperplane):
         if margin < self.margin:
             raise Rejected(f"margin is {self.margin:.10g}, measured {margin:.10g}")
         final = self._replay()
-        model = np.append(self.model.W[self.output], self.model.b[self.output])[: len(final)]
+        model = np.append(self.linear.W[self.output], self.linear.b[self.output])[: len(final)]
         if not np.array_equal(final, model):
             raise Rejected("replaying the updates does not give the model")
         bound = above((self.radius / self.margin) ** 2)

@@ -17,17 +17,19 @@ from assay.certificate.rules.rule import Rule, View
 
 
 class Suboptimality(Rule):
-    """D05. Form a: P - min P <= |g|^2 / (2 mu) where mu bounds the least eigenvalue of the Gram matrix from below.
+    """D05. Form a: P - min P <= |g|^2 / (2 mu) where mu bounds the least eigenvalue of the Gram matrix from
+    below.
 
-    Columns may be shifted (with an intercept) and scaled by powers of two: both are changes of coordinates. Form b:
-    no coefficients within `radius` lower the objective by more than |g| radius (convexity). `g` is the gradient.
+    Columns may be shifted (with an intercept) and scaled by powers of two: both are changes of coordinates.
+    Form b: no coefficients within `radius` lower the objective by more than |g| radius (convexity). `g` is
+    the gradient.
     """
 
     def prepare(self) -> None:
         self.form, self.intercept = self.choice("form", ["a", "b"]), self.flag("intercept")
         self.objective = self.choice("objective", ["squared", "logistic", "multinomial"])
         check_intercept(self)
-        outputs, d = self.model.W.shape
+        outputs, d = self.linear.W.shape
         classes = self.model.classes
         fits = {
             "squared": classes is None,
@@ -38,7 +40,7 @@ class Suboptimality(Rule):
             raise Rejected(f"the {self.objective} objective does not fit this model")
         self.class_weight = None
         if self.objective != "squared":
-            self.class_weight = class_weights(self.params.get("class_weight"), len(classes))
+            self.class_weight = class_weights(self.params.get("class_weight"), len(classes or ()))
         size = d + 1 if self.intercept else d
         self.center, self.scale = np.zeros(d), np.ones(size)
         if self.form == "a":
@@ -94,7 +96,8 @@ class Suboptimality(Rule):
         norm = norm_above(np.abs(self.products.value) + self.products.error)
         if self.form == "b":
             return float(above(norm * self.radius))
-        # |error of the Gram matrix| <= gamma sqrt(G_jj G_kk) entry by entry, hence at most gamma trace(G) in norm
+        # |error of the Gram matrix| <= gamma sqrt(G_jj G_kk) entry by entry, hence at most gamma trace(G) in
+        # norm
         trace = above(float(np.trace(self.gram)), len(self.gram) + 8)
         slack = above(gamma(self.roundings + self.adds + 16) * trace * 2)
         if not is_psd_after(self.gram, above(self.mu + slack, 2)):

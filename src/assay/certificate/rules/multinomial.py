@@ -43,7 +43,7 @@ class MultinomialGap(Rule):
     strength = 1.0
 
     def prepare(self) -> None:
-        self.outputs, d = self.model.W.shape
+        self.outputs, d = self.linear.W.shape
         if self.model.classes is None or self.outputs != len(self.model.classes):
             raise Rejected("the multinomial problem needs one row of coefficients per class")
         self.C, self.intercept = self.number("C"), self.flag("intercept")
@@ -62,7 +62,8 @@ class MultinomialGap(Rule):
             self._evaluate(view, c, soft)
 
     def next_pass(self) -> bool:
-        """Find the mixture. Exact numbers are c, p / sum(p) and their sums; the computed ones are off by a few U."""
+        """Find the mixture. Exact numbers are c, p / sum(p) and their sums; the computed ones are off by a
+        few U."""
         if not self.balancing:
             return False
         self.balancing = False
@@ -93,6 +94,6 @@ class MultinomialGap(Rule):
 
     def measure(self) -> float:
         v, error = self.products.value, self.products.error
-        distance = above(np.abs(v - self.model.W) + error + 4 * U * (np.abs(v) + np.abs(self.model.W)))
+        distance = above(np.abs(v - self.linear.W) + error + 4 * U * (np.abs(v) + np.abs(self.linear.W)))
         penalty = float(above(np.sum(distance * distance) / 2, distance.size + 8))
         return float(above(self.losses.value[0] + self.losses.error[0] + penalty + UNDERFLOW))

@@ -1,8 +1,8 @@
 """Arithmetic whose error is bounded: the checker never trusts a float without saying how wrong it can be.
 
 The model is the standard one: every operation is exact up to a factor 1 + e, |e| <= U. It holds because all
-nonzero inputs have magnitudes between SMALLEST and LARGEST (checked where data enter), so that no product of two
-of them overflows or loses bits to underflow.
+nonzero inputs have magnitudes between SMALLEST and LARGEST (checked where data enter), so that no product of
+two of them overflows or loses bits to underflow.
 """
 
 import math
@@ -37,8 +37,8 @@ def norm_above(vector: np.ndarray) -> float:
 class Sums:
     """Sums over rows, column by column, with an error near U^2 times the sum of magnitudes.
 
-    Each block is split on a grid so coarse that the leading parts add without rounding (Rump's extraction); block sums
-    are then added with the rounding of each addition carried along (Knuth's TwoSum).
+    Each block is split on a grid so coarse that the leading parts add without rounding (Rump's extraction);
+    block sums are then added with the rounding of each addition carried along (Knuth's TwoSum).
     """
 
     def __init__(self, columns: int):
@@ -80,7 +80,8 @@ class Products:
         self._magnitude = np.zeros(self.shape)
 
     def add(self, X: np.ndarray, T: np.ndarray, largest: np.ndarray, slack: np.ndarray | float = 0.0) -> None:
-        """Add X^T T, where column j of X is at most largest[j] and T is off by at most `slack`, summed per vector."""
+        """Add X^T T, where column j of X is at most largest[j] and T is off by at most `slack`, summed per
+        vector."""
         whole = len(X) - len(X) % BATCH
         stacked = T[:whole].reshape(-1, BATCH, T.shape[1]).transpose(0, 2, 1)
         parts = np.matmul(stacked, X[:whole].reshape(-1, BATCH, X.shape[1])).reshape(-1, self._magnitude.size)
@@ -114,9 +115,11 @@ def entropy_excess(x: np.ndarray) -> np.ndarray:
 
 
 def excess_above(reference: np.ndarray, distance: np.ndarray, rising: np.ndarray | bool) -> np.ndarray:
-    """Return an upper bound of s h(d / s), h(x) = (1 + x) ln(1 + x) - x, for all s >= reference > 0 and |d| <= distance.
+    """Return an upper bound of s h(d / s), h(x) = (1 + x) ln(1 + x) - x, for all s >= reference > 0 and |d|
+    <= distance.
 
-    `rising` tells where d >= 0; a falling d is at most s in magnitude. Both branches decrease in s (h(x) <= x h'(x)).
+    `rising` tells where d >= 0; a falling d is at most s in magnitude. Both branches decrease in s (h(x) <= x
+    h'(x)).
     """
     ratio = distance / reference
     falling_far = ~np.asarray(rising) & (ratio >= 1)
@@ -125,10 +128,12 @@ def excess_above(reference: np.ndarray, distance: np.ndarray, rising: np.ndarray
 
 
 def is_psd_after(matrix: np.ndarray, shift: float) -> bool:
-    """Tell whether matrix - shift I is positive semidefinite, shift >= 0, proved by an unblocked factorisation.
+    """Tell whether matrix - shift I is positive semidefinite, shift >= 0, proved by an unblocked
+    factorisation.
 
-    If Cholesky of B = matrix - (shift + c) I runs to completion, its factor satisfies R'R = B + E with
-    |E| <= phi trace(B) in norm, so that c >= phi trace(B) and the rounding of the diagonal prove the claim (Rump 2006).
+    If Cholesky of B = matrix - (shift + c) I runs to completion, its factor satisfies R'R = B + E with |E| <=
+    phi trace(B) in norm, so that c >= phi trace(B) and the rounding of the diagonal prove the claim (Rump
+    2006).
     """
     n = len(matrix)
     phi = gamma(n + 2) / (1 - gamma(n + 2))
@@ -144,13 +149,15 @@ def is_psd_after(matrix: np.ndarray, shift: float) -> bool:
 
 
 def null_signs(columns: Sequence[Sequence[float]]) -> list[int] | None:
-    """Return the signs of the vector that spans the null space of these columns; None unless it has dimension one.
+    """Return the signs of the vector that spans the null space of these columns; None unless it has dimension
+    one.
 
-    Exact: each column is scaled by a power of two to integers, which changes no sign, and eliminated without fractions
-    (Bareiss), so that every division below is without remainder.
+    Exact: each column is scaled by a power of two to integers, which changes no sign, and eliminated without
+    fractions (Bareiss), so that every division below is without remainder.
     """
     rows = [list(row) for row in zip(*map(_integers, columns))]
-    previous, pivots = 1, []
+    previous = 1
+    pivots: list[int] = []
     for j in range(len(columns)):
         at = len(pivots)
         found = next((i for i in range(at, len(rows)) if rows[i][j]), None)

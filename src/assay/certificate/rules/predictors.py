@@ -26,7 +26,8 @@ class Predictor(Protocol):
         """True for a classifier with one score: second class iff it is above zero."""
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (rows, K) and error bounds (K,) for rows no larger than `largest`, column by column."""
+        """Return scores (rows, K) and error bounds (K,) for rows no larger than `largest`, column by
+        column."""
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         """Return error bounds (rows, K) for these rows alone."""
@@ -111,7 +112,8 @@ class Quadratic:
 def margins(
     model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray
 ) -> tuple[np.ndarray, Any]:
-    """Return score of the true class minus the best other one, and a bound of its error; right iff above 0."""
+    """Return score of the true class minus the best other one, and a bound of its error; right iff above
+    0."""
     known = np.maximum(codes, 0)
     if model.binary:
         margin, error = np.where(known == 1, scores[:, 0], -scores[:, 0]), errors[..., 0]

@@ -1,6 +1,5 @@
 """Reading what a certificate says: plain values, arrays, decimal strings, and the record with its ledger."""
 
-import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -27,7 +26,7 @@ def number(value: Any, name: str, *, zero: bool = False) -> float:
     """Return a positive finite float (or zero, with zero=True)."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise Rejected(f"{name} must be a number; it is {str(value)[:40]!r}")
-    if abs(value) > LARGEST or not math.isfinite(value) or float(value) != value:
+    if not -LARGEST <= value <= LARGEST or float(value) != value:  # also when it is NaN
         raise Rejected(f"{name} must be a finite binary64 number; it is {str(value)[:40]}")
     if value < SMALLEST and not (zero and value == 0):
         raise Rejected(

@@ -32,7 +32,8 @@ class CountedRisk(Rule):
         self.total.add(view)
 
     def recount(self) -> int:
-        """Return the number of errors the bound must use; the claim may name a larger one (for a lower bound, a smaller)."""
+        """Return the number of errors the bound must use; the claim may name a larger one (for a lower bound,
+        a smaller)."""
         low, high = self.total.bounds()
         errors, upper = self.count("errors"), self.claim.direction == "upper"
         if errors > self.rows or (errors < low if upper else errors > high):
@@ -40,7 +41,8 @@ class CountedRisk(Rule):
         return high if upper else low
 
     def limit(self, errors: int, delta: Fraction) -> float:
-        """Return the value if it is a Clopper-Pearson limit for that many errors; say how far off it is otherwise."""
+        """Return the value if it is a Clopper-Pearson limit for that many errors; say how far off it is
+        otherwise."""
         value, m = Fraction(self.claim.value), self.rows
         if self.claim.direction == "upper":
             trivial, tail = value == 1, binomial_at_most
@@ -52,7 +54,8 @@ class CountedRisk(Rule):
         if not possible:
             side = "above" if self.claim.direction == "upper" else "below"
             raise Rejected(
-                f"the limit for {errors} errors in {m} rows at delta {float(delta):.3g} lies {side} {self.claim.value:.10g}"
+                f"the limit for {errors} errors in {m} rows at delta {float(delta):.3g} "
+                f"lies {side} {self.claim.value:.10g}"
             )
         return self.claim.value
 
@@ -94,7 +97,7 @@ class FiniteClass(CountedRisk):
 
     def prepare(self) -> None:
         super().prepare()
-        self.size = size(self.param("class"), self.model)
+        self.size = size(self.param("class"), self.linear)
 
     def measure(self) -> float:
         return self.limit(self.recount(), self.delta / self.size)
@@ -103,8 +106,9 @@ class FiniteClass(CountedRisk):
 class Vc(CountedRisk):
     """P10, form c: a ghost sample of M = 4 n rows, q = 1/2.
 
-    K marked rows of n + M leave at most the counted errors in the sample with probability at most delta q / growth,
-    and an error rate equal to the value gives at least K - errors errors in the ghost sample with probability q.
+    K marked rows of n + M leave at most the counted errors in the sample with probability at most delta q /
+    growth, and an error rate equal to the value gives at least K - errors errors in the ghost sample with
+    probability q.
     """
 
     def prepare(self) -> None:
@@ -146,7 +150,7 @@ class ClippedRisk(Rule):
     set = "holdout"
 
     def prepare(self) -> None:
-        if self.model.classes is not None or len(self.model.W) != 1:
+        if self.model.classes is not None or len(self.linear.W) != 1:
             raise Rejected("it needs a regression with one target")
         self.check_rows()
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
@@ -180,7 +184,8 @@ class Hoeffding(ClippedRisk):
 
 
 class EmpiricalBernstein(ClippedRisk):
-    """P04: mean + sqrt(2 V ln(2/delta) / m) + 7 clip ln(2/delta) / (3 (m - 1)), V the unbiased sample variance.
+    """P04: mean + sqrt(2 V ln(2/delta) / m) + 7 clip ln(2/delta) / (3 (m - 1)), V the unbiased sample
+    variance.
 
     V is at most the sum of (loss - c)^2 over m - 1 for every c; c is the mean as computed in the first pass.
     """

@@ -1,4 +1,5 @@
-"""What a rule is: it reads one claim, sees the rows of one data set block by block, and measures its quantity."""
+"""What a rule is: it reads one claim, sees the rows of one data set block by block, and measures its
+quantity."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import Certificate, Claim
-from assay.certificate.rules.predictors import Predictor
+from assay.certificate.rules.predictors import Linear, Predictor
 from assay.certificate.rules.record import Rejected, array, count, number
 
 
@@ -16,8 +17,8 @@ class View:
     """One block of a data set as the rules see it."""
 
     X: np.ndarray
-    codes: np.ndarray | None  # position of the label in the model's classes, -1 for a label it does not know
-    targets: np.ndarray | None  # (rows, targets) for a numeric target
+    codes: Any  # (rows,) position of the label in the model's classes, -1 for a label it does not know
+    targets: Any  # (rows, targets) for a numeric target
     weight: np.ndarray  # (rows,), ones if there are none
     largest: np.ndarray  # (d,) largest magnitude of each column in this block
     start: int
@@ -59,6 +60,8 @@ class Rule:
     """Base of all rules. A pass over the rows calls `block` for each block, then `next_pass`."""
 
     set = "train"
+    intercept = True  # where the claim is about a problem with a free intercept
+    strength = 0.0  # strong convexity of its penalty
 
     def __init__(self, claim: Claim, context: Context):
         self.claim, self.context = claim, context
@@ -78,6 +81,13 @@ class Rule:
     def measure(self) -> float:
         """Return the checker's own bound, rounded towards the side on which it stays true."""
         raise NotImplementedError
+
+    @property
+    def linear(self) -> Linear:
+        """The model, for rules that read coefficients."""
+        if not isinstance(self.model, Linear):
+            raise Rejected("it needs a linear model")
+        return self.model
 
     @property
     def rows(self) -> int:

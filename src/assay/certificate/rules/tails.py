@@ -1,7 +1,8 @@
 """Binomial and hypergeometric tails with rigorous error bounds, fast for millions of rows.
 
-The first term of a tail is evaluated in decimal arithmetic (correctly rounded logarithms, Stirling's series with its
-remainder); the others follow from it by ratios that fall monotonically, so what is left out is at most a geometric series.
+The first term of a tail is evaluated in decimal arithmetic (correctly rounded logarithms, Stirling's series
+with its remainder); the others follow from it by ratios that fall monotonically, so what is left out is at
+most a geometric series.
 """
 
 import math
@@ -92,7 +93,8 @@ def hypergeometric_at_most(k: int, total: int, marked: int, drawn: int) -> LogBo
 
 
 def _sum(first: Decimal, terms: int, ratio: Callable) -> LogBounds:
-    """Bound the logarithm of a sum of `terms` terms: exp(first), then each the ratio(j), falling in j, of the one before."""
+    """Bound the logarithm of a sum of `terms` terms: exp(first), then each the ratio(j), falling in j, of the
+    one before."""
     total, last, at, rest = 1.0, 1.0, 0, 0.0
     while at < terms - 1:
         step = np.arange(at, min(at + 4096, terms - 1), dtype=np.float64)

@@ -1,0 +1,50 @@
+"""A certificate in plain words: every statement, assumption and gap is there, once, and escaped."""
+
+from dataclasses import replace
+
+from assay.certificate.claim import NotApplicable
+from assay.certificate.templates import ASSUMPTIONS
+from assay.certificate.words import UNDETECTABLE
+from tests.certificate import forge
+
+
+def certificate():
+    case = forge.holdout_case(0)
+    facts = forge.claim("D01/1", float(len(case.X)), "lower", params={"set": "train"})
+    case = replace(case, claims=(facts, case.claim), sealed=None).seal()
+    return replace(
+        case.sealed,
+        not_applicable=(NotApplicable("P10/1", "too few rows for <this> class"),),
+        unreported=(("P10/1", "0.01"),),
+        serial=3,
+        session_delta="0.15",
+    )
+
+
+def test_text_says_everything_once():
+    issued = certificate()
+    text = str(issued)
+    for claim in issued.claims:
+        assert text.count(claim.statement) == 1
+    assert "Confidence 96 %" in text
+    assert "at least 95 % of samples" in text
+    assert "vc: too few rows for <this> class" in text
+    assert "vc (0.01)" in text
+    assert "certificate 3 on these rows; together they spent 0.15" in text
+    for code in issued.claims[1].assumptions:
+        assert text.count(ASSUMPTIONS[code]) == 1
+    for line in UNDETECTABLE:
+        assert text.count(line) == 1
+
+
+def test_facts_alone_need_no_assumptions():
+    text = str(replace(certificate(), claims=certificate().claims[:1], unreported=()))
+    assert "assume" not in text
+    assert "Confidence" not in text
+
+
+def test_html_has_the_same_lines_escaped():
+    html = certificate()._repr_html_()
+    assert "too few rows for &lt;this&gt; class" in html
+    assert "<this>" not in html
+    assert html.count("<li>") == str(certificate()).count("  - ")

@@ -1,10 +1,13 @@
 """The checker: judges a certificate from the model's numbers and the data alone.
 
-`verify` recomputes fingerprints, then lets each claim's rule see the rows, block by block and on one thread, in
-as few passes as the rules need; every rule bounds its own rounding. It calls no learner, no solver and no metric.
+`verify` recomputes fingerprints, then lets each claim's rule see the rows, block by block and on one thread,
+in as few passes as the rules need; every rule bounds its own rounding. It calls no learner, no solver and no
+metric.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,7 +96,7 @@ class _Check:
         self.context = Context(certificate, model, rows)
         self.rules, self.failures = self.context.rules, self.context.failures
         for position, claim in enumerate(certificate.claims):
-            rule = self._step(position, lambda c=claim: _rule(c, self.context))
+            rule = self._step(position, partial(_rule, claim, self.context))
             if rule is not None:
                 self.rules[position] = rule
 
@@ -117,19 +120,23 @@ class _Check:
         for table in self.tables:
             for name, block in table.cut():
                 view = self.sets[name].view(block, first)
-                for position in positions if view is not None else ():
-                    if self.rules[position].set == name and position not in self.failures:
-                        self._step(position, lambda p=position, v=view: self.rules[p].block(v))
+                for position in positions:
+                    if view is not None and self.rules[position].set == name and position not in self.failures:
+                        self._step(position, partial(self.rules[position].block, view))
         return positions
 
     def _sound(self, position: int) -> bool:
         return position not in self.failures and self.sets[self.rules[position].set].failure is None
 
     def _judge(self, position: int, claim: Claim) -> Verdict:
-        name, rule = TEMPLATES[claim.template].name, self.rules.get(position)
-        if rule is not None and self.sets[rule.set].failure is not None:
-            self.failures.setdefault(position, self.sets[rule.set].failure)
-        measured = None if position in self.failures else self._step(position, rule.measure)
+        name, measured = TEMPLATES[claim.template].name, math.nan
+        if position in self.rules:
+            rule = self.rules[position]
+            broken = self.sets[rule.set].failure
+            if broken is not None:
+                self.failures.setdefault(position, broken)
+            if position not in self.failures:
+                measured = self._step(position, rule.measure)
         if position in self.failures:
             return _failed(name, self.failures[position])
         upper = claim.direction == "upper"
@@ -167,7 +174,8 @@ def _rule(claim: Claim, context: Context) -> Rule:
 
 
 class _Set:
-    """One data set while it is read: its fingerprint, the column ranges of its blocks, what went wrong with it."""
+    """One data set while it is read: its fingerprint, the column ranges of its blocks, what went wrong with
+    it."""
 
     def __init__(self, reference: DataReference, model: Predictor):
         self.reference, self.model = reference, model
@@ -239,31 +247,31 @@ def _select(block: Block, rows: np.ndarray) -> Block:
     inside: Any = rows[low:high] - block.start
     if high > low and inside[-1] - inside[0] == high - low - 1:
         inside = slice(int(inside[0]), int(inside[-1]) + 1)
-    parts = (None if part is None else np.asarray(part)[inside] for part in block[:3])
-    return Block(*parts, int(low))
+    X, y, weight = (None if part is None else np.asarray(part)[inside] for part in block[:3])
+    return Block(np.asarray(X), y, weight, int(low))
 
 
 def _tables(certificate: Certificate, X: Any, y: Any, weight: Any, holdout: Any) -> list[_Table]:
     if certificate.split is not None:
         if holdout is not None:
             raise Rejected("the certificate splits one table; pass that table as X, y and no holdout")
-        return [] if X is None else [_Table(X, y, weight, _split(certificate))]
+        return [] if X is None else [_Table(X, y, weight, _split(certificate, certificate.split))]
     tables = [] if X is None or "train" not in certificate.data else [_Table(X, y, weight, {"train": None})]
     if holdout is not None and "holdout" in certificate.data:
         if hasattr(holdout, "blocks"):
             holdout = (holdout, None)
         if not isinstance(holdout, (tuple, list)) or len(holdout) != 2:
             raise Rejected("holdout must be (X, y)")
-        tables.append(_Table(*holdout, None, {"holdout": None}))
+        tables.append(_Table(holdout[0], holdout[1], None, {"holdout": None}))
     return tables
 
 
-def _split(certificate: Certificate) -> dict[str, np.ndarray | None]:
+def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the sorted row numbers of each set: disjoint, without repeats, as many as the sets have rows."""
-    if {"train", "holdout"} != set(certificate.split) or {"train", "holdout"} != set(certificate.data):
+    if {"train", "holdout"} != set(split) or {"train", "holdout"} != set(certificate.data):
         raise Rejected("a split names the rows of train and holdout")
-    rows = {}
-    for name, part in certificate.split.items():
+    rows: dict[str, np.ndarray] = {}
+    for name, part in split.items():
         rows[name] = np.sort(array(part, f"split of {name}", (None,), integer=True))
         if len(part) != certificate.data[name].rows:
             raise Rejected(

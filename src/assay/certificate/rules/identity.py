@@ -57,7 +57,7 @@ def _linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Li
     return Linear(W, np.broadcast_to(b, (len(W),)), classes)
 
 
-def _quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: tuple[str, ...]) -> Quadratic:
+def _quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
     K, d = 1 if len(classes) == 2 else len(classes), len(center)
     if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
         raise Rejected(f"center_, quadratic_, linear_, constant_ have shapes {center.shape}, {A.shape}, {w.shape}, {b.shape}")
@@ -68,7 +68,8 @@ class DataDigest:
     """Fingerprint of one data set, fed block by block, with the check that every number is in range."""
 
     def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None):
-        self.rows, self._chunks, self._hash = 0, [], hashlib.sha256()
+        self.rows, self._hash = 0, hashlib.sha256()
+        self._chunks: list[bytes] = []
         self._held: tuple[list[bytes], list[bytes]] = ([], [])  # targets and weights of the open chunk
         self._labels = None if labels is None else LabelReader(labels, classes)
         self._header: dict[str, Any] = {"labels": None if labels is None else list(labels)}
@@ -87,8 +88,10 @@ class DataDigest:
         """Take in a block; return the largest magnitude of each column."""
         X = X + 0.0  # -0.0 becomes 0.0
         largest = column_range(X)
-        held = self._labels.positions(np.asarray(y)) if targets is None else targets + 0.0
-        held = held.astype("<i4" if targets is None else "<f8")
+        if self._labels is not None:
+            held = self._labels.positions(np.asarray(y)).astype("<i4")
+        else:
+            held = (np.asarray(targets) + 0.0).astype("<f8")
         self._header |= {"columns": X.shape[1], "targets": 1 if targets is None else targets.shape[1]}
         self._header["weights"] = weight is not None
         borders = [0, *range(CHUNK - self.rows % CHUNK, len(X), CHUNK), len(X)]

@@ -1,5 +1,6 @@
 """Ensembles: many learners whose predictions are added, averaged or put to the vote."""
 
+from assay.ensemble._adaboost import AdaBoostClassifier
 from assay.ensemble._boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._forest import (
     ExtraTreesClassifier,
@@ -9,6 +10,7 @@ from assay.ensemble._forest import (
 )
 
 __all__ = [
+    "AdaBoostClassifier",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",

@@ -175,8 +175,6 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         if self.estimator is not None and self.how == "reweight" and not has_fit_parameter(self.estimator, "sample_weight"):
             raise refuse(self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".')
         data = read_columns(self, X, y, sample_weight, reset=True)
-        if np.isnan(data.X).any():
-            raise refuse(self, "boosted stumps take complete rows; fill missing values first.")
         known = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
         codes = np.asarray(known.encoded(self.classes_).y, dtype=np.int64)
@@ -260,6 +258,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
 
     def _shares(self, X: Any) -> np.ndarray:
         """Return the summed alphas of the members that vote for each class, (rows, classes)."""
+        check_is_fitted(self)
         total: Any = 0.0
         for alpha, votes in zip(self.estimator_weights_, self._all_votes(X)):
             total = total + alpha * np.eye(len(self.classes_))[votes]
@@ -286,6 +285,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions of the first 1, 2, ... members."""
+        check_is_fitted(self)
         total: Any = 0.0
         for alpha, votes in zip(self.estimator_weights_, self._all_votes(X)):
             total = total + alpha * np.eye(len(self.classes_))[votes]

@@ -293,7 +293,8 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, (rows, classes)."""
-        return self._loss().probabilities(self._raw(X))
+        scores = self._raw(X)
+        return self._loss().probabilities(scores)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`."""

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
+from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import feature_count, impurity_importances, known_rows, row_count
@@ -42,8 +43,6 @@ class Forest(TreeModel, Learner):
 
     def _fit(self, data: Read, n_classes: int) -> None:
         n, d = data.X.shape
-        if np.isnan(data.X).any():
-            raise refuse(self, "forests take complete rows; fill missing values first, or use gradient boosting.")
         n_trees = count(self, "n_estimators")
         flag(self, "bootstrap"), flag(self, "oob_score")
         if self.oob_score and not self.bootstrap:
@@ -63,7 +62,10 @@ class Forest(TreeModel, Learner):
                 of = np.flatnonzero(weight > 0)
             return grow_exact(codes, data.y, weight, of, n_classes, self.criterion, limits, int(seed), 1, bins is None)
 
-        self.trees_ = joined(thread_map(tree, seeds.tolist(), n_jobs=self.n_jobs)).as_dict()
+        with FitLog(self, 1, data.X, data.y) as log:
+            made = thread_map(tree, seeds.tolist(), n_jobs=self.n_jobs)
+            log.step(float(np.mean([(one.impurity * one.weight / one.weight[0])[one.child < 0].sum() for one in made])), 0.0)
+        self.trees_ = joined(made).as_dict()
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         if self.oob_score:
             self._out_of_bag(data, n_classes)
@@ -116,10 +118,7 @@ class Forest(TreeModel, Learner):
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = read_columns(self, X).X
-        if np.isnan(X).any():
-            raise refuse(self, "forests take complete rows; X contains NaN.")
-        return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
+        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return known_rows(self, X, y, sample_weight)
@@ -162,7 +161,8 @@ class _Classifier(ClassifierMixin, Forest):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the largest mean share."""
-        return self.classes_[self._values(X).argmax(axis=1)]
+        shares = self._values(X)
+        return self.classes_[shares.argmax(axis=1)]
 
     def member_votes(self, X: Any) -> np.ndarray:
         """Return the class position that each tree votes for, (rows, trees)."""

@@ -14,6 +14,7 @@ from assay.tree._nodes import Nodes
 from assay.tree._reading import Read
 
 _ROWS = 65_536
+_ABOVE_ALL = 1e150
 
 
 class Rounds:
@@ -164,9 +165,9 @@ def _nodes(grown: list[Node], binner: Binner) -> Nodes:
 
 
 def _threshold(binner: Binner, column: float, last: float) -> float:
-    """Return the upper edge of the last bin on the left; infinity if only missing values go right."""
+    """Return the upper edge of the last bin on the left; a number above all others if only missing values go right."""
     f, at = int(column), int(last)
-    return float(binner.edges[f, at]) if at < binner.n_edges[f] else np.inf
+    return float(binner.edges[f, at]) if at < binner.n_edges[f] else _ABOVE_ALL
 
 
 def _missing(node: Node) -> int:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog
 from assay.params import choice, count, number, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
@@ -73,9 +74,8 @@ class DecisionTree(TreeModel, Learner):
         plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
         if plain:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if limits.max_features < d or limits.random else 0
-            of = np.flatnonzero(data.weight > 0) if data.weight is not None else np.arange(n)
             codes = encode(data.X, self.n_jobs)
-            return grow_exact(codes, data.y, data.weight, of, n_classes, self.criterion, limits, seed, self.n_jobs)
+            return grow_exact(codes, data.y, data.weight, np.arange(n), n_classes, self.criterion, limits, seed, self.n_jobs)
         if self.criterion in ("friedman_mse", "poisson") or limits.max_features < d or limits.max_leaves or limits.random:
             raise refuse(
                 self,
@@ -127,6 +127,8 @@ class DecisionTree(TreeModel, Learner):
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
             nodes = pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
         self.trees_ = nodes.as_dict()
+        with FitLog(self, 1, X, data.y) as log:
+            log.step(float(self._risk(nodes)[nodes.child < 0].sum()), 0.0)
 
     def _validation(self, data: Read, given: Any) -> tuple[Read, Read]:
         """Return the rows to grow on and those to prune on: the pair given, or a share of the rows."""
@@ -155,15 +157,18 @@ class DecisionTree(TreeModel, Learner):
         nodes = self._grow(data, n_classes)
         path = pruning.pruning_path(nodes, self._risk(nodes))[0]
         tried = np.append(np.sqrt(path.ccp_alphas[:-1] * path.ccp_alphas[1:]), path.ccp_alphas[-1])
-        folds = (StratifiedKFold if n_classes else KFold)(min(5, len(data.y)), shuffle=True, random_state=0)
+        smallest = int(np.bincount(data.y).min()) if n_classes else len(data.y)
+        kind = StratifiedKFold if n_classes and smallest > 1 else KFold
+        folds = kind(max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0)
         losses = np.zeros(len(tried))
-        for fit, held in folds.split(data.X, data.y if n_classes else None):
+        for fit, held in folds.split(data.X, data.y):
             part = Read(data.X[fit], data.y[fit], None if data.weight is None else data.weight[fit])
             full = self._grow(part, n_classes)
-            for i, alpha in enumerate(tried):
-                predicted = mean_values(pruning.cost_complexity(full, self._risk(full), alpha), data.X[held], 1)
-                losses[i] += self._loss(predicted, data.y[held])
-        return float(tried[np.flatnonzero(losses <= losses.min() + 1e-12)[-1]])
+            by_node = self._node_losses(full, data.y[held])
+            if data.weight is not None:
+                by_node = by_node * data.weight[held]
+            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], by_node)
+        return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
 
     # What the fitted tree says ----------------------------------------------------------------------------------------
 
@@ -358,7 +363,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most frequent class of the leaf; the first of equals."""
-        return self.classes_[self._values(X).argmax(axis=1)]
+        shares = self._values(X)
+        return self.classes_[shares.argmax(axis=1)]
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the number of errors on `rows`, twice: comparisons are exact."""
@@ -374,8 +380,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         size = int(np.count_nonzero(nodes.child < 0))
         yield Claim("D27/1", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
 
-    def _loss(self, values: np.ndarray, y: np.ndarray) -> float:
-        return float(np.count_nonzero(values.argmax(axis=1) != y))
+    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
+        """Return (nodes, rows): 1 where the class of a node is not that of the row."""
+        return (nodes.value.argmax(axis=1)[:, None] != y[None, :]).astype(np.float64)
 
 
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
@@ -446,8 +453,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         """Return the mean of the leaf of each row."""
         return self._values(X)[:, 0]
 
-    def _loss(self, values: np.ndarray, y: np.ndarray) -> float:
-        return float(((values[:, 0] - y) ** 2).sum())
+    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
+        """Return (nodes, rows): squared error of a node's mean for the row."""
+        return (nodes.value - y[None, :]) ** 2
 
 
 class ID3(DecisionTreeClassifier):

@@ -77,8 +77,7 @@ class _Growth:
         self.kind = "squared_error" if not method.n_classes else ("gini" if method.criterion == "gini" else "entropy")
         self.rows = np.column_stack([np.ones_like(y), y, y * y]) if not method.n_classes else np.eye(method.n_classes)[y]
         self.found: list[tuple] = []
-        used = frozenset()
-        queue = [(np.flatnonzero(weight > 0), weight[weight > 0], 0, used, None)]
+        queue: list[tuple] = [(np.flatnonzero(weight > 0), weight[weight > 0], 0, frozenset(), None)]
         self.splits: list[Split | None] = []
         self.children: list[int] = []
         self.totals: list[np.ndarray] = []
@@ -102,8 +101,14 @@ class _Growth:
         here = float(impurity(total, self.kind))
         if here <= 1e-12 or depth >= method.max_depth or w.sum() < method.min_samples_split - 1e-9:
             return None
-        tried = [self._column(f, rows, w) for f in range(self.X.shape[1]) if f not in used]
-        tried = [split for split in tried if split is not None]
+        part = self.X[rows]
+        complete = ~np.isnan(part).any(axis=0)
+        plain = [f for f in range(part.shape[1]) if f not in method.levels and complete[f]]
+        found = dict(zip(plain, self._numeric_columns(plain, part[:, plain], self.rows[rows] * w[:, None], w)))
+        for f in range(part.shape[1]):
+            if f not in found and f not in used:
+                found[f] = self._column(f, rows, w)
+        tried = [found[f] for f in sorted(found) if found[f] is not None]
         if not tried:
             return None
         if method.criterion == "gain_ratio":
@@ -126,6 +131,33 @@ class _Growth:
         if f in self.method.levels:
             return self._nominal(f, x.astype(np.int64), stats, w, w[known], lost)
         return self._numeric(f, x, stats, w, w[known], lost)
+
+    def _numeric_columns(self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray) -> list[Split | None]:
+        """Return the best border of each of several columns without missing values."""
+        if not columns:
+            return []
+        order = np.argsort(X, axis=0, kind="stable")
+        x = np.take_along_axis(X, order, axis=0)
+        left = np.cumsum(stats[order], axis=0)[:-1]
+        heavy = np.cumsum(w[order], axis=0)[:-1]
+        total = w.sum()
+        pairs = np.stack([left, stats.sum(axis=0) - left], axis=2)
+        gain, ratio, default = self._judge(pairs.reshape(-1, 2, stats.shape[1]), total, total, None)
+        least = self.method.min_samples_leaf - 1e-9
+        open_ = (x[1:] > x[:-1]) & (heavy >= least) & (total - heavy >= least)
+        gain = np.where(open_, gain.reshape(open_.shape), -np.inf)
+        ratio, default = ratio.reshape(open_.shape), default.reshape(open_.shape)
+        found: list[Split | None] = []
+        for j, f in enumerate(columns):
+            i = int(gain[:, j].argmax()) if len(gain) else 0
+            if not len(gain) or gain[i, j] == -np.inf:
+                found.append(None)
+                continue
+            middle, share = x[i, j] / 2 + x[i + 1, j] / 2, heavy[i, j] / total
+            threshold = middle if x[i, j] <= middle < x[i + 1, j] else x[i, j]
+            shares = np.array([share, 1 - share])
+            found.append(Split(f, float(gain[i, j]), float(ratio[i, j]), float(threshold), None, 2, shares, int(default[i, j])))
+        return found
 
     def _numeric(self, f, x, stats, w, known_w, lost) -> Split | None:
         order = np.argsort(x, kind="stable")

@@ -142,3 +142,25 @@ def cost_complexity(nodes: Nodes, risk: np.ndarray, alpha: float) -> Nodes:
     """Return the smallest subtree that minimises R(T) + alpha * leaves."""
     _, given_up = pruning_path(nodes, risk)
     return cut(nodes, (nodes.child >= 0) & (given_up <= alpha))
+
+
+def path_losses(nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """Return the loss on rows X of the subtree for each alpha (ascending); losses (nodes, rows) are those of each node's prediction.
+
+    A row is predicted by the first node on its way whose split is given up at alpha; one walk serves all alphas.
+    """
+    given_up, parent = pruning_path(nodes, risk)[1], parents(nodes)
+    given_up[nodes.child < 0] = -np.inf
+    change = np.zeros(len(alphas) + 1)
+    for leaf, rows, share in visits(nodes, 0, X):
+        way = [leaf]
+        while parent[way[-1]] >= 0:
+            way.append(int(parent[way[-1]]))
+        upper = len(alphas)
+        for at in reversed(way):  # from the root: this node predicts for alphas from given_up[at] up to those of its ancestors
+            lower = min(int(np.searchsorted(alphas, given_up[at])), upper)
+            loss = float((losses[at, rows] * share).sum())
+            change[lower] += loss
+            change[upper] -= loss
+            upper = lower
+    return np.cumsum(change)[:-1]

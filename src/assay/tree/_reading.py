@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
@@ -31,6 +32,8 @@ class Read(NamedTuple):
 
 def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *, reset: bool = False) -> Read:
     """Return checked rows; with `reset`, remember the columns in `columns_` (None if all are numeric)."""
+    if reset and y is None:
+        raise ValueError(f"{type(learner).__name__} requires y to be passed, but the target y is None.")
     X = _matrix(learner, X, reset)
     if y is None:
         return Read(X, np.empty(0), None)
@@ -41,6 +44,9 @@ def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *,
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.sum() > 0:
             raise refuse(learner, "the sample weights are all zero; at least one row must count.")
+        if reset and not weight.all():  # a row that does not count must not move a border between values either
+            counts = np.flatnonzero(weight)
+            X, y, weight = X[counts], y[counts], weight[counts]
     return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight)
 
 
@@ -53,12 +59,16 @@ def nominal_levels(learner: Learner) -> dict[int, int]:
 def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     if _has_types(X):
         return _from_frame(learner, X, reset)
-    X = validate_data(learner, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+    X = validate_data(learner, X, reset=reset, dtype=np.float64, ensure_all_finite=_finite(learner))
     if reset:
         learner.columns_ = _declared(learner, X)
     if learner.columns_ is None:
         return X
     return _coded(learner, X)
+
+
+def _finite(learner: Learner) -> Any:
+    return "allow-nan" if get_tags(learner).input_tags.allow_nan else True
 
 
 def _has_types(X: Any) -> bool:

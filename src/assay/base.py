@@ -97,8 +97,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             Rows that nothing about the model was chosen on: a pair of arrays, or the row numbers in X of
             those that were kept out of `fit`.
         compared : sequence of arrays, optional
-            Predicted labels on the hold-out rows of every model that was compared on them, this one included.
-            The bound then pays for the comparison.
+            Predictions on the hold-out rows of every model that was compared on them, this one included.
+            The bounds then pay for the comparison.
         clip : float, optional
             Regression only: the absolute error is clipped here in statements about new data; fix it in
             advance.
@@ -112,10 +112,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
                 self,
                 f"delta must be a number in [{_LEAST_DELTA:g}, 1) (a probability of failure); got {delta!r}.",
             )
-        if len(compared) and not (is_classifier(self) and holdout is not None):
-            raise refuse(
-                self, "compared needs a classifier and hold-out rows: it holds labels predicted on them."
-            )
+        if len(compared) and holdout is None:
+            raise refuse(self, "compared needs hold-out rows: it holds what the models predicted on them.")
         if clip is not None and is_classifier(self):
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {clip!r}.")
         if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
@@ -143,9 +141,13 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
         held = self._row_numbers(holdout, len(y))
         kept = np.setdiff1d(np.arange(len(y)), held)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        train = self._known_rows(_safe_indexing(X, kept), _safe_indexing(y, kept), weight)
-        holdout = self._known_rows(_safe_indexing(X, held), _safe_indexing(y, held))
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        train, holdout = (
+            self._known_rows(
+                _safe_indexing(X, part), _safe_indexing(y, part), None if weight is None else weight[part]
+            )
+            for part in (kept, held)
+        )
         return Cut(train, holdout, {"train": kept, "holdout": held})
 
     def _row_numbers(self, holdout: Any, n: int) -> np.ndarray:
@@ -207,14 +209,21 @@ def read_rows(
     if y is None:
         raise ValueError(f"{type(learner).__name__} requires y to be passed, but the target y is None.")
     X = validate_data(
-        learner, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1,
+        learner,
+        X,
+        reset=reset,
+        dtype=np.float64,
+        ensure_all_finite=False,
+        ensure_min_samples=1,
         accept_sparse="csr" if get_tags(learner).input_tags.sparse else False,
     )
     numeric = not is_classifier(learner)
     y = _check_y(y, multi_output=multi_output or numeric, y_numeric=numeric, estimator=learner)
     check_consistent_length(X, y)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not reset
+        )
     return scan.rows(X, np.asarray(y, dtype=np.float64) if numeric else y, sample_weight, n_jobs=n_jobs)
 
 

@@ -55,7 +55,7 @@ def statements(
     elif learner.card.task == "regress":
         if fixed_class:
             yield from learner.statements(cut.train)
-        yield from _by_clipped_holdout(learner, cut.holdout, clip)
+        yield from _by_clipped_holdout(learner, cut.holdout, clip, max(1, len(compared)))
 
 
 def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
@@ -140,40 +140,53 @@ def _label_positions(learner: Any, compared: Sequence[np.ndarray], rows: int) ->
     return positions.astype(np.int32)
 
 
-def _by_clipped_holdout(learner: Any, holdout: Rows | None, clip: float | None) -> Iterator[Any]:
+def _by_clipped_holdout(
+    learner: Any, holdout: Rows | None, clip: float | None, compared: int
+) -> Iterator[Any]:
     if holdout is None:
         yield NotApplicable("P04/1", "No hold-out rows were given.")
     elif clip is None:
         yield NotApplicable(
             "P04/1", "The error of a regression has no range: pass clip=, fixed before looking at the data."
         )
+    elif len(np.atleast_2d(learner.coef_)) > 1:
+        yield NotApplicable("P04/1", "These bounds are about one target, and the model predicts several.")
     elif not (np.isfinite(clip) and clip > 0):
         raise ValueError(
             f"clip must be a finite number > 0 (absolute errors are clipped there); got {clip!r}."
         )
     else:
-        yield partial(_hoeffding, learner, holdout, float(clip))
-        yield partial(_empirical_bernstein, learner, holdout, float(clip))
+        yield partial(_hoeffding, learner, holdout, float(clip), compared)
+        yield partial(_empirical_bernstein, learner, holdout, float(clip), compared)
 
 
-def _hoeffding(learner: Any, holdout: Rows, clip: float, delta: str) -> Claim | NotApplicable:
+def _hoeffding(learner: Any, holdout: Rows, clip: float, compared: int, delta: str) -> Claim | NotApplicable:
     losses = learner.clipped_errors(holdout, clip)
-    deviation = concentration.hoeffding_deviation(len(losses), float(delta), width=clip)
-    return _mean_loss("P02/1", float(losses.mean()) + deviation, clip, len(losses), delta)
+    deviation = concentration.hoeffding_deviation(len(losses), float(delta) / compared, width=clip)
+    params = {"clip": clip, "rows": len(losses), "compared": compared}
+    return _mean_loss("P02/1", float(losses.mean()) + deviation, params, delta)
 
 
-def _empirical_bernstein(learner: Any, holdout: Rows, clip: float, delta: str) -> Claim | NotApplicable:
+def _empirical_bernstein(
+    learner: Any, holdout: Rows, clip: float, compared: int, delta: str
+) -> Claim | NotApplicable:
     losses = learner.clipped_errors(holdout, clip)
     if len(losses) < 2:
         return Vacuous("P04/1", "The sample variance needs two hold-out rows.", delta)
-    bound = concentration.empirical_bernstein_upper(losses, float(delta), high=clip)
-    return _mean_loss("P04/1", bound, clip, len(losses), delta)
+    level = float(delta) / compared
+    spread = np.sqrt(2 * np.log(2 / level) / len(losses))  # what a unit of the standard deviation adds
+    rounding = getattr(learner, "loss_rounding", lambda rows: 0.0)(holdout)
+    bound = concentration.empirical_bernstein_upper(losses, level, high=clip) + 2 * (1 + spread) * rounding
+    return _mean_loss("P04/1", bound, {"clip": clip, "rows": len(losses), "compared": compared}, delta)
 
 
-def _mean_loss(template: str, bound: float, clip: float, rows: int, delta: str) -> Claim | NotApplicable:
+def _mean_loss(template: str, bound: float, params: dict[str, Any], delta: str) -> Claim | NotApplicable:
+    clip = params["clip"]
     if bound >= clip:
-        return Vacuous(template, f"With {rows} hold-out rows the bound is the clip {clip:g} itself.", delta)
-    return _claim(template, bound + clip * OUTWARD, {"clip": clip, "rows": rows}, "holdout", delta)
+        return Vacuous(
+            template, f"With {params['rows']} hold-out rows the bound is the clip {clip:g} itself.", delta
+        )
+    return _claim(template, bound + clip * OUTWARD, params, "holdout", delta)
 
 
 def _claim(

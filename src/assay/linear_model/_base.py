@@ -84,6 +84,10 @@ class LinearRegressor(LinearModel):
         low = mean - slack
         return low if low > _LEAST else 0.0, mean + slack + _LEAST
 
+    def loss_rounding(self, rows: Rows) -> float:
+        """Return how far rounding can move the absolute error of any row, doubled."""
+        return float(np.max(self._rounding(rows)))
+
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - f(x)|, clip) of each row (mean over targets), rounded up by what rounding can
         hide."""

@@ -30,7 +30,7 @@ from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated
 from assay.linear_model._separation import separation_claim
-from assay.optim.duality import enclosure, gamma, logistic_gap, multinomial_gap, outward
+from assay.optim.duality import enclosure, gamma, logistic_gap, multinomial_gap, outward, score_rounding
 from assay.optim.newton import Found
 from assay.params import choice, count, flag, positive, refuse
 from assay.scan import Rows, one_blas_thread
@@ -180,7 +180,8 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
         radius = 1.0 + float(np.linalg.norm(self.coef_))
         weight = None if self.class_weight is None else problem.class_weight.tolist()
         norm = float(np.linalg.norm(problem.value_gradient(problem.pack(self.coef_, self.intercept_))[1]))
-        slack = gamma(rows) * (1.0 + float(np.linalg.norm(rows.largest_entries))) * 4 * problem.total
+        rounding = 4 * gamma(rows) + 2 * float(score_rounding(rows, self.coef_, self.intercept_).max())
+        slack = rounding * (1.0 + float(np.linalg.norm(rows.largest_entries))) * problem.total
         objective = "logistic" if len(self.classes_) == 2 else "multinomial"
         params = {
             "form": "b",

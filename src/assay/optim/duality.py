@@ -19,6 +19,7 @@ from assay.scan import Rows
 from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
+_FAR = -250.0  # logarithm of a probability too small to be told from zero
 _CLOSE = 1e-9  # divergence, relative to the sum of the C_i, up to which a simple bound of it serves
 
 
@@ -55,6 +56,7 @@ class _Residuals(NamedTuple):
     weight: float
     plain: np.ndarray  # sum s r, (k,)
     size: np.ndarray  # sum s |r|, (k,)
+    square: float  # sum s r^2, targets added
     cross: np.ndarray  # sum s x r, (d, k)
     column: np.ndarray  # sum s x, (d,)
 
@@ -68,14 +70,16 @@ def _residual_sums(block: Block, coef: np.ndarray, intercept: np.ndarray) -> _Re
     r = block.y.reshape(len(block.X), -1) - (block.X @ coef.T + intercept)
     s = np.ones(len(r)) if block.weight is None else block.weight
     sr = r * s[:, None]
-    return _Residuals(float(s.sum()), sr.sum(axis=0), np.abs(sr).sum(axis=0), block.X.T @ sr, block.X.T @ s)
+    size, square = np.abs(sr).sum(axis=0), float((sr * r).sum())
+    return _Residuals(float(s.sum()), sr.sum(axis=0), size, square, block.X.T @ sr, block.X.T @ s)
 
 
 def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_intercept: bool) -> float:
     """Return an upper bound on P - min P for 1/2 sum s r^2 + (alpha / 2) |w|^2, summed over targets.
 
     With theta_i = s_i (r_i - r0), r0 the weighted mean residual (0 without intercept), the gap is
-    r0^2 sum(s) / 2 + |X^T theta - alpha w|^2 / (2 alpha).
+    r0^2 sum(s) / 2 + |X^T theta - alpha w|^2 / (2 alpha). A theta_i that is rounded adds half its error
+    squared.
     """
     sums = residual_sums(rows, coef, intercept)
     mean = sums.plain / sums.weight if free_intercept else np.zeros_like(sums.plain)
@@ -89,7 +93,8 @@ def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_i
     excess = np.abs(sums.cross - np.outer(sums.column, mean) - alpha * w) + error
     mean_error = gamma(rows) * sums.size / sums.weight + rounding
     first = 0.5 * sums.weight * np.sum((np.abs(mean) + mean_error) ** 2) if free_intercept else 0.0
-    return float(first + np.sum(excess**2) / (2 * alpha))
+    rounded = (32 * _UNIT) ** 2 * sums.square + sums.weight * np.sum(rounding**2)
+    return float(first + np.sum(excess**2) / (2 * alpha) + rounded)
 
 
 # Logistic loss ----------------------------------------------------------------------------------------------
@@ -113,7 +118,8 @@ def logistic_gap(
     if free_intercept:
         shrink = np.divide(total.min(), total, out=shrink, where=total > total.min())
     v = shrink[1] * pulled[1] - shrink[0] * pulled[0]
-    error = gamma(rows) * rows.largest_entries * total.sum()
+    rounding = score_rounding(rows, coef, intercept)[0]
+    error = (gamma(rows) + 2 * rounding) * rows.largest_entries * total.sum()
     quadratic = 0.5 * float(np.sum((np.abs(w - v) + error) ** 2))
     shift = np.minimum(1.0, 1 - shrink + 8 * gamma(rows) * (shrink < 1))
     weight = float(rows.sum(_total_weight, cost))
@@ -121,7 +127,6 @@ def logistic_gap(
         divergence = float(np.sum(shift**2 * np.where(shift > 0, tail, 0.0)))
     if not divergence <= _CLOSE * weight:
         divergence = float(rows.sum(_divergence, w, b, cost, shift)) * (1 + gamma(rows))
-    rounding = score_rounding(rows, coef, intercept)[0]
     slack = weight * (rounding + 64 * _UNIT * (4 + np.abs(w) @ rows.largest_entries + abs(b)))
     return quadratic + divergence + float(slack)
 
@@ -210,5 +215,6 @@ def _mixed_divergence(
 ) -> float:
     log_q = _log_softmax(block, coef, intercept)
     p = t * np.exp(log_q) + constant
-    kl = (xlogy(p, p) - p * log_q).sum(axis=1)
+    # p ln p < 0 is left out where q is so small that whoever recomputes it may do the same.
+    kl = (np.where(log_q < _FAR, 2 * p, xlogy(p, p)) - p * log_q).sum(axis=1)
     return float((_costs(block, cost) * np.maximum(kl, 0.0)).sum())

@@ -226,10 +226,17 @@ def test_vote_bounds_by_hand():
     paid = math.log(3) - math.log(2) + math.log(2 * math.sqrt(90) / 0.05)
     expected = 2 * kl_upper(0.5 * 0.03 + 0.5 * 5 / 90, paid / 90)
     assert pac_bayes.vote_bound(errors, rows, 0.05, weights=w) == pytest.approx(expected)
+    even = 2 * kl_upper((3 / 100 + 5 / 90 + 10 / 120) / 3, math.log(2 * math.sqrt(90) / 0.05) / 90)
+    assert pac_bayes.vote_bound(errors, rows, 0.05) == pytest.approx(even)
     pairs, counts = np.array([[3, 1], [1, 5]]), np.array([[100, 40], [40, 90]])
     rate = (3 / 100 + 5 / 90 + 2 / 40) / 4
     expected = min(1.0, 4 * kl_upper(rate, math.log(2 * math.sqrt(40) / 0.05) / 40))
     assert pac_bayes.tandem_bound(pairs, counts, 0.05) == pytest.approx(expected)
+    pairs, counts = 10 * pairs, 100 * counts
+    paid = 2 * (0.9 * math.log(1.8) + 0.1 * math.log(0.2)) + math.log(2 * math.sqrt(4000) / 0.05)
+    rate = 0.81 * 0.003 + 0.01 * 5 / 900 + 0.18 * 10 / 4000
+    expected = 4 * kl_upper(rate, paid / 4000)
+    assert pac_bayes.tandem_bound(pairs, counts, 0.05, weights=[0.9, 0.1]) == pytest.approx(expected)
 
 
 def test_a_vote_errs_at_most_at_twice_and_four_times_the_rates():

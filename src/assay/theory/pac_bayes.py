@@ -47,7 +47,7 @@ def linear_gibbs_loss(normalised_margins: ArrayLike, mu: float) -> float:
             "normalised margins y w.x / (|w| |x|) must be a non-empty list of numbers in [-1, 1]."
         )
     mu = check.number("mu", mu, low=0.0)
-    return min(1.0, math.fsum(0.5 * erfc(mu * z / math.sqrt(2.0))) / z.size * (1.0 + 1e-12))
+    return min(1.0, float((0.5 * erfc(mu * z / math.sqrt(2.0))).mean()) * (1.0 + 1e-12))
 
 
 def linear_bound(normalised_margins: ArrayLike, delta: float, *, mu: float | None = None) -> LinearPacBayes:

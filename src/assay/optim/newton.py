@@ -14,6 +14,7 @@ import numpy as np
 _KEEP = 1e-2  # the Hessian is renewed once a step lowers the decrement by less than this factor
 _ARMIJO = 1e-4
 _HALVINGS = 40
+_FLAT = 1e-13  # curvature, relative to the preconditioner's, that is rounding
 _NOISE = 1e-13  # relative rounding of the objective; a step that changes less is judged by its gradient
 
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -109,21 +110,25 @@ def _backtrack(
 def conjugate_gradients(
     multiply: Solve, precondition: Solve, b: np.ndarray, *, rtol: float, max_iter: int
 ) -> np.ndarray:
-    """Return x with multiply(x) = b up to |residual| <= rtol |b| in the preconditioner's norm."""
-    x, r = np.zeros_like(b), b.copy()
+    """Return x with multiply(x) = b up to |residual| <= rtol |b| in the preconditioner's norm.
+
+    The matrix may be singular: a direction along which it is zero up to rounding ends the search.
+    """
+    scale = float(np.abs(b).max())  # products of very small or large numbers would leave the range of doubles
+    x, r = np.zeros_like(b), b / scale if scale > 0 else b
     z = precondition(r)
     p, rho = z, float(r @ z)
-    target = rtol**2 * rho
+    target, length = rtol**2 * rho, rho  # length: of p, squared, in the preconditioner's norm
     for _ in range(max_iter):
         if rho <= target:
             break
         q = multiply(p)
         curvature = float(p @ q)
-        if curvature <= 0:
+        if not curvature > _FLAT * length:
             break
         x = x + rho / curvature * p
         r = r - rho / curvature * q
         z = precondition(r)
         rho, last = float(r @ z), rho
-        p = z + rho / last * p
-    return x
+        p, length = z + rho / last * p, rho + (rho / last) ** 2 * length
+    return x * scale

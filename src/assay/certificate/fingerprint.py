@@ -13,10 +13,31 @@ from assay.scan.blocks import Block
 
 CHUNK = 4096  # rows hashed together; part of the format
 
+_NODES = (
+    "n_features_in_",
+    "tree_root_",
+    "node_column_",
+    "node_threshold_",
+    "node_table_",
+    "node_child_",
+    "node_value_",
+    "branch_tables_",
+)
+
 FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
+    **{f"{link}-link-regressor": ("coef_", "intercept_") for link in ("log", "logit", "probit", "inverse")},
     "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
+    "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
+    "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
+    "tree-classifier": (*_NODES, "classes_"),
+    "tree-regressor": _NODES,
+    "tree-vote-classifier": (*_NODES, "classes_"),
+    "tree-mean-regressor": _NODES,
+    "tree-sum-classifier": (*_NODES, "base_score_", "classes_"),
+    "tree-sum-regressor": (*_NODES, "base_score_"),
+    "stump-vote-classifier": (*_NODES, "estimator_weights_", "classes_"),
 }
 
 

@@ -45,51 +45,85 @@ def _percent(value: float) -> str:
 
 
 def _problem(params: Mapping[str, Any]) -> str:
-    penalty = params.get("penalty", "none")
-    return f"{params.get('loss', 'squared')} loss" + ("" if penalty == "none" else f" with {penalty} penalty")
+    """Name the problem completely: the loss and every number that defines the objective."""
+    shown = {"C": "C", "alpha": "alpha", "l1": "lambda1", "l2": "lambda2", "scale": "scale", "epsilon": "epsilon"}
+    numbers = [f"{symbol} = {params[name]:g}" for name, symbol in shown.items() if params.get(name) is not None]
+    numbers += [f"class weights {', '.join(f'{w:g}' for w in params['class_weight'])}"] if params.get("class_weight") else []
+    numbers += [f"{name} {params[name]}" for name in ("penalty", "loss_params") if params.get(name)]
+    intercept = {True: "free intercept", False: "no intercept"}.get(params.get("intercept"), "")
+    return ", ".join([f"{params.get('loss', 'squared')} loss", *numbers, *([intercept] if intercept else [])])
 
 
 def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if params["loss"] == "zero-one":
-        return f"On the {params['rows']} {params['set']} rows the model makes between {params['low']} and {int(value)} errors."
+        many = f"{int(value)}" if params["low"] == value else f"between {params['low']} and {int(value)}"
+        return f"On the {params['rows']} {params['set']} rows the model makes {many} errors."
     return f"On the {params['rows']} {params['set']} rows the mean squared error lies between {params['low']:.6g} and {value:.6g}."
 
 
 def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    problem = _problem({**params, "loss": params["objective"]})
     if params["form"] == "a":
-        return f"The training objective is at most {value:.3g} above its minimum."
-    return (
-        f"No coefficients within distance {params['radius']:.3g} of these lower the training objective by more than {value:.3g}."
-    )
+        return f"The training objective ({problem}) is at most {value:.3g} above its minimum."
+    near = f"No coefficients within distance {params['radius']:.3g} of these lower the training objective"
+    return f"{near} ({problem}) by more than {value:.3g}."
 
 
 def _gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The training objective ({_problem(params)}) is at most {value:.3g} above its minimum."
 
 
+def _plane(params: Mapping[str, Any]) -> str:
+    return "hyperplane" if params["intercept"] is True else "hyperplane through the origin"
+
+
+def _sides(params: Mapping[str, Any]) -> str:
+    return f"class number {params['class']} from the others" if "class" in params else "the classes"
+
+
 def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    kind = "hyperplane" if params["intercept"] else "hyperplane through the origin"
+    where = " in the space with a constant column added" if params["intercept"] == "augmented" else ""
     if direction == "lower":
-        return f"The classes are separated: some {kind} leaves a margin of at least {value:.6g}."
-    return f"No {kind} separates the classes with a margin above {value:.6g}."
+        return f"Some {_plane(params)} separates {_sides(params)} with a margin of at least {value:.6g}{where}."
+    return f"No {_plane(params)} separates {_sides(params)} with a margin above {value:.6g}{where}."
+
+
+def _machine_gap(loss: str) -> Phrase:
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        which = f" of pair {params['pair']} of classes" if "pair" in params else ""
+        return f"The training objective ({loss} loss with L2 penalty){which} is at most {value:.3g} above its minimum."
+
+    return sentence
+
+
+def _kernel_margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    if direction == "lower":
+        return f"The classes are separated in the kernel's space with a margin of at least {value:.6g}."
+    return f"No hyperplane of the kernel's space separates the classes with a margin above {value:.6g}."
 
 
 def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if params["form"] == "ii":
-        return "No hyperplane separates the classes: the hulls of a few listed rows intersect."
-    return f"Every half-space makes at least {int(value)} training errors."
+        return f"No {_plane(params)} separates the classes: a few listed rows already cannot be separated."
+    return f"Every {_plane(params)} makes at least {int(value)} training errors."
 
 
 def _mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"The perceptron made {params['updates']} updates, within the bound (R / margin)^2 <= {value:.6g} "
-        f"for a separator of margin {params['margin']:.6g}."
+        f"To separate {_sides(params)} the perceptron made {params['updates']} updates, within the bound "
+        f"(R / margin)^2 <= {value:.6g} for a separator of margin {params['margin']:.6g}."
     )
 
 
 def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = "The direction" if params["form"] == "two-class" else "The first direction"
     return f"{which} reaches the largest Fisher ratio up to {value:.3g}: no other separates the class means better."
+
+
+def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    curved = f" There it is curved upwards, by at least {params['mu']:.3g} in scaled columns." if params["mu"] else ""
+    near = f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
+    return f"{near} by more than {value:.3g}.{curved}"
 
 
 def _enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -106,10 +140,16 @@ def _risk(how: str) -> Phrase:
     return sentence
 
 
+def _choice(params: Mapping[str, Any]) -> str:
+    compared = params.get("compared", 1)
+    return f", after comparing {compared} models on them" if compared > 1 else ""
+
+
 def _mean_loss(how: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         return (
-            f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} {value:.6g} ({how})."
+            f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} "
+            f"{value:.6g} ({how}{_choice(params)})."
         )
 
     return sentence
@@ -133,14 +173,27 @@ TEMPLATES: dict[str, Template] = {
     ),
     "D04/1": Template("opt.duality-gap", True, _gap),
     "D05/1": Template("opt.suboptimality", True, _suboptimality),
-    "D06/1": Template("ridge.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", "penalty": "L2"})),
-    "D08/1": Template("logistic.gap", True, lambda v, d, p: _gap(v, d, {"loss": "logistic", "penalty": "L2"})),
-    "D09/1": Template("multinomial.gap", True, lambda v, d, p: _gap(v, d, {"loss": "multinomial logistic", "penalty": "L2"})),
+    "D06/1": Template("ridge.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", **p})),
+    "D07/1": Template("elastic-net.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", **p})),
+    "D08/1": Template("logistic.gap", True, lambda v, d, p: _gap(v, d, {"loss": "logistic", **p})),
+    "D09/1": Template("multinomial.gap", True, lambda v, d, p: _gap(v, d, {"loss": "multinomial logistic", **p})),
+    "D10/1": Template("svm.gap", True, _machine_gap("hinge")),
+    "D11/1": Template("svr.gap", True, _machine_gap("epsilon-insensitive")),
     "D13/1": Template("margin.bounds", True, _margin, (), _BOTH),
+    "D13/2": Template("kernel-margin.bounds", True, _kernel_margin, (), _BOTH),
     "D14/1": Template("inseparability", True, _inseparable, (), ("lower",)),
     "D15/1": Template("solution.enclosure", True, _enclosure),
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
     "D19/1": Template("lda.optimality", True, _fisher),
+    "D24/1": Template(
+        "adaboost.product",
+        True,
+        lambda v, d, p: f"The training error is at most {v:.6g}, the product of the {p['rounds']} normalisers of boosting.",
+    ),
+    "D27/1": Template(
+        "tree.facts", True, lambda v, d, p: f"The tree has {p['leaves']} leaves and at most {p['depth']} tests on a way down."
+    ),
+    "D32/1": Template("glm.stationarity", True, _stationary),
     "P01/1": Template("holdout.binomial", False, _risk("{errors} errors in {rows} hold-out rows"), _HOLDOUT, _BOTH),
     "P02/1": Template("holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH),
     "P04/1": Template("holdout.empirical-bernstein", False, _mean_loss("empirical Bernstein, hold-out rows"), (*_HOLDOUT, "A-RANGE")),

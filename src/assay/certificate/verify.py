@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import Certificate, Claim, DataReference
-from assay.certificate.rules import duality, facts, geometry, gradient, multinomial, risk, scatter
-from assay.certificate.rules.identity import DataDigest, read_model
+from assay.certificate.rules import duality, facts, geometry, glm, gradient, kernels, multinomial, risk, scatter, trees
+from assay.certificate.rules.identity import DataDigest, read_model, row_keys
 from assay.certificate.rules.predictors import Predictor
 from assay.certificate.rules.record import Refused, Rejected, array, check_record
 from assay.certificate.rules.rule import Context, Rule, View
@@ -31,11 +31,18 @@ RULES: dict[str, type[Rule]] = {
     "D06/1": duality.RidgeGap,
     "D08/1": duality.LogisticGap,
     "D09/1": multinomial.MultinomialGap,
+    "D10/1": kernels.HingeGap,
+    "D11/1": kernels.InsensitiveGap,
     "D13/1": geometry.Margin,
+    "D13/2": kernels.KernelMargin,
     "D14/1": geometry.Inseparable,
     "D15/1": duality.Enclosure,
     "D17/1": geometry.PerceptronMistakes,
     "D19/1": scatter.FisherOptimality,
+    "D32/1": glm.GlmStationarity,
+    "D07/1": duality.LassoGap,
+    "D24/1": trees.BoostingProduct,
+    "D27/1": trees.TreeSize,
     "P01/1": risk.HoldoutBinomial,
     "P02/1": risk.Hoeffding,
     "P04/1": risk.EmpiricalBernstein,
@@ -43,6 +50,7 @@ RULES: dict[str, type[Rule]] = {
     "P08/1": risk.FiniteClass,
     "P10/1": risk.Vc,
 }
+_TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -87,7 +95,8 @@ class _Check:
 
     def __init__(self, certificate: Certificate, model: Predictor, tables: "list[_Table]"):
         self.certificate, self.tables = certificate, tables
-        self.sets = {name: _Set(reference, model) for name, reference in certificate.data.items()}
+        two = len(certificate.data) > 1
+        self.sets = {name: _Set(reference, model, two) for name, reference in certificate.data.items()}
         for name, part in self.sets.items():
             if not any(name in table.sets for table in tables):
                 how = "pass the whole table as X, y" if certificate.split is not None else _HOW[name]
@@ -105,8 +114,7 @@ class _Check:
         waiting = self._pass(list(self.rules), first=True)
         for name, part in self.sets.items():
             part.close(name)
-        if len({part.reference.digest for part in self.sets.values()}) < len(self.sets):
-            self.sets["holdout"].failure = Rejected("the hold-out rows are the training rows")
+        self._compare_sets()
         while waiting := [p for p in waiting if self._sound(p) and self._step(p, self.rules[p].next_pass)]:
             self._pass(waiting, first=False)
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
@@ -115,6 +123,25 @@ class _Check:
         return Report(
             _failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts
         )
+
+    def _compare_sets(self) -> None:
+        """Refuse hold-out rows that were picked from the table, or that are training rows again."""
+        if "holdout" not in self.sets or not self.tables:
+            return
+        holdout = self.sets["holdout"]
+        stated = sum(part.reference.rows for part in self.sets.values())
+        if self.certificate.split is not None and self.tables[0].rows > stated:
+            left_out = self.tables[0].rows - stated
+            holdout.failure = Rejected(f"the split leaves out {left_out} rows of the table: all must be in a set")
+        if not holdout.keys or not self.sets["train"].keys:
+            return
+        held, kept = (np.concatenate(self.sets[name].keys) for name in ("holdout", "train"))
+        if len(held) < _TELLING or not all(np.any(kept == key) for key in held[:_TELLING]):
+            return
+        kept.sort()
+        met = kept[np.minimum(np.searchsorted(kept, held), len(kept) - 1)] == held
+        if met.all() and not np.any(kept[1:] == kept[:-1]):
+            holdout.failure = Rejected("every hold-out row is one of the training rows: they were not held out")
 
     def _pass(self, positions: list[int], first: bool) -> list[int]:
         for table in self.tables:
@@ -177,11 +204,12 @@ class _Set:
     """One data set while it is read: its fingerprint, the column ranges of its blocks, what went wrong with
     it."""
 
-    def __init__(self, reference: DataReference, model: Predictor):
-        self.reference, self.model = reference, model
+    def __init__(self, reference: DataReference, model: Predictor, keep_keys: bool):
+        self.reference, self.model, self.keep_keys = reference, model, keep_keys
         self.failure: Exception | None = None
         self.digest = DataDigest(reference.labels, model.classes)
         self.largest: dict[int, np.ndarray] = {}
+        self.keys: list[np.ndarray] = []  # one number per row, equal for equal rows; kept to compare two sets
 
     def view(self, block: Block, first: bool) -> View | None:
         """Return the block as the rules see it; None once something is wrong with the set."""
@@ -197,6 +225,8 @@ class _Set:
             codes, targets = self.digest.read_targets(block.y)
             if first:
                 self.largest[block.start] = self.digest.feed(block.X, block.y, targets, weight)
+                if self.keep_keys:
+                    self.keys.append(row_keys(block.X))
             weight = np.ones(rows) if weight is None else weight
             return View(block.X, codes, targets, weight, self.largest[block.start], block.start, self.model)
         except (Rejected, Refused, *_SURPRISES) as error:
@@ -217,6 +247,8 @@ class _Set:
 class _Table:
     """Rows in the order given, and which of them belong to which set (None: all)."""
 
+    rows = 0  # seen in the last pass
+
     def __init__(self, X: Any, y: Any, weight: Any, sets: Mapping[str, np.ndarray | None]):
         self.X, self.sets, self.stored = X, sets, hasattr(X, "blocks")
         if self.stored:
@@ -236,6 +268,7 @@ class _Table:
     def cut(self) -> Iterator[tuple[str, Block]]:
         """Yield the blocks of each set; `start` counts the rows of that set."""
         for block in self.X.blocks() if self.stored else blocks(self.X, self.y, self.weight):
+            self.rows = block.start + len(block.X)
             for name, rows in self.sets.items():
                 part = block if rows is None else _select(block, rows)
                 if len(part.X):

@@ -1,5 +1,7 @@
 """Linear models: least squares, ridge, logistic regression, the perceptron and its relatives, linear separation."""
 
+from assay.linear_model._elastic_net import ElasticNet, ElasticNetPath, Lasso, elastic_net_path
+from assay.linear_model._glm import GeneralizedLinearRegressor
 from assay.linear_model._least_squares import LinearRegression, Ridge
 from assay.linear_model._logistic import LogisticRegression
 from assay.linear_model._perceptron import Perceptron
@@ -9,7 +11,11 @@ from assay.linear_model._separator import InseparableWarning, LinearSeparator
 from assay.linear_model._sgd import SGDClassifier, SGDRegressor
 
 __all__ = [
+    "ElasticNet",
+    "ElasticNetPath",
+    "GeneralizedLinearRegressor",
     "InseparableWarning",
+    "Lasso",
     "LinearRegression",
     "LinearSeparator",
     "LogisticRegression",
@@ -19,5 +25,6 @@ __all__ = [
     "Ridge",
     "SGDClassifier",
     "SGDRegressor",
+    "elastic_net_path",
     "perceptron_trace",
 ]

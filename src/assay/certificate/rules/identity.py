@@ -2,20 +2,29 @@
 
 import hashlib
 import json
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from assay.certificate.rules.glm import LINKS, read_linked
+from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
 from assay.certificate.rules.predictors import Linear, Predictor, Quadratic
 from assay.certificate.rules.record import Refused, Rejected, array
+from assay.certificate.rules.trees import FAMILIES as TREES
+from assay.certificate.rules.trees import read_trees
 
 CHUNK = 4096
 _FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
     "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
+    "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
+    "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
+    **{f"{link}-link-regressor": ("coef_", "intercept_") for link in LINKS},
+    **TREES,
 }
 
 
@@ -37,7 +46,9 @@ def read_model(model: Any, family: str) -> tuple[Predictor, str]:
             stored[name] = array(value, name, (None,) * value.ndim)
             digest.update(np.ascontiguousarray(stored[name], dtype="<f8").tobytes())
     classes = _classes(stored.pop("classes_")) if "classes_" in stored else None
-    read = _quadratic if family == "quadratic-classifier" else _linear
+    if family in TREES:
+        return read_trees(family, stored, classes), digest.hexdigest()
+    read = _READERS[family.partition("-")[0]]
     return read(*stored.values(), classes), digest.hexdigest()
 
 
@@ -60,8 +71,16 @@ def _linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Li
 def _quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
     K, d = 1 if len(classes) == 2 else len(classes), len(center)
     if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
-        raise Rejected(f"center_, quadratic_, linear_, constant_ have shapes {center.shape}, {A.shape}, {w.shape}, {b.shape}")
+        raise Rejected(f"center_ {center.shape}, quadratic_ {A.shape}, linear_ {w.shape}, constant_ {b.shape} differ")
     return Quadratic(center, A, w, b, classes)
+
+
+_READERS: dict[str, Any] = {
+    "linear": _linear,
+    "quadratic": _quadratic,
+    "kernel": read_kernel_machine,
+    **{link: partial(read_linked, link) for link in LINKS},
+}
 
 
 class DataDigest:
@@ -89,7 +108,7 @@ class DataDigest:
         X = X + 0.0  # -0.0 becomes 0.0
         largest = column_range(X)
         if self._labels is not None:
-            held = self._labels.positions(np.asarray(y)).astype("<i4")
+            held = self._labels.positions().astype("<i4")
         else:
             held = (np.asarray(targets) + 0.0).astype("<f8")
         self._header |= {"columns": X.shape[1], "targets": 1 if targets is None else targets.shape[1]}
@@ -133,13 +152,12 @@ class LabelReader:
 
     def codes(self, y: np.ndarray) -> np.ndarray:
         """Return positions in the model's classes, -1 for labels it does not know."""
-        where = self._where(y)
-        return self._codes[where]
+        self._last = self._where(y)
+        return self._codes[self._last]
 
-    def positions(self, y: np.ndarray) -> np.ndarray:
-        """Return positions in the certificate's list of labels."""
-        where = self._where(y)
-        return self._positions[where]
+    def positions(self) -> np.ndarray:
+        """Return positions of the labels last read in the certificate's list of labels."""
+        return self._positions[self._last]
 
     def _where(self, y: np.ndarray) -> np.ndarray:
         """Return the place of each label among the values met so far, which grow as new ones appear."""
@@ -177,6 +195,13 @@ def numeric_targets(y: Any) -> np.ndarray:
     columns = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
     column_range(columns, "y")
     return columns
+
+
+def row_keys(X: np.ndarray) -> np.ndarray:
+    """Return a 64-bit number per row; equal rows have equal numbers, others almost surely not."""
+    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
+    multipliers = np.random.default_rng(1).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    return np.einsum("ij,j->i", bits ^ (bits >> np.uint64(31)), multipliers)
 
 
 def column_range(X: np.ndarray, name: str = "X") -> np.ndarray:

@@ -150,15 +150,18 @@ class ClippedRisk(Rule):
     set = "holdout"
 
     def prepare(self) -> None:
-        if self.model.classes is not None or len(self.linear.W) != 1:
+        if self.model.classes is not None:
             raise Rejected("it needs a regression with one target")
         self.check_rows()
-        self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
+        compared = self.count("compared", 1) if "compared" in self.params else 1
+        self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta") / compared
         self.sums = Sums(2)
 
     def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of each row's loss, from below and above."""
         scores, errors = view.scores
+        if scores.shape[1] != 1 or view.targets.shape[1] != 1:
+            raise Rejected("it needs a regression with one target")
         residual = np.abs(view.targets - scores)[:, 0]
         slack = errors[0] + 4 * U * residual
         return np.clip(residual - slack, 0.0, self.clip), np.minimum(residual + slack, self.clip)

@@ -1,0 +1,525 @@
+"""Generalised linear models.
+
+    minimise over w, b    P(w, b) = 1 / S sum_i s_i d(y_i, mu_i) / 2 + alpha / 2 |w|^2,   mu_i = g^-1(<w,
+    x_i> + b), S = sum s_i
+
+with d the unit deviance of the distribution and g the link. The log-linear regression of ln y, by least
+squares, is the
+distribution "lognormal": its errors are multiplicative, and it is not the same as least squares on y.
+
+Claims: where P is convex, no coefficients within the stated distance lower P by more than the value (the
+gradient times that
+        distance), and the curvature at the model is at least the stated number in scaled columns.
+Method: Fisher scoring (Newton's method with the expected Hessian) with step halving, started on a sample
+when rows are many.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.special import expit, ndtr, ndtri, xlogy
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import column_or_1d
+
+from assay.base import fit_log, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.linear_model._base import LinearRegressor
+from assay.linear_model._least_squares_solver import solve
+from assay.optim.duality import gamma, outward, score_rounding
+from assay.optim.newton import Found, Solve, newton
+from assay.params import choice, count, flag, number, positive, refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.theory.spaces import LinearFunctions
+
+FAMILIES = ("gaussian", "poisson", "gamma", "binomial")
+LINKS = ("identity", "log", "logit", "probit", "inverse")
+CANONICAL = {
+    "gaussian": "identity",
+    "poisson": "log",
+    "gamma": "log",
+    "binomial": "logit",
+    "lognormal": "log",
+}
+"""The link that link=None stands for: the canonical one, except "log" for gamma, which keeps every mean
+positive."""
+CONVEX = {
+    ("gaussian", "identity"), ("poisson", "log"), ("poisson", "identity"), ("gamma", "log"), ("gamma", "inverse"),
+    ("binomial", "logit"), ("binomial", "probit"), ("binomial", "log"), ("binomial", "identity"),
+}  # fmt: skip
+_RANGES = {
+    "gaussian": (-np.inf, False, np.inf), "poisson": (0.0, False, np.inf), "gamma": (0.0, True, np.inf),
+    "binomial": (0.0, False, 1.0), "lognormal": (0.0, True, np.inf),
+}  # fmt: skip
+_SAMPLE = 20_000  # rows on whose optimum the fit starts, when there are at least ten times as many
+_PROVABLE = 1e-7
+
+
+class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
+    """Linear model of a function of the mean: counts, durations, shares, or ln y.
+
+    Parameters
+    ----------
+    distribution : "gaussian", "poisson", "gamma", "binomial" or "lognormal"
+        Distribution of y given x. "binomial" takes shares in [0, 1] (weights are the numbers of trials).
+        "lognormal" is
+        log-linear regression: least squares of ln y, predicting exp(<w, x> + b).
+    link : "identity", "log", "logit", "probit", "inverse" or None
+        g with g(mean) = <w, x> + b; None takes identity, log, log, logit, log for these in order.
+    alpha : float >= 0
+        Weight of the L2 penalty on w; b is not penalised.
+    fit_intercept : bool
+    tol : float > 0
+        Stop once the estimated distance of P to its minimum is at most tol.
+    max_iter : int
+        Steps allowed.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_
+    link_ : str
+        The link used.
+    deviance_ : float
+        sum_i s_i d(y_i, mu_i); for "lognormal" the squared error of ln y.
+
+    Examples
+    --------
+    >>> from assay.linear_model import GeneralizedLinearRegressor
+    >>> model = GeneralizedLinearRegressor("poisson").fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> model.predict([[3.0]]).round(6).tolist()
+    [8.0]
+    """
+
+    card = Card(
+        name="Generalised linear model",
+        zh="广义线性模型",
+        mission=("LIN-09", "LIN-10"),
+        task="regress",
+        model=LinearFunctions(),
+        strategy="deviance of the distribution + L2",
+        algorithm="Fisher scoring with a sampled start and a lazily renewed Hessian",
+        guarantee=("glm.stationarity",),
+    )
+
+    def __init__(
+        self,
+        distribution: str = "gaussian",
+        *,
+        link: str | None = None,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-14,
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.distribution = distribution
+        self.link = link
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        """Which of the checker's predictors reads the coefficients: it depends on the link."""
+        link = getattr(self, "link_", "identity")
+        return "linear-regressor" if link == "identity" else f"{link}-link-regressor"
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GeneralizedLinearRegressor":
+        """Fit to rows X and targets y; X may be arrays, a frame, Parquet files or a Dask collection."""
+        name = choice(self, "distribution", tuple(CANONICAL))
+        link = CANONICAL[name] if self.link is None else choice(self, "link", LINKS)
+        if name == "lognormal" and link != "log":
+            raise refuse(self, f'the lognormal distribution has the link "log"; got {link!r}.')
+        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
+        tol, max_iter, intercept = positive(self, "tol"), count(self, "max_iter"), flag(self, "fit_intercept")
+        if link == "inverse" and not intercept:
+            raise refuse(
+                self,
+                'the link "inverse" needs an intercept: without one the fit would start at an infinite mean.',
+            )
+        rows = read_rows(
+            self, X, column_or_1d(y, warn=True) if isinstance(y, np.ndarray) else y, sample_weight
+        )
+        require_finite(rows, self)
+        _require_range(self, rows, name, link)
+        self.link_ = link
+        problem = _Problem(rows, name, link, alpha, intercept, *rows.sum(_totals))
+        with fit_log(self, max_iter, X, y) as log:
+
+            def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+                w, b = problem.unpack(x)
+                return log.step(value, float(np.linalg.norm(gradient)), coef_=w, intercept_=b)
+
+            found = _closed_form(problem) if (name, link) == ("gaussian", "identity") else None
+            found = _minimise(problem, tol, max_iter, told) if found is None else found
+        self.coef_, self.intercept_ = problem.unpack(found.x)
+        self.n_iter_ = found.n_iter
+        self.deviance_ = float(rows.sum(_deviance, self.coef_, self.intercept_, name, link))
+        if found.status != "converged":
+            warnings.warn(
+                f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); estimated excess of "
+                f"the objective {found.decrement:.2e}. Raise max_iter or tol, scale the columns, or set alpha.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean of each row, g^-1(<w, x> + b)."""
+        scores = self._scores(X)
+        with np.errstate(over="ignore", divide="ignore"):
+            return inverse_link(self.link_, scores)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding."""
+        if self.link_ == "identity":
+            return super().squared_error(rows)
+        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
+        total, slack = rows.sum(_squares, self.coef_, self.intercept_, self.link_, rounding)
+        mean, slack = total / rows.n_rows, (slack + 1e-12 * total) / rows.n_rows
+        return max(0.0, mean - slack), mean + slack + 1e-140
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - mean|, clip) of each row, rounded up by what rounding can hide."""
+        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
+        return np.concatenate(
+            rows.map(_clipped_residuals, self.coef_, self.intercept_, self.link_, rounding, clip)
+        )
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
+        if self.distribution != "lognormal" and (self.distribution, self.link_) not in CONVEX:
+            yield NotApplicable(
+                "D32/1",
+                "With this link the objective is not convex: a small gradient does not bound its minimum.",
+            )
+            return
+        problem = _Problem(
+            rows,
+            self.distribution,
+            self.link_,
+            float(self.alpha),
+            bool(self.fit_intercept),
+            *rows.sum(_totals),
+        )
+        x = problem.pack(self.coef_, self.intercept_)
+        _, gradient = problem.value_gradient(x)
+        largest = np.append(rows.largest_entries, 1.0)[: len(x)]
+        pulls = (
+            float(rows.sum(_pull_size, self.coef_, self.intercept_, self.distribution, self.link_))
+            / problem.weight
+        )
+        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
+        slack = largest * (
+            4 * gamma(rows) * (pulls + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)
+            + 8 * rounding * (1 + pulls)
+        )
+        radius = 1.0 + float(np.linalg.norm(self.coef_))
+        hessian = problem.hessian(x, observed=True)
+        scale = np.ldexp(1.0, -np.frexp(np.sqrt(np.maximum(np.diag(hessian), 1e-300)))[1])
+        least = float(eigvalsh(hessian * np.outer(scale, scale))[0])
+        params = {
+            "distribution": self.distribution, "link": self.link_, "alpha": float(self.alpha), "intercept": problem.intercept,
+            "radius": radius, "mu": 0.5 * least if least > _PROVABLE else 0.0,
+        }  # fmt: skip
+        value = outward(float(np.linalg.norm(np.abs(gradient) + slack)) * radius)
+        yield Claim(
+            "D32/1", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1}
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.distribution in ("poisson", "gamma", "lognormal", "binomial")
+        return tags
+
+
+# The problem -------------------------------------------------------------------------------------------------------
+# # The problem --------------------------------------------------------------------------------------------------------
+
+
+class _Problem(NamedTuple):
+    """The objective as a function of x = (w, b), and the sum and mean of weights and targets."""
+
+    rows: Rows
+    distribution: str
+    link: str
+    alpha: float
+    intercept: bool
+    weight: float
+    total: float
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """Family and link as compiled loops know them; ln y is a gaussian with identity."""
+        if self.distribution == "lognormal":
+            return 0, 0
+        return FAMILIES.index(self.distribution), LINKS.index(self.link)
+
+    def pack(self, w: np.ndarray, b: float) -> np.ndarray:
+        return np.append(w, b) if self.intercept else np.array(w)
+
+    def unpack(self, x: np.ndarray) -> tuple[np.ndarray, float]:
+        return (x[:-1].copy(), float(x[-1])) if self.intercept else (x.copy(), 0.0)
+
+    def start(self) -> np.ndarray:
+        """Return w = 0 and the b that gives the mean of y."""
+        mean = self.total / self.weight
+        if self.distribution == "lognormal":
+            return self.pack(np.zeros(self.rows.n_features), 0.0)
+        inside = {
+            "binomial": np.clip(mean, 1e-3, 1 - 1e-3),
+            "gaussian": mean if self.link == "identity" else max(mean, 1e-3),
+        }
+        level = inside.get(self.distribution, max(mean, 1e-8))
+        return self.pack(np.zeros(self.rows.n_features), float(link_function(self.link, np.array(level))))
+
+    def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        w, b = self.unpack(x)
+        value, slope, offset = self.rows.sum(_loss, w, b, self.distribution, *self.codes)
+        gradient = self.pack(slope / self.weight + self.alpha * w, offset / self.weight)
+        return float(value) / self.weight + 0.5 * self.alpha * float(w @ w), gradient
+
+    def hessian(self, x: np.ndarray, *, observed: bool = False) -> np.ndarray:
+        w, b = self.unpack(x)
+        d = self.rows.n_features
+        matrix = self.rows.sum(_curvature, w, b, self.distribution, *self.codes, observed) / self.weight
+        matrix[np.arange(d), np.arange(d)] += self.alpha
+        return matrix if self.intercept else matrix[:d, :d]
+
+    def curvature(self, x: np.ndarray) -> Solve:
+        matrix = self.hessian(x)
+        ridge = 1e-13 * float(np.trace(matrix)) + 1e-300
+        factor = cho_factor(matrix + ridge * np.eye(len(matrix)))
+        return lambda g: cho_solve(factor, g)
+
+
+def _closed_form(problem: _Problem) -> Found | None:
+    """Return the least-squares solution, to the accuracy of Ridge; None if it could not be had."""
+    solution = solve(problem.rows, problem.alpha * problem.weight, problem.intercept)
+    if solution is None:
+        return None
+    x = problem.pack(solution.coef[:, 0], float(solution.intercept[0]))
+    return Found(x, *problem.value_gradient(x), 0.0, 1, "converged")
+
+
+def _minimise(problem: _Problem, tol: float, max_iter: int, told: Any) -> Found:
+    """Minimise P; the last factor gives one more step for nothing."""
+    last: list[Solve] = []
+
+    def curvature(x: np.ndarray) -> Solve:
+        last[:] = [problem.curvature(x)]
+        return last[0]
+
+    def done(x: np.ndarray, gradient: np.ndarray, half_decrement: float) -> bool:
+        return half_decrement <= tol
+
+    start = _sampled_start(problem, max_iter)
+    found = newton(problem.value_gradient, curvature, start, done=done, max_iter=max_iter, on_step=told)
+    if found.status == "converged":
+        found = found._replace(x=found.x - last[0](found.gradient))
+    return found
+
+
+def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
+    """Return the optimum on a sample of the rows; the plain start for few rows."""
+    n = problem.rows.n_rows
+    if n < 10 * _SAMPLE:
+        return problem.start()
+    sample = problem.rows.sample(_SAMPLE)
+    small = problem._replace(rows=sample)._replace(**dict(zip(("weight", "total"), sample.sum(_totals))))
+    try:
+        found = newton(
+            small.value_gradient,
+            small.curvature,
+            small.start(),
+            done=lambda x, g, half: half <= 1e-3 / n,
+            max_iter=max_iter,
+        )
+    except (LinAlgError, ValueError):
+        return problem.start()
+    sound = np.isfinite(found.value) and np.isfinite(problem.value_gradient(found.x)[0])
+    return found.x if sound else problem.start()
+
+
+def inverse_link(link: str, f: np.ndarray) -> np.ndarray:
+    """Return g^-1(f): the mean of rows with that score.
+
+    >>> inverse_link("log", np.array([0.0])).tolist()
+    [1.0]
+    """
+    return {
+        "identity": lambda f: f,
+        "log": np.exp,
+        "logit": expit,
+        "probit": ndtr,
+        "inverse": lambda f: 1.0 / f,
+    }[link](f)
+
+
+def link_function(link: str, mean: np.ndarray) -> np.ndarray:
+    """Return g(mean); for "logit" the logarithm of the odds mean / (1 - mean).
+
+    >>> link_function("logit", np.array([0.5])).tolist()
+    [0.0]
+    """
+    logit = lambda m: np.log(m) - np.log1p(-m)  # noqa: E731
+    table = {
+        "identity": lambda m: m,
+        "log": np.log,
+        "logit": logit,
+        "probit": ndtri,
+        "inverse": lambda m: 1.0 / m,
+    }
+    return table[link](mean)
+
+
+def _require_range(model: Any, rows: Rows, name: str, link: str) -> None:
+    low, strict, high = _RANGES[name]
+    least, most = min(rows.map(_least)), max(rows.map(_most))
+    if least < low or (strict and least <= low) or most > high:
+        sign = ">" if strict else ">="
+        bounds = f"y {sign} 0" + (" and y <= 1" if high == 1.0 else "")
+        raise refuse(model, f"the {name} distribution needs {bounds}; got values from {least:g} to {most:g}.")
+
+
+# Sums over rows ----------------------------------------------------------------------------------------------------
+# # Sums over rows -----------------------------------------------------------------------------------------------------
+
+
+def _target(block: Block, distribution: str) -> np.ndarray:
+    y = np.ascontiguousarray(block.y.reshape(len(block.X)), dtype=np.float64)
+    return np.log(y) if distribution == "lognormal" else y
+
+
+def _weights(block: Block) -> np.ndarray:
+    return np.empty(0) if block.weight is None else block.weight
+
+
+def _least(block: Block) -> float:
+    return float(np.min(block.y))
+
+
+def _most(block: Block) -> float:
+    return float(np.max(block.y))
+
+
+def _totals(block: Block) -> tuple[float, float]:
+    """Return the sum of weights, and of weighted targets."""
+    y = block.y.reshape(len(block.X))
+    return (
+        (float(len(y)), float(y.sum()))
+        if block.weight is None
+        else (float(block.weight.sum()), float(block.weight @ y))
+    )
+
+
+def _loss(
+    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int
+) -> tuple[float, np.ndarray, float]:
+    from assay.loops.glm import loss_block
+
+    return loss_block(block.X, _target(block, distribution), _weights(block), family, link, w, b)
+
+
+def _curvature(
+    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int, observed: bool
+) -> np.ndarray:
+    """Return sum h_i (x, 1)(x, 1)^T, h the expected or the observed second derivative of each loss."""
+    from assay.loops.glm import curvatures
+    from assay.loops.moments import moments
+
+    y = _target(block, distribution)
+    if observed:
+        f = block.X @ w + b
+        h = second_derivative(distribution, LINKS[link], y, f) * (
+            1.0 if block.weight is None else block.weight
+        )
+    else:
+        h = curvatures(block.X, y, _weights(block), family, link, w, b)
+    return moments(block.X, np.empty((len(y), 0)), h, np.zeros(block.X.shape[1]))
+
+
+def second_derivative(distribution: str, link: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return the second derivative of each loss by its score, for the convex pairs."""
+    if distribution in ("gaussian", "lognormal"):
+        return np.ones_like(f)
+    if distribution == "poisson":
+        return np.exp(f) if link == "log" else y / f**2
+    if distribution == "gamma":
+        return y * np.exp(-f) if link == "log" else 1.0 / f**2
+    if link == "logit":
+        return expit(f) * expit(-f)
+    if link == "probit":
+        up, down = _mills(f), _mills(-f)
+        return y * up * (f + up) + (1 - y) * down * (down - f)
+    if link == "log":
+        return (1 - y) * np.exp(f) / np.expm1(f) ** 2
+    return y / f**2 + (1 - y) / (1 - f) ** 2
+
+
+def _mills(f: np.ndarray) -> np.ndarray:
+    """Return phi(f) / Phi(f)."""
+    from scipy.special import log_ndtr
+
+    return np.exp(-0.5 * f * f - 0.5 * np.log(2 * np.pi) - log_ndtr(f))
+
+
+def _pull_size(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
+    """Return a bound of the sum of s |d loss / d f|, up to a small factor."""
+    from assay.loops.glm import pull_size_block
+
+    y, f = _target(block, distribution), block.X @ w + b
+    family, code = (
+        (0, 0) if distribution == "lognormal" else (FAMILIES.index(distribution), LINKS.index(link))
+    )
+    return float(pull_size_block(y, f, _weights(block), family, code))
+
+
+def _deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
+    y, f = _target(block, distribution), block.X @ w + b
+    if distribution in ("gaussian", "lognormal"):
+        unit = (y - (f if distribution == "lognormal" else inverse_link(link, f))) ** 2
+    else:
+        mu = inverse_link(link, f)
+        if distribution == "poisson":
+            unit = 2 * (xlogy(y, y / mu) - y + mu)
+        elif distribution == "gamma":
+            unit = 2 * (y / mu - 1 - np.log(y / mu))
+        else:
+            unit = 2 * (xlogy(y, y / mu) + xlogy(1 - y, (1 - y) / (1 - mu)))
+    return float(unit.sum() if block.weight is None else block.weight @ unit)
+
+
+def _means(
+    block: Block, w: np.ndarray, b: float, link: str, rounding: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the residuals y - mean, and how far rounding can move them."""
+    f = block.X @ w + b
+    with np.errstate(over="ignore", divide="ignore"):
+        mean = inverse_link(link, f)
+        ends = [inverse_link(link, f + side * rounding) for side in (1, -1)]
+    slack = 2 * np.maximum(np.abs(ends[0] - mean), np.abs(ends[1] - mean)).max() + 4e-13 * np.abs(mean).max()
+    return block.y.reshape(len(f)) - mean, slack
+
+
+def _squares(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[float, float]:
+    residual, slack = _means(block, w, b, link, rounding)
+    return float(residual @ residual), float(((2 * np.abs(residual) + slack) * slack).sum())
+
+
+def _clipped_residuals(
+    block: Block, w: np.ndarray, b: float, link: str, rounding: float, clip: float
+) -> np.ndarray:
+    residual, slack = _means(block, w, b, link, rounding)
+    return np.minimum(np.abs(residual) + slack, clip)

@@ -455,8 +455,6 @@ def _counted(case: forge.Case, name: str, share: Fraction) -> bool:
 
 def _finite(case: forge.Case) -> bool:
     descriptor = case.claim.params["class"]
-    if descriptor["class"] == "list":
-        return _counted(case, "train", Fraction(1, descriptor["size"]))
     numbers = np.append(case.model.coef_, case.model.intercept_)
     member = bool(np.all(numbers == np.round(numbers)) and np.abs(numbers).max() <= descriptor["bound"])
     size = (2 * descriptor["bound"] + 1) ** (descriptor["d"] + 1)

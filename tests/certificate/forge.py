@@ -574,10 +574,8 @@ def finite_case(seed: int) -> Case:
     wrong = int(np.sum((guess > 0) != y)) + int(
         np.sum((guess == 0) & (y == 0))
     )  # a score of zero is an error
-    descriptor = (
-        {"class": "integer-halfspaces", "d": 2, "bound": 2} if seed % 2 else {"class": "list", "size": 50}
-    )
-    size = 5**3 if seed % 2 else 50
+    descriptor = {"class": "integer-halfspaces", "d": 2, "bound": 2 + seed % 2}
+    size = (2 * descriptor["bound"] + 1) ** 3
     value = (
         min(1.0, float(stats.beta.ppf(1 - 0.05 / size, wrong + 1, 40 - wrong)) + 1e-9) if wrong < 40 else 1.0
     )

@@ -224,7 +224,7 @@ class _Set:
                 raise Rejected("sample_weight has negative entries")
             codes, targets = self.digest.read_targets(block.y)
             if first:
-                self.largest[block.start] = self.digest.feed(block.X, block.y, targets, weight)
+                self.largest[block.start] = self.digest.feed(block.X, targets, weight)
                 if self.keep_keys:
                     self.keys.append(row_keys(block.X))
             weight = np.ones(rows) if weight is None else weight

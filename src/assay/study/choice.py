@@ -241,7 +241,10 @@ def _judge_numbers(
             losses = np.minimum(_absolute(y[held], _learner(one).predict(X[held])), clip)
             one.bound = _clipped_bound(losses, share / 2, clip)
     chosen = min(compared, key=lambda one: (one.bound or 0.0, one.holdout_error))
-    certificate = _learner(chosen).certify(X, y, delta=share, holdout=held, clip=clip, fixed_class=False)
+    predictions = [_learner(one).predict(X[held]) for one in compared]
+    certificate = _learner(chosen).certify(
+        X, y, delta=delta, holdout=held, compared=predictions, clip=clip, fixed_class=False
+    )
     values = [claim.value for claim in certificate.claims if claim.template in ("P02/1", "P04/1")]
     if clip is None or not values:
         return (

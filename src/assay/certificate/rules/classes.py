@@ -18,12 +18,14 @@ _MOST_COLUMNS = 100_000
 def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     """Return ln of an upper bound of the number of ways in which the class labels that many points.
 
-    Affine half-spaces in d dimensions: 2 sum_{i <= d} C(N - 1, i) (Cover 1965; a point on the boundary is
-    moved off it by shifting the bias). Without bias that shift is not available, and sum_{i <= d} C(N, i)
-    counts the regions instead.
+    The labels counted are those that the model's rule assigns: score > 0, second class; otherwise, ties
+    included, first class. (The errors counted by the rules, ties as errors, are never fewer.) Affine
+    half-spaces in d dimensions: 2 sum_{i <= d} C(N - 1, i) (Cover 1965; lowering the bias a little moves every
+    tie to the first class's side and changes no label). Without bias that shift is not available, and
+    sum_{i <= d} C(N, i) bounds the patterns instead (Sauer).
     """
     kind = _kind(descriptor)
-    if kind in ("integer-halfspaces", "list"):
+    if kind == "integer-halfspaces":
         return ln(size(descriptor, model))
     if kind == "function-space":
         return _function_space(descriptor, points, model)
@@ -63,8 +65,6 @@ def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> D
 def size(descriptor: Any, model: Linear) -> int:
     """Return the number of hypotheses in a finite class that contains the model."""
     kind = _kind(descriptor)
-    if kind == "list":  # that the list was fixed in advance and holds the model is what A-CLASS declares
-        return count(descriptor.get("size"), "size of the class", 1)
     if kind != "integer-halfspaces":
         raise Rejected(f"the class {kind} is not finite")
     _binary(model)
@@ -79,7 +79,7 @@ def size(descriptor: Any, model: Linear) -> int:
 
 
 def _kind(descriptor: Any) -> str:
-    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces", "list")
+    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces")
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]

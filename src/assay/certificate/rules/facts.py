@@ -5,7 +5,6 @@ import numpy as np
 
 from assay.certificate.claim import Claim
 from assay.certificate.rules.numerics import Sums, above
-from assay.certificate.rules.predictors import error_counts
 from assay.certificate.rules.record import Rejected, number
 from assay.certificate.rules.rule import Context, Rule, View
 
@@ -59,7 +58,7 @@ class ErrorCount:
     low = high = 0
 
     def add(self, view: View) -> None:
-        low, high = error_counts(view)
+        low, high = view.errors
         self.low, self.high = self.low + low, self.high + high
 
     def bounds(self) -> tuple[int, int]:

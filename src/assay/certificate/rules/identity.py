@@ -101,10 +101,8 @@ class DataDigest:
             (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
         )
 
-    def feed(
-        self, X: np.ndarray, y: Any, targets: np.ndarray | None, weight: np.ndarray | None
-    ) -> np.ndarray:
-        """Take in a block; return the largest magnitude of each column."""
+    def feed(self, X: np.ndarray, targets: np.ndarray | None, weight: np.ndarray | None) -> np.ndarray:
+        """Take in a block whose targets were just read; return the largest magnitude of each column."""
         X = X + 0.0  # -0.0 becomes 0.0
         largest = column_range(X)
         if self._labels is not None:

@@ -102,12 +102,12 @@ class Products:
 
 def entropy_excess(x: np.ndarray) -> np.ndarray:
     """Return (1 + x) ln(1 + x) - x for x >= -1, to a relative error of 1e-13."""
-    series = np.zeros_like(x)
-    for k in range(9, 1, -1):
+    series, top = np.zeros_like(x), np.max(np.abs(x), initial=0.0)
+    for k in range(9 if top > 1e-3 else 5, 1, -1):  # what is left out is below 1e-13 of the sum
         series = (1 / (k * (k - 1)) if k % 2 == 0 else -1 / (k * (k - 1))) + x * series
     result = series * x * x
-    large = np.abs(x) > 0.01
-    if large.any():
+    if top > 0.01:
+        large = np.abs(x) > 0.01
         far = x[large]
         logs = np.log1p(np.maximum(far, -1.0), out=np.zeros_like(far), where=far > -1)
         result[large] = (1 + far) * logs - far
@@ -118,13 +118,16 @@ def excess_above(reference: np.ndarray, distance: np.ndarray, rising: np.ndarray
     """Return an upper bound of s h(d / s), h(x) = (1 + x) ln(1 + x) - x, for all s >= reference > 0 and |d|
     <= distance.
 
-    `rising` tells where d >= 0; a falling d is at most s in magnitude. Both branches decrease in s (h(x) <= x
-    h'(x)).
+    `rising` tells where d >= 0 is known; a falling d is at most s in magnitude. Both branches decrease in s
+    (h(x) <= x h'(x)); below 1, h(-x) >= h(x) covers an unknown sign, beyond it both branches are taken.
     """
     ratio = distance / reference
     falling_far = ~np.asarray(rising) & (ratio >= 1)
     signed = np.where(rising, ratio, -np.minimum(ratio, 1.0))
-    return np.where(falling_far, distance, reference * entropy_excess(signed)) * (1 + 2e-13)
+    value = reference * entropy_excess(signed)
+    if falling_far.any():
+        value = np.where(falling_far, np.maximum(distance, reference * entropy_excess(ratio)), value)
+    return value * (1 + 2e-13)
 
 
 def is_psd_after(matrix: np.ndarray, shift: float) -> bool:

@@ -126,21 +126,22 @@ def margins(
     return np.where(codes < 0, -np.inf, margin), error
 
 
-def error_counts(view: Any) -> tuple[int, int]:
-    """Return how many rows of the block are certainly wrong, and how many are not certainly right.
+def error_counts(
+    model: Predictor, X: np.ndarray, codes: np.ndarray, scores: np.ndarray, errors: np.ndarray
+) -> tuple[int, int]:
+    """Return how many rows are certainly wrong, and how many are not certainly right.
 
     Rows that the bound for the whole block leaves open get a bound of their own, then exact arithmetic.
     """
-    (scores, errors), model = view.scores, view.model
-    margin, error = margins(model, scores, errors, view.codes)
+    margin, error = margins(model, scores, errors, codes)
     low, high = int(np.sum(margin < -error)), int(np.sum(margin <= error))
     rows = np.flatnonzero(np.abs(margin) <= error)
     if len(rows):
-        margin, error = margins(model, scores[rows], model.row_errors(view.X[rows]), view.codes[rows])
+        margin, error = margins(model, scores[rows], model.row_errors(X[rows]), codes[rows])
         low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))
         rows = rows[np.abs(margin) <= error]
     if len(rows) <= MOST_EXACT:
-        wrong = sum(not _exactly_right(model, view.X[i], view.codes[i]) for i in rows)
+        wrong = sum(not _exactly_right(model, X[i], codes[i]) for i in rows)
         low, high = low + wrong, high - (len(rows) - wrong)
     return low, high
 

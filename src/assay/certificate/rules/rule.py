@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import Certificate, Claim
-from assay.certificate.rules.predictors import Linear, Predictor
+from assay.certificate.rules.predictors import Linear, Predictor, error_counts
 from assay.certificate.rules.record import Rejected, array, count, number
 
 
@@ -24,6 +24,7 @@ class View:
     start: int
     model: Predictor
     _scores: tuple[np.ndarray, np.ndarray] | None = None
+    _errors: tuple[int, int] | None = None
 
     @property
     def scores(self) -> tuple[np.ndarray, np.ndarray]:
@@ -31,6 +32,13 @@ class View:
         if self._scores is None:
             self._scores = self.model.scores(self.X, self.largest)
         return self._scores
+
+    @property
+    def errors(self) -> tuple[int, int]:
+        """How many rows are certainly wrong, and how many are not certainly right; counted once for all rules."""
+        if self._errors is None:
+            self._errors = error_counts(self.model, self.X, self.codes, *self.scores)
+        return self._errors
 
     def pick(self, rows: np.ndarray) -> tuple[slice, np.ndarray]:
         """Return where the sorted row numbers that lie in this block are, and their positions in it."""

@@ -7,7 +7,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.optim.duality import score_rounding
+from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
 from assay.scan.blocks import Block
 
@@ -110,16 +110,33 @@ def _positions(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: 
 def _error_counts(
     block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray
 ) -> tuple[int, int]:
+    """Return how many rows are certainly wrong, and how many not certainly right: first with one bound on the
+    rounding for all rows, then, where that leaves a row open, with its own."""
     if len(coef) == 1:
         from assay.loops.scores import binary_errors_block
 
-        return binary_errors_block(block.X, block.y, coef[0], intercept[0], rounding[0])
+        low, high = binary_errors_block(block.X, block.y, coef[0], intercept[0], rounding[0])
+        if low == high:
+            return low, high
+    margin = _margins(block, coef, intercept)
+    slack = rounding[0] if len(coef) == 1 else 2 * rounding.max()
+    low, left = int(np.count_nonzero(margin < -slack)), np.flatnonzero(np.abs(margin) <= slack)
+    own = score_error(block.X[left], coef, intercept)
+    own = own[:, 0] if len(coef) == 1 else 2 * own.max(axis=1)
+    wrong, right = np.count_nonzero(margin[left] < -own), np.count_nonzero(margin[left] > own)
+    return low + int(wrong), low + len(left) - int(right)
+
+
+def _margins(block: Block, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    """Return how far the score of each row's class is above the largest other one (0 for the class without a
+    row of `coef_`)."""
     scores = block.X @ coef.T + intercept
+    if len(coef) == 1:
+        return scores[:, 0] * (2.0 * block.y - 1.0)
     row = np.arange(len(scores))
     own = scores[row, block.y]
     scores[row, block.y] = -np.inf
-    margin, slack = own - scores.max(axis=1), 2 * rounding.max()
-    return int(np.count_nonzero(margin < -slack)), int(np.count_nonzero(margin <= slack))
+    return own - scores.max(axis=1)
 
 
 def _residuals(block: Block, coef: np.ndarray, intercept: Any) -> np.ndarray:

@@ -42,10 +42,14 @@ def gamma(rows: Rows) -> float:
 
 
 def score_rounding(rows: Rows, coef: np.ndarray, intercept: Any) -> np.ndarray:
-    """Return for each score column twice the bound gamma_(2d+4) (sum_j |w_j| max_i |x_ij| + |b|) on any
-    score's rounding."""
-    k = 2 * rows.n_features + 4
-    magnitude = np.abs(np.atleast_2d(coef)) @ rows.largest_entries + np.abs(np.atleast_1d(intercept))
+    """Return for each score column a bound on the rounding of any row's score, doubled."""
+    return score_error(rows.largest_entries[None, :], coef, intercept)[0]
+
+
+def score_error(X: np.ndarray, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    """Return (n, k) twice the bound gamma_(2d+4) (sum_j |w_j| |x_ij| + |b|) on the rounding of each score."""
+    k = 2 * X.shape[1] + 4
+    magnitude = np.abs(X) @ np.abs(np.atleast_2d(coef)).T + np.abs(np.atleast_1d(intercept))
     return 2 * k * _UNIT / (1 - k * _UNIT) * magnitude
 
 

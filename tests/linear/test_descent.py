@@ -130,6 +130,22 @@ def test_batches_visit_every_row_once_in_a_new_order():
     np.testing.assert_allclose(single.x, by_hand, rtol=1e-12)
 
 
+def test_the_compiled_shuffle_is_uniform_and_seeded():
+    from assay.linear_model._row_loops import shuffle
+
+    counts = np.zeros((5, 5))
+    for seed in range(1, 5001):
+        order = np.arange(5)
+        shuffle(order, seed * 7919)
+        assert sorted(order) == [0, 1, 2, 3, 4]
+        counts[np.arange(5), order] += 1
+    assert np.abs(counts - 1000).max() < 5 * np.sqrt(800)
+    one, two = np.arange(1000), np.arange(1000)
+    shuffle(one, 42)
+    shuffle(two, 42)
+    np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.mission("OPT-05")
 def test_larger_batches_make_fewer_updates_and_quieter_gradients():
     X, y = rows_of(3, n=512)

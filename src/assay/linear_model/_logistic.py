@@ -137,6 +137,11 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
         self._report(found, problem)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, (n, n_classes)."""
         scores = self.decision_function(X)

@@ -26,6 +26,7 @@ from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.duplicates import gather
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
+from assay.linear_model._csr import packed
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.optim.duality import gamma
 from assay.params import count, flag, positive, refuse
@@ -235,6 +236,11 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         )
         return np.array_equal(found, hyperplane)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _run(
         self,
         rows: Rows,
@@ -247,16 +253,20 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         told: Any,
     ) -> "_Run":
         """Learn to tell class `code` from the others; writes w (d,) and b (1,)."""
-        from assay.linear_model._perceptron_loop import perceptron_block
+        from assay.linear_model._perceptron_loop import perceptron_block, sparse_perceptron_block
 
-        X = np.ascontiguousarray(rows.X, dtype=np.float64) if hasattr(rows, "X") else None
+        X, visit = getattr(rows, "X", None), perceptron_block
+        if hasattr(X, "indptr"):
+            X, visit = packed(X), sparse_perceptron_block
+        elif X is not None:
+            X = np.ascontiguousarray(X, dtype=np.float64)
         sequence, total, epoch, mistakes, stopped = [], 0, 0, -1, False
         try:
             while mistakes and epoch < max_iter and not stopped:
                 mistakes = 0
                 for X_part, signs, order, start in _passes(rows, X, code, random):
                     at = np.empty(len(order), dtype=np.int64)
-                    made = perceptron_block(X_part, signs, order, eta, bool(self.fit_intercept), w, b, at)
+                    made = visit(X_part, signs, order, eta, bool(self.fit_intercept), w, b, at)
                     mistakes += made
                     if total <= _KEPT_UPDATES:
                         sequence.append(at[:made] + start)
@@ -278,12 +288,12 @@ class _Run(NamedTuple):
 
 
 def _passes(
-    rows: Any, X: np.ndarray | None, code: int, random: Any
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+    rows: Any, X: Any, code: int, random: Any
+) -> Iterator[tuple[Any, np.ndarray, np.ndarray, int]]:
     """Yield (X, signs, order of visit, number of the first row) of one epoch: all rows at once if X is in
     memory."""
     if X is not None:
-        order = np.arange(len(X)) if random is None else random.permutation(len(X))
+        order = np.arange(rows.n_rows) if random is None else random.permutation(rows.n_rows)
         yield X, np.where(rows.y == code, 1.0, -1.0), order, 0
         return
     for block in rows.blocks():

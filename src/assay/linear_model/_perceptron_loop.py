@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from assay.jit import compiled
+from assay.jit import compiled, prefetch
+from assay.linear_model._row_loops import add, dot
+
+_AHEAD = 6  # rows fetched before they are needed
 
 
 @compiled
@@ -20,9 +23,15 @@ def perceptron_block(
 
     Returns the number of mistakes. Strict arithmetic: the update sequence can be replayed to the last bit.
     """
-    d = X.shape[1]
+    n, d = order.shape[0], X.shape[1]
+    lines = min(8 * d + 64, 512)
     mistakes = 0
-    for i in order:
+    for k in range(n):
+        if k + _AHEAD < n:  # in random order most of the time would go into waiting for memory
+            place = order[k + _AHEAD] * d * 8
+            for line in range(0, lines, 64):
+                prefetch(X, place + line)
+        i = order[k]
         sign = signs[i]
         if sign * _score(X[i], w, b[0]) <= 0.0:
             step = eta * sign
@@ -30,6 +39,30 @@ def perceptron_block(
                 w[j] += step * X[i, j]
             if intercept:
                 b[0] += step
+            at[mistakes] = i
+            mistakes += 1
+    return mistakes
+
+
+@compiled
+def sparse_perceptron_block(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    signs: np.ndarray,
+    order: np.ndarray,
+    eta: float,
+    intercept: bool,
+    w: np.ndarray,
+    b: np.ndarray,
+    at: np.ndarray,
+) -> int:
+    """Do the same for packed rows (starts, columns, values)."""
+    starts, columns, values = rows
+    mistakes = 0
+    for i in order:
+        if signs[i] * (dot(starts, columns, values, i, w) + b[0]) <= 0.0:
+            add(starts, columns, values, i, eta * signs[i], w)
+            if intercept:
+                b[0] += eta * signs[i]
             at[mistakes] = i
             mistakes += 1
     return mistakes

@@ -1,4 +1,4 @@
-"""Compiled product and update of one packed row, dense or sparse."""
+"""Compiled steps that sequential learners share: product and update of one packed row, and a fast shuffle."""
 
 import numpy as np
 
@@ -31,3 +31,16 @@ def add(
     else:
         for j in range(w.shape[0]):
             w[j] += factor * values[first + j]
+
+
+@compiled
+def shuffle(order: np.ndarray, seed: int) -> None:
+    """Put `order` into a random order in place: Fisher and Yates, with the generator xorshift64* started at seed > 0."""
+    state = np.uint64(seed)
+    for i in range(order.shape[0] - 1, 0, -1):
+        state ^= state >> np.uint64(12)
+        state ^= state << np.uint64(25)
+        state ^= state >> np.uint64(27)
+        drawn = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
+        j = np.int64((drawn * np.uint64(i + 1)) >> np.uint64(32))
+        order[i], order[j] = order[j], order[i]

@@ -77,6 +77,8 @@ class _Descent(LinearModel):
     def _descend(self, rows: Any, y: np.ndarray, settings: dict[str, Any], random: Any, log: FitLog) -> _Run:
         """Run epochs on targets y until the loss stops falling; with early stopping, keep the best on rows
         held out."""
+        from assay.linear_model._row_loops import shuffle
+
         n = rows.n_rows
         table = packed(rows.X)
         used, held = np.arange(n), np.empty(0, dtype=np.int64)
@@ -86,8 +88,9 @@ class _Descent(LinearModel):
             used, held = np.sort(mixed[size:]), np.sort(mixed[:size])
         w, b, state = np.zeros(rows.n_features), np.zeros(1), settings["rule"].start(rows.n_features + 1)
         best, lowest, waited, t, epoch = (w.copy(), 0.0), np.inf, 0, 0, 0
+        order = used.copy()
         while epoch < settings["epochs"] and waited < settings["patience"]:
-            order = used[random.permutation(len(used))]
+            shuffle(order, int(random.randint(1, 2**62)))
             loss = self._epoch(table, y, order, settings, t, w, b, state)
             t += -(-len(order) // settings["batch"])
             epoch += 1
@@ -116,13 +119,16 @@ class _Descent(LinearModel):
         b: Any,
         state: Any,
     ) -> float:
-        from assay.linear_model._sgd_loop import batch_epoch, plain_epoch
+        from assay.linear_model._sgd_loop import batch_epoch, dense_epoch, sparse_epoch
 
         rule, schedule, alpha = settings["rule"], settings["schedule"], settings["alpha"]
         code, epsilon, intercept = NAMES.index(self.loss), float(self.epsilon), bool(self.fit_intercept)
         rates = (schedule.code, schedule.eta, schedule.decay, t, intercept, w, b)
         if rule.name == "plain" and settings["batch"] == 1:
-            return plain_epoch(*table, y, order, code, epsilon, alpha, *rates)
+            arguments = (y, order, code, epsilon, alpha, *rates)
+            if table.columns.size:
+                return sparse_epoch(*table, *arguments)
+            return dense_epoch(table.values.reshape(-1, len(w)), *arguments)
         how = (rule.code, rule.inertia, rule.memory, rule.eps)
         return batch_epoch(*table, y, order, settings["batch"], code, epsilon, alpha, *how, *rates, state)
 

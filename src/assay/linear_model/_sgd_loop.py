@@ -1,7 +1,7 @@
 """Compiled epochs of stochastic gradient descent over packed rows. Losses, rules and schedules go by their
 numbers."""
 
-from math import exp, log1p, sqrt
+from math import exp, log, log1p, sqrt
 
 import numpy as np
 
@@ -48,8 +48,72 @@ def rate(schedule: int, eta: float, decay: float, t: int) -> float:
     return eta / (slow if schedule == 1 else sqrt(slow))
 
 
+@compiled(reduction=True)
+def dense_epoch(
+    X: np.ndarray,
+    y: np.ndarray,
+    order: np.ndarray,
+    code: int,
+    epsilon: float,
+    alpha: float,
+    schedule: int,
+    eta: float,
+    decay: float,
+    t: int,
+    intercept: bool,
+    w: np.ndarray,
+    b: np.ndarray,
+) -> float:
+    """Visit each row once, w <- (1 - step alpha) w - step slope x; return the mean loss met on the way.
+
+    w is kept as a number times a vector, so that the penalty costs one product a row. Rows are asked for before
+    they are needed: in random order most of the time would go into waiting for memory.
+    """
+    n, d = order.shape[0], w.shape[0]
+    stretch, total, bias, product = 1.0, 0.0, b[0], 1.0
+    lines = min(d * 8 + 64, 512)
+    for k in range(n):
+        if k + _AHEAD < n:
+            place = order[k + _AHEAD] * d * 8
+            for line in range(0, lines, 64):
+                prefetch(X, place + line)
+        x = X[order[k]]
+        f = 0.0
+        for j in range(d):
+            f += x[j] * w[j]
+        f = stretch * f + bias
+        if code == 3:  # one logarithm for the product of many factors 1 + exp(-|z|)
+            z = y[order[k]] * f
+            small = exp(-abs(z))
+            slope = -y[order[k]] * (small if z > 0 else 1.0) / (1.0 + small)
+            total += max(-z, 0.0)
+            product *= 1.0 + small
+            if k % 256 == 255:
+                total += log(product)
+                product = 1.0
+        else:
+            loss, slope = loss_and_slope(code, epsilon, y[order[k]], f)
+            total += loss
+        step = rate(schedule, eta, decay, t + k)
+        stretch *= 1.0 - step * alpha
+        if slope != 0.0:
+            factor = -step * slope / stretch
+            for j in range(d):
+                w[j] += factor * x[j]
+            if intercept:
+                bias -= step * slope
+        if stretch < 1e-6:
+            for j in range(d):
+                w[j] *= stretch
+            stretch = 1.0
+    for j in range(d):
+        w[j] *= stretch
+    b[0] = bias
+    return (total + log(product)) / n
+
+
 @compiled
-def plain_epoch(
+def sparse_epoch(
     starts: np.ndarray,
     columns: np.ndarray,
     values: np.ndarray,
@@ -66,19 +130,10 @@ def plain_epoch(
     w: np.ndarray,
     b: np.ndarray,
 ) -> float:
-    """Visit each row once, w <- (1 - step alpha) w - step slope x; return the mean loss met on the way.
-
-    w is kept as a number times a vector, so that the penalty costs one product a row however many columns
-    there are.
-    """
+    """Do the same for packed rows; an update touches the entries of its row alone."""
     stretch, total, n = 1.0, 0.0, order.shape[0]
-    lines = min(w.shape[0] * 8, 512) if columns.size == 0 else 0
     for k in range(n):
         i = order[k]
-        if lines and k + _AHEAD < n:
-            place = starts[order[k + _AHEAD]] * 8
-            for line in range(0, lines, 64):
-                prefetch(values, place + line)
         f = stretch * dot(starts, columns, values, i, w) + b[0]
         loss, slope = loss_and_slope(code, epsilon, y[i], f)
         step = rate(schedule, eta, decay, t + k)

@@ -35,6 +35,7 @@ _HOMES = {
 _ROOMS = (
     "certificate",
     "datasets",
+    "ensemble",
     "linear_model",
     "plot",
     "report",
@@ -42,6 +43,7 @@ _ROOMS = (
     "svm",
     "table",
     "theory",
+    "tree",
 )
 
 __all__ = ["__version__", *_HOMES]

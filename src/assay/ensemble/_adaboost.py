@@ -140,7 +140,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     classes_: np.ndarray
     card = Card(
         name="AdaBoost classifier",
-        zh="AdaBoost",
+        zh="自适应提升",
         mission=tuple(f"ENS-{i:02d}" for i in range(6, 26)),
         task="classify",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),

@@ -183,7 +183,7 @@ class _GradientBoosting(TreeModel, Learner):
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         data = read_columns(self, X, y, sample_weight)
         if np.isnan(data.X).any():
-            raise refuse(self, "certificates need rows without missing values; the checker reads numbers alone.")
+            raise refuse(self, "X contains NaN; certificates need rows without missing values, because the checker reads numbers alone.")
         known = rows(data.X, data.y, data.weight, n_jobs=self.n_jobs)
         return known.encoded(self.classes_) if isinstance(self, ClassifierMixin) else known
 

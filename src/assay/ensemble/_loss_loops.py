@@ -50,6 +50,7 @@ def softmax(y, f, weight, parameter, start, stop, g, h):
     """logsumexp(f) - f_y; f, g, h are (classes, rows), h is p (1 - p)."""
     total, top_g, top_h = 0.0, 0.0, 0.0
     classes = f.shape[0]
+    e = np.empty(classes)
     for i in range(start, stop):
         w = weight[i] if weight.size else 1.0
         most = f[0, i]
@@ -57,12 +58,12 @@ def softmax(y, f, weight, parameter, start, stop, g, h):
             most = max(most, f[k, i])
         scale = 0.0
         for k in range(classes):
-            g[k, i] = exp(f[k, i] - most)
-            scale += g[k, i]
+            e[k] = exp(f[k, i] - most)
+            scale += e[k]
         own = int(y[i])
         total += w * (most + log(scale) - f[own, i])
         for k in range(classes):
-            p = g[k, i] / scale
+            p = e[k] / scale
             g[k, i] = w * (p - (k == own))
             h[k, i] = w * p * (1.0 - p)
             top_g, top_h = max(top_g, abs(g[k, i])), max(top_h, h[k, i])

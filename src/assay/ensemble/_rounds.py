@@ -51,7 +51,7 @@ class Rounds:
             self.train.append(slopes.mean)
             if self.held is not None:
                 self._validate(made)
-            if self.log.step(slopes.mean, float("nan")) or self._stalled():
+            if self.log.step(slopes.mean, slopes.top_g) or self._stalled():
                 break
             if all(len(tree.child) == 1 for tree in made) and learner.subsample == 1:
                 break

@@ -2,5 +2,15 @@
 
 from assay.tree._decision_tree import C45, CART, ID3, DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._general import impurity
+from assay.tree._scores import ColumnScore, column_scores
 
-__all__ = ["C45", "CART", "ID3", "DecisionTreeClassifier", "DecisionTreeRegressor", "impurity"]
+__all__ = [
+    "C45",
+    "CART",
+    "ID3",
+    "ColumnScore",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "column_scores",
+    "impurity",
+]

@@ -234,7 +234,7 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
     data = read_columns(learner, X, y, sample_weight)
     if np.isnan(data.X).any():
-        raise refuse(learner, "certificates need rows without missing values; the checker reads numbers alone.")
+        raise refuse(learner, "X contains NaN; certificates need rows without missing values, because the checker reads numbers alone.")
     known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known
 
@@ -483,6 +483,11 @@ class C45(DecisionTreeClassifier):
     """Quinlan's C4.5: gain ratio among columns of at least average gain, fractional missing values, pessimistic pruning.
 
     `min_samples_leaf` is the weight that at least two branches must have (2 in C4.5).
+
+    >>> from assay.tree import C45
+    >>> model = C45().fit([[1.0], [2.0], [3.0], [4.0], [None]], ["no", "no", "yes", "yes", "yes"])
+    >>> model.predict([[0.0], [9.0]])
+    array(['no', 'yes'], dtype='<U3')
     """
 
     def __init__(self, *, max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 2,
@@ -498,7 +503,13 @@ class C45(DecisionTreeClassifier):
 
 
 class CART(DecisionTreeClassifier):
-    """Breiman's CART: Gini, two branches, cost-complexity pruning with alpha chosen by cross-validation."""
+    """Breiman's CART: Gini, two branches, cost-complexity pruning with alpha chosen by cross-validation.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from assay.tree import CART
+    >>> CART().fit(*load_iris(return_X_y=True)).get_n_leaves()
+    5
+    """
 
     def __init__(self, *, max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 1,
                  pruning: str | None = "cost_complexity", missing: str = "direction", nominal: Any = None,

@@ -1,0 +1,50 @@
+"""How good each column is as the first split: the numbers that ID3, C4.5 and CART compare."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.tree._decision_tree import DecisionTreeClassifier
+from assay.tree._general import Method, _Growth, impurity
+from assay.tree._reading import nominal_levels
+
+
+class ColumnScore(NamedTuple):
+    """Gain and intrinsic value in bits, gain ratio, Gini index, and the threshold of a numeric column (None if nominal)."""
+
+    gain: float
+    intrinsic_value: float
+    gain_ratio: float
+    gini_index: float
+    threshold: float | None
+
+
+def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | None]:
+    """Return the score of each column as a split of all rows, None for a column with one value.
+
+    gain = rho (Ent - sum r_v Ent_v), intrinsic value = -sum r_v log2 r_v, Gini index = sum r_v Gini_v, over the rows whose value is
+    known (a share rho of all); a nominal column has a branch for each level, a numeric one two.
+
+    >>> column_scores([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"])[0]
+    ColumnScore(gain=1.0, intrinsic_value=1.0, gain_ratio=1.0, gini_index=0.0, threshold=2.5)
+    """
+    reader = DecisionTreeClassifier(nominal=nominal)
+    data, n_classes = reader._read(X, y, None)
+    levels = nominal_levels(reader)
+    method = Method("gain", "multiway", "fractional", levels, n_classes, 1, 2, 0, 0.0)
+    growth = _Growth(data.X, data.y, np.ones(len(data.y)), method)
+    found: list[ColumnScore | None] = []
+    for f in range(data.X.shape[1]):
+        split = growth._column(f, np.arange(len(data.y)), np.ones(len(data.y)))
+        if split is None:
+            found.append(None)
+            continue
+        iv = float(-(split.shares[split.shares > 0] * np.log2(split.shares[split.shares > 0])).sum())
+        x = data.X[:, f]
+        known = ~np.isnan(x)
+        branch = x[known].astype(int) if f in levels else (x[known] > split.threshold).astype(int)
+        counts = np.zeros((split.n_branches, n_classes))
+        np.add.at(counts, (branch, data.y[known]), 1)
+        gini = float((counts.sum(axis=1) / known.sum() * impurity(counts, "gini")).sum())
+        found.append(ColumnScore(split.gain, iv, split.ratio, gini, None if f in levels else split.threshold))
+    return found

@@ -1,0 +1,181 @@
+"""AdaBoost: Li's example, every identity of the notes, scikit-learn's sequence, brute force, certificates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import AdaBoostClassifier as Peer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier as PeerTree
+
+import assay
+from assay.ensemble import AdaBoostClassifier
+
+LI = np.arange(10.0)[:, None], np.array([1, 1, 1, -1, -1, -1, 1, 1, 1, -1])
+
+
+def cancer(rounds=25, **more):
+    X, y = load_breast_cancer(return_X_y=True)
+    return X, y, AdaBoostClassifier(n_estimators=rounds, **more).fit(X, y)
+
+
+@pytest.mark.mission("ENS-07", "ENS-08")
+def test_example_of_li():
+    model = AdaBoostClassifier(n_estimators=3, stump="error").fit(*LI)
+    assert model.nodes_.threshold[model.nodes_.child >= 0] == pytest.approx([2.5, 8.5, 5.5])
+    assert model.estimator_weights_ == pytest.approx([0.4236, 0.6496, 0.7520], abs=5e-5)
+    assert model.estimator_errors_ == pytest.approx([0.3, 0.2143, 0.1818], abs=5e-5)
+    assert model.score(*LI) == 1.0
+
+
+@pytest.mark.mission("ENS-09", "ENS-17", "ENS-14")
+def test_weight_of_a_classifier_minimises_the_loss():
+    X, y, model = cancer()
+    for error, alpha, z in zip(model.estimator_errors_, model.estimator_weights_, model.normalisers_):
+        found = minimize_scalar(lambda a, e=error: np.exp(-a) * (1 - e) + np.exp(a) * e, bracket=(0.1, 1.0))
+        assert found.x == pytest.approx(alpha, abs=1e-5)
+        assert z == pytest.approx(2 * np.sqrt(error * (1 - error)))
+        assert alpha == pytest.approx(-0.5 * np.log(error / (1 - error)))
+    assert (np.diff(np.cumprod(model.normalisers_)) < 0).all()
+
+
+@pytest.mark.mission("ENS-20", "ENS-13")
+def test_training_error_is_below_the_product():
+    X, y, model = cancer()
+    sign = 2 * y - 1
+    f = model.decision_function(X)
+    by_hand = sum(a * (2 * v - 1) for a, v in zip(model.estimator_weights_, model._all_votes(X)))
+    assert f == pytest.approx(by_hand)
+    product = np.prod(model.normalisers_)
+    assert np.exp(-sign * f).mean() == pytest.approx(product, rel=1e-12)
+    assert 1 - model.score(X, y) <= product <= np.exp(-2 * (model.edges_**2).sum())
+
+
+@pytest.mark.mission("ENS-11", "ENS-12", "ENS-19")
+def test_weights():
+    X, y, model = cancer(rounds=1)
+    weight = model.sample_weights_
+    right = model.predict(X) == y
+    assert weight.sum() == pytest.approx(1.0)
+    assert weight[~right].sum() == pytest.approx(0.5)  # the last member is no better than chance under the new weights
+    assert weight[~right][0] / weight[right][0] == pytest.approx(np.exp(2 * model.estimator_weights_[0]))
+    X, y, model = cancer(rounds=12)
+    direct = np.exp(-(2 * y - 1) * model.decision_function(X))
+    assert model.sample_weights_ == pytest.approx(direct / direct.sum())
+
+
+@pytest.mark.mission("ENS-10")
+def test_perfect_and_useless_members():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    perfect = AdaBoostClassifier(n_estimators=9).fit(X, [0, 0, 1, 1])
+    assert len(perfect.estimator_weights_) == 1
+    assert np.isfinite(perfect.estimator_weights_).all()
+    assert perfect.score(X, [0, 0, 1, 1]) == 1.0
+
+
+class Liar(PeerTree):
+    """Predicts the other class."""
+
+    def predict(self, X):
+        return 1 - super().predict(X)
+
+
+@pytest.mark.mission("ENS-10")
+def test_a_member_that_is_always_wrong_is_turned_round():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    model = AdaBoostClassifier(Liar(), n_estimators=1).fit(X, [0, 0, 1, 1])
+    assert model.estimator_weights_[0] < 0
+    assert model.score(X, [0, 0, 1, 1]) == 1.0
+
+
+@pytest.mark.mission("ENS-21")
+def test_the_fit_stops_when_no_member_beats_chance():
+    X = np.array([[0.0], [0.0], [1.0], [1.0]])
+    model = AdaBoostClassifier(n_estimators=20).fit(X, [0, 1, 0, 1])
+    assert len(model.estimator_weights_) <= 1
+
+
+@pytest.mark.mission("ENS-24")
+@pytest.mark.parametrize("seed", range(5))
+def test_stump_is_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    X, y, weight = np.round(rng.normal(size=(30, 3)), 1), rng.integers(0, 2, 30), rng.uniform(0.1, 1, 30)
+    weight /= weight.sum()
+    model = AdaBoostClassifier(n_estimators=1, stump="error").fit(X, y, weight)
+    errors = [
+        weight[(X[:, f] > t) ^ flip != y].sum() for f in range(3) for t in np.unique(X[:, f]) for flip in (False, True)
+    ]
+    assert model.estimator_errors_[0] == pytest.approx(min(errors))
+
+
+@pytest.mark.mission("ENS-07", "ENS-09", "ENS-25")
+@pytest.mark.parametrize("data", [load_breast_cancer, load_iris])
+def test_sequence_of_scikit_learn(data):
+    X, y = data(return_X_y=True)
+    own, other = AdaBoostClassifier(n_estimators=15).fit(X, y), Peer(n_estimators=15, random_state=0).fit(X, y)
+    assert 2 * own.estimator_weights_ == pytest.approx(other.estimator_weights_)  # SAMME's weight is twice alpha
+    assert own.estimator_errors_ == pytest.approx(other.estimator_errors_)
+    assert np.array_equal(own.predict(X), other.predict(X))
+    order = np.argsort(own.estimator_errors_)
+    assert (np.diff(own.estimator_weights_[order]) <= 1e-12).all()
+
+
+@pytest.mark.mission("ENS-06")
+@pytest.mark.parametrize("base", [None, PeerTree(max_depth=2), LogisticRegression(max_iter=5000), GaussianNB()])
+def test_any_base_learner(base):
+    X, y = load_iris(return_X_y=True)
+    assert AdaBoostClassifier(base, n_estimators=8).fit(X, y).score(X, y) > 0.85
+
+
+@pytest.mark.mission("ENS-22")
+def test_integer_weights_are_repeated_rows():
+    rng = np.random.default_rng(0)
+    X, y = load_breast_cancer(return_X_y=True)
+    times = rng.integers(1, 4, len(y))
+    weighted = AdaBoostClassifier(n_estimators=10).fit(X, y, times)
+    repeated = AdaBoostClassifier(n_estimators=10).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.estimator_weights_ == pytest.approx(repeated.estimator_weights_)
+    assert np.array_equal(weighted.nodes_.threshold, repeated.nodes_.threshold)
+
+
+@pytest.mark.mission("ENS-23")
+def test_resampling():
+    X, y = load_breast_cancer(return_X_y=True)
+    one, two = (AdaBoostClassifier(n_estimators=12, how="resample", random_state=4).fit(X, y) for _ in range(2))
+    assert len(one.estimator_weights_) == 12
+    assert np.array_equal(one.estimator_weights_, two.estimator_weights_)
+    neighbours = AdaBoostClassifier(KNeighborsClassifier(), n_estimators=3, how="resample", random_state=0).fit(X, y)
+    assert neighbours.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="resample"):
+        AdaBoostClassifier(KNeighborsClassifier()).fit(X, y)
+
+
+@pytest.mark.mission("ENS-15", "ENS-16", "ENS-18")
+def test_exponential_loss_view():
+    for p in (0.1, 0.4, 0.7):
+        found = minimize_scalar(lambda h, p=p: p * np.exp(-h) + (1 - p) * np.exp(h))
+        assert found.x == pytest.approx(0.5 * np.log(p / (1 - p)), abs=1e-6)
+        assert np.sign(found.x) == np.sign(p - 0.5)
+    for f in (-1, 1):
+        for h in (-1, 1):
+            assert np.exp(-f * h) == pytest.approx(np.cosh(1) - f * h * np.sinh(1))
+    rng = np.random.default_rng(0)
+    weight, y = rng.dirichlet(np.ones(20)), rng.choice([-1, 1], 20)
+    members = rng.choice([-1, 1], (50, 20))
+    assert (members * y @ weight).argmax() == ((members != y) @ weight).argmin()
+
+
+def test_certificate_of_the_product():
+    X, y, model = cancer()
+    honest = model.certify(X, y)
+    assert assay.verify(honest, model, X, y).holds
+    claim = honest.find("D24")
+    for forged in (replace(claim, value=0.9 * claim.value), replace(claim, params={"rounds": 3})):
+        others = tuple(forged if one is claim else one for one in honest.claims)
+        assert not assay.verify(replace(honest, claims=others), model, X, y).holds
+    model.estimator_weights_[2] *= 1.5
+    assert not assay.verify(honest, model, X, y).holds

@@ -1,0 +1,182 @@
+"""Gradient boosting: published numbers, scikit-learn, brute force on small data, constraints, threads."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import log_loss
+
+from assay.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from assay.ensemble._losses import Loss, weighted_quantile
+
+ALL = {"n_estimators": 30, "random_state": 0}
+
+
+@pytest.mark.mission("ENS-26")
+def test_example_of_li():
+    x = np.arange(1.0, 11.0)[:, None]
+    y = [5.56, 5.70, 5.91, 6.40, 6.80, 7.05, 8.90, 8.70, 9.00, 9.05]
+    model = GradientBoostingRegressor(n_estimators=6, learning_rate=1.0, max_leaf_nodes=2, min_samples_leaf=1).fit(x, y)
+    assert 20 * model.train_score_ == pytest.approx([1.93, 0.80, 0.48, 0.31, 0.23, 0.17], abs=6e-3)
+    assert 20 * model.train_score_[-1] == pytest.approx(((y - model.predict(x)) ** 2).sum())
+
+
+@pytest.mark.mission("ENS-26")
+@pytest.mark.parametrize("seed", range(3))
+def test_one_tree_is_the_exact_leaf_wise_tree(seed):
+    """With as many bins as values, one tree on the squared loss is scikit-learn's, split by split."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 40, (600, 4)).astype(float)
+    y = X[:, 0] * (X[:, 1] > 20) + 5 * rng.normal(size=600)
+    own = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, max_leaf_nodes=8).fit(X, y)
+    other = HistGradientBoostingRegressor(max_iter=1, learning_rate=1.0, max_leaf_nodes=8, early_stopping=False).fit(X, y)
+    assert own.predict(X) == pytest.approx(other.predict(X), rel=1e-5)
+
+
+@pytest.mark.mission("ENS-27")
+def test_two_classes():
+    X, y = load_breast_cancer(return_X_y=True)
+    own = GradientBoostingClassifier(learning_rate=0.05, **ALL).fit(X[::2], y[::2])
+    other = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=30, early_stopping=False).fit(X[::2], y[::2])
+    ours, theirs = (log_loss(y[1::2], model.predict_proba(X[1::2])) for model in (own, other))
+    assert ours == pytest.approx(theirs, rel=0.05)
+    assert (np.diff(own.train_score_) < 0).all()
+    assert log_loss(y[::2], own.predict_proba(X[::2])) == pytest.approx(own.train_score_[-1], rel=1e-6)
+    assert own.decision_function(X)[0] == pytest.approx(np.log(own.predict_proba(X)[0, 1] / own.predict_proba(X)[0, 0]))
+
+
+@pytest.mark.mission("ENS-28")
+def test_three_classes():
+    X, y = load_iris(return_X_y=True)
+    model = GradientBoostingClassifier(**ALL).fit(X, y)
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
+    assert (np.diff(model.train_score_) < 0).all()
+    assert model.score(X, y) > 0.97
+    assert log_loss(y, model.predict_proba(X)) == pytest.approx(model.train_score_[-1], rel=1e-5)
+
+
+@pytest.mark.mission("ENS-29")
+def test_first_values():
+    y = np.array([0.0, 0.0, 1.0, 0.0])
+    assert Loss("squared_error").start(y, None)[0] == 0.25
+    assert Loss("log_loss").start(y, None)[0] == pytest.approx(np.log(0.25 / 0.75))
+    assert Loss("exponential").start(y, None)[0] == pytest.approx(np.log(0.25 / 0.75) / 2)
+    assert Loss("poisson").start(y, None)[0] == pytest.approx(np.log(0.25))
+    assert Loss("absolute_error").start(np.array([1.0, 5.0, 9.0]), None)[0] == 5.0
+    assert Loss("multinomial", 0.0, 2).start(y, None) == pytest.approx(np.log([0.75, 0.25]))
+
+
+@pytest.mark.parametrize("name", ["log_loss", "exponential", "poisson", "squared_error", "absolute_error", "huber", "quantile", "multinomial"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_derivatives_are_those_of_the_loss(name, weighted):
+    rng = np.random.default_rng(0)
+    K = 3 if name == "multinomial" else 1
+    loss = Loss(name, 0.3, K)
+    y = rng.integers(0, K if K > 1 else 2, 50).astype(float)
+    F, weight = rng.normal(size=(K, 50)) * 2, rng.uniform(0.5, 2, 50) if weighted else None
+    spread = lambda work, items: [work(item) for item in items]  # noqa: E731
+    total = 50.0 if weight is None else weight.sum()
+
+    def value(scores):
+        return loss.slopes(y, scores, weight, loss.buffers(50, weighted), spread).mean * total
+
+    found = loss.slopes(y, F, weight, loss.buffers(50, weighted), spread)
+    for k in range(K):
+        for i in (0, 7, 49):
+            up, down = F.copy(), F.copy()
+            up[k, i], down[k, i] = F[k, i] + 1e-5, F[k, i] - 1e-5
+            assert found.g[k, i] == pytest.approx((value(up) - value(down)) / 2e-5, abs=2e-4)
+            if name in ("log_loss", "exponential", "poisson", "multinomial"):
+                assert found.h[k, i] == pytest.approx((value(up) + value(down) - 2 * value(F)) / 1e-10, abs=5e-3)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson"])
+def test_other_losses_learn(loss):
+    X, y = make_friedman1(800, random_state=0)
+    y = np.round(np.abs(y))
+    model = GradientBoostingRegressor(loss=loss, alpha=0.8, **ALL).fit(X, y)
+    assert model.train_score_[-1] < 0.5 * model.train_score_[0]
+    if loss == "quantile":
+        assert np.mean(y <= model.predict(X)) == pytest.approx(0.8, abs=0.05)
+    other = {"absolute_error": "absolute_error", "poisson": "poisson", "quantile": "quantile"}.get(loss)
+    if other:
+        more = {"quantile": 0.8} if loss == "quantile" else {}
+        peer = HistGradientBoostingRegressor(loss=other, max_iter=30, early_stopping=False, **more).fit(X, y)
+        assert np.corrcoef(model.predict(X), peer.predict(X))[0, 1] > 0.98
+
+
+def test_weighted_quantile_minimises():
+    rng = np.random.default_rng(1)
+    for level in (0.1, 0.5, 0.9):
+        v, w = rng.normal(size=31), rng.integers(1, 5, 31).astype(float)
+        cost = lambda q, v=v, w=w, level=level: (w * np.where(v > q, level * (v - q), (1 - level) * (q - v))).sum()  # noqa: E731
+        assert cost(weighted_quantile(v, w, level)) == pytest.approx(min(cost(q) for q in v))
+
+
+def test_monotone_constraints_hold():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, 2))
+    y = np.sin(6 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=3000)
+    model = GradientBoostingRegressor(monotonic_cst=[1, -1], **ALL).fit(X, y)
+    grid = np.linspace(0, 1, 200)
+    for other in (0.1, 0.5, 0.9):
+        assert (np.diff(model.predict(np.column_stack([grid, np.full(200, other)]))) >= -1e-12).all()
+        assert (np.diff(model.predict(np.column_stack([np.full(200, other), grid]))) <= 1e-12).all()
+
+
+def test_missing_and_nominal_values():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 12, 2000).astype(float)
+    x = rng.normal(size=2000)
+    x[rng.random(2000) < 0.3] = np.nan
+    y = (np.isin(code, [1, 5, 7, 11]) ^ np.isnan(x)).astype(int)
+    model = GradientBoostingClassifier(nominal=[0], **ALL).fit(np.column_stack([code, x]), y)
+    assert model.score(np.column_stack([code, x]), y) == 1.0
+    assert model.predict([[99.0, 0.0]]).shape == (1,)  # an unknown level is a missing value
+
+
+def test_threads_and_rounds_change_no_bit():
+    X, y = make_friedman1(5000, random_state=0)
+    one, two = (GradientBoostingRegressor(subsample=0.7, n_jobs=k, **ALL).fit(X, y) for k in (1, 2))
+    assert all(np.array_equal(one.trees_[name], two.trees_[name]) for name in one.trees_)
+    whole = GradientBoostingRegressor(**ALL).fit(X, y)
+    half = GradientBoostingRegressor(warm_start=True, **{**ALL, "n_estimators": 10}).fit(X, y)
+    half.set_params(n_estimators=30).fit(X, y)
+    assert half.n_iter_ == 30
+    assert half.train_score_ == pytest.approx(whole.train_score_, rel=1e-3)
+    assert list(whole.staged_predict(X))[-1] == pytest.approx(whole.predict(X))
+
+
+def test_early_stopping():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 5)), rng.integers(0, 2, 1500)
+    model = GradientBoostingClassifier(n_estimators=300, n_iter_no_change=5, random_state=0).fit(X, y)
+    assert model.n_iter_ < 100
+    assert len(model.validation_score_) == model.n_iter_
+
+
+def test_quantised_sums_are_close_to_exact_ones():
+    from assay.ensemble import _histogram as loops
+
+    rng = np.random.default_rng(0)
+    n = 20_000
+    g, h = rng.normal(size=n).astype(np.float32), rng.uniform(0, 1, n).astype(np.float32)
+    bins = rng.integers(0, 256, (n, 8)).astype(np.uint8)
+    entries, found = np.empty(n, dtype=np.int64), np.empty((3, 8 * 256), dtype=np.int64)
+    top = float(np.abs(g).max())
+    loops.pack_block(g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, entries)
+    loops.histogram_rows(bins, 0, 8, entries, 0, n, found)
+    for f in range(8):
+        part = slice(256 * f, 256 * f + 256)
+        assert np.array_equal(found[2, part], np.bincount(bins[:, f], minlength=256))
+        assert found[0, part] * top / loops.LEVELS == pytest.approx(np.bincount(bins[:, f], g, 256), abs=0.05)
+        assert found[1, part] / (2 * loops.LEVELS) == pytest.approx(np.bincount(bins[:, f], h, 256), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"max_bins": 256}, "at most 255"), ({"learning_rate": 0.0}, "learning_rate"), ({"monotonic_cst": [1]}, "monotonic_cst")],
+)
+def test_refusals(change, words):
+    with pytest.raises(ValueError, match=words):
+        GradientBoostingRegressor(**change).fit(*make_friedman1(50, random_state=0))

@@ -1,0 +1,136 @@
+"""Forests: bootstrap, out-of-bag quantities by hand, scikit-learn's accuracy, strength and correlation, threads."""
+
+import numpy as np
+import pytest
+from sklearn import ensemble as peer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+
+from assay.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from assay.ensemble._forest import bag
+
+
+@pytest.mark.mission("ENS-32")
+def test_share_of_distinct_rows():
+    for m, share in ((10, 0.6513), (2000, 0.6322)):
+        found = np.mean([len(np.unique(bag(seed, m, m))) / m for seed in range(4000 if m == 10 else 100)])
+        assert found == pytest.approx(1 - (1 - 1 / m) ** m, abs=0.01)
+        assert found == pytest.approx(share, abs=0.01)
+
+
+@pytest.mark.mission("ENS-33")
+def test_out_of_bag_votes_by_hand():
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(40, oob_score=True, voting="hard", random_state=3).fit(X, y)
+    votes, bags = model.member_votes(X), model.bags()
+    by_hand = np.zeros((len(X), 3))
+    for i in range(len(X)):
+        for t in range(40):
+            if bags[t, i] == 0:
+                by_hand[i, votes[i, t]] += 1
+    assert np.array_equal(by_hand, model.oob_votes_)
+    seen = by_hand.sum(axis=1) > 0
+    assert model.oob_score_ == pytest.approx((by_hand[seen].argmax(axis=1) == y[seen]).mean())
+
+
+@pytest.mark.mission("ENS-33")
+def test_out_of_bag_error_is_close_to_the_test_error():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestClassifier(100, oob_score=True, random_state=0).fit(X[::2], y[::2])
+    assert model.oob_score_ == pytest.approx(model.score(X[1::2], y[1::2]), abs=0.03)
+
+
+@pytest.mark.mission("ENS-37")
+@pytest.mark.parametrize("data", [load_iris, load_breast_cancer])
+def test_accuracy_of_scikit_learn(data):
+    X, y = data(return_X_y=True)
+    own = np.mean([RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)])
+    other = np.mean([peer.RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)])
+    assert own == pytest.approx(other, abs=0.02)
+
+
+@pytest.mark.parametrize(("make", "other"), [(RandomForestRegressor, peer.RandomForestRegressor), (ExtraTreesRegressor, peer.ExtraTreesRegressor)])
+def test_regression_is_as_good_as_scikit_learns(make, other):
+    X, y = load_diabetes(return_X_y=True)
+    own, theirs = (
+        np.mean([m(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)]) for m in (make, other)
+    )
+    assert own > theirs - 0.03
+
+
+@pytest.mark.mission("ENS-38")
+def test_all_columns_without_bootstrap_give_equal_trees():
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(5, bootstrap=False, max_features=None, random_state=0).fit(X, y)
+    size = len(model.nodes_.child) // 5
+    for t in range(1, 5):
+        assert np.array_equal(model.nodes_.threshold[:size], model.nodes_.threshold[t * size : (t + 1) * size])
+    logarithm = RandomForestClassifier(5, max_features="log2", random_state=0).fit(X, y)
+    two = RandomForestClassifier(5, max_features=2, random_state=0).fit(X, y)  # log2(4) = 2
+    assert np.array_equal(logarithm.nodes_.threshold, two.nodes_.threshold)
+    one = RandomForestClassifier(5, max_features=1, random_state=0).fit(X, y)
+    assert not np.array_equal(one.nodes_.threshold, two.nodes_.threshold)
+
+
+@pytest.mark.mission("ENS-39")
+def test_trees_are_grown_to_purity():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestClassifier(50, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    leaves = model.nodes_.value[model.nodes_.child < 0]
+    assert (leaves.max(axis=1) == 1.0).all()
+
+
+@pytest.mark.mission("ENS-40")
+def test_importances():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 6))
+    y = (X[:, 0] + X[:, 3] > 0).astype(int)
+    model = RandomForestClassifier(60, random_state=0).fit(X, y)
+    importances = model.feature_importances_
+    assert importances.sum() == pytest.approx(1.0)
+    assert set(np.argsort(importances)[-2:]) == {0, 3}
+    from sklearn.inspection import permutation_importance
+
+    permuted = permutation_importance(model, X, y, random_state=0, n_repeats=3).importances_mean
+    assert set(np.argsort(permuted)[-2:]) == {0, 3}
+
+
+@pytest.mark.mission("ENS-42")
+def test_strength_and_correlation_bound_the_error():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestClassifier(100, voting="hard", random_state=0).fit(X[::2], y[::2])
+    found = model.strength(X[1::2], y[1::2])
+    assert found.strength > 0
+    assert found.bound >= 1 - model.score(X[1::2], y[1::2])
+    curve = [RandomForestClassifier(60, max_features=k, random_state=0).fit(X[::2], y[::2]).strength(X[1::2], y[1::2]) for k in (1, 5, 30)]
+    assert curve[0].correlation < curve[-1].correlation
+
+
+@pytest.mark.mission("ENS-43")
+def test_number_of_columns_by_out_of_bag_error():
+    X, y = load_breast_cancer(return_X_y=True)
+    curve = {k: 1 - RandomForestClassifier(60, max_features=k, oob_score=True, random_state=0).fit(X, y).oob_score_ for k in (1, 2, 4, 8, 16, 30)}
+    best = min(curve, key=curve.get)
+    assert curve[best] <= curve[30]
+
+
+@pytest.mark.mission("ENS-45")
+@pytest.mark.parametrize("make", [RandomForestClassifier, ExtraTreesClassifier])
+def test_threads_change_no_tree(make):
+    X, y = load_breast_cancer(return_X_y=True)
+    one, three = (make(20, random_state=5, n_jobs=k).fit(X, y) for k in (1, 3))
+    assert all(np.array_equal(one.trees_[name], three.trees_[name]) for name in one.trees_)
+
+
+def test_bins_separate_the_rows_they_separated_in_training():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = (X[:, 0] > 0.123).astype(int)
+    model = RandomForestClassifier(1, bootstrap=False, max_features=None, max_bins=20).fit(X, y)
+    nodes = model.nodes_
+    for at in np.flatnonzero((nodes.child >= 0) & (np.arange(len(nodes.child)) == 0)):
+        left = X[:, nodes.column[at]] <= nodes.threshold[at]
+        assert nodes.weight[nodes.child[at]] == left.sum()
+    exact = RandomForestClassifier(1, bootstrap=False, max_features=None, max_bins=None).fit(X, y)
+    assert exact.score(X, y) == 1.0
+    assert len(exact.nodes_.child) == 3

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("linear", "parquet", "validity")
+NAMES = ("linear", "parquet", "validity", "svm", "trees")
 
 
 def main() -> None:

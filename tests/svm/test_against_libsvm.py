@@ -7,14 +7,16 @@ import sklearn.svm as libsvm
 from assay.kernels import named_kernel
 from assay.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-# Badly scaled columns make some of these problems too hard for either solver; then only the objectives are compared.
+# Badly scaled columns make some of these problems too hard for either solver; then only the objectives are
+# compared.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 KERNELS = ("linear", "poly", "rbf")
 
 
 def random_problem(seed):
-    """Return rows with duplicates, constant and badly scaled columns; labels; a target; weights or None; kernel; C."""
+    """Return rows with duplicates, constant and badly scaled columns; labels; a target; weights or None;
+    kernel; C."""
     random = np.random.default_rng(seed)
     n, d = int(random.integers(8, 70)), int(random.integers(1, 7))
     X = random.normal(size=(n, d))

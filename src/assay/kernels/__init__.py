@@ -1,4 +1,5 @@
-"""Kernel functions: named kernels, their algebra, Gram matrices, tests of positive semidefiniteness and spaces of functions.
+"""Kernel functions: named kernels, their algebra, Gram matrices, tests of positive semidefiniteness and
+spaces of functions.
 
 from assay.kernels import Gaussian, Linear
 K = (Gaussian(gamma=0.5) + 2 * Linear())(X)

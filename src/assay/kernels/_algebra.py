@@ -1,7 +1,9 @@
 """Kernel functions and their algebra.
 
-A kernel is a symmetric function kappa(x, z) whose Gram matrix on every finite set of points is positive semidefinite:
-exactly then kappa(x, z) = <phi(x), phi(z)> for some map phi (Mercer, Moore-Aronszajn). Sums with positive factors, products
+A kernel is a symmetric function kappa(x, z) whose Gram matrix on every finite set of points is positive
+semidefinite:
+exactly then kappa(x, z) = <phi(x), phi(z)> for some map phi (Mercer, Moore-Aronszajn). Sums with positive
+factors, products
 and g(x) kappa(x, z) g(z) of kernels are kernels, and are written with Python's operators:
 
     0.5 * Gaussian(gamma=2.0) + Linear() * Polynomial(degree=2)
@@ -21,7 +23,8 @@ _BLOCK = 2_000_000  # entries of a Gram block that is computed in one go
 
 
 class Kernel:
-    """A function of two rows. `psd` tells whether it is proved to be positive semidefinite (None: not known)."""
+    """A function of two rows. `psd` tells whether it is proved to be positive semidefinite (None: not
+    known)."""
 
     psd: bool | None = None
 
@@ -81,7 +84,8 @@ def _rows(X: Any) -> np.ndarray:
     return X
 
 
-# Named kernels ------------------------------------------------------------------------------------------------------
+# Named kernels
+# ------------------------------------------------------------------------------------------------------
 
 
 class Linear(Kernel):
@@ -129,7 +133,8 @@ class Polynomial(Kernel):
         return (self.gamma * Linear().diagonal(X) + self.coef0) ** self.degree
 
     def features(self, X: np.ndarray) -> np.ndarray:
-        """Return all monomials of degree <= `degree`, weighted by the roots of the multinomial coefficients."""
+        """Return all monomials of degree <= `degree`, weighted by the roots of the multinomial
+        coefficients."""
         if self.coef0 < 0:
             raise ValueError(f"{self!r}: with coef0 < 0 it is no sum of squares, so it has no feature map.")
         X = math.sqrt(self.gamma) * _rows(X)
@@ -145,7 +150,7 @@ class Polynomial(Kernel):
 class Gaussian(Kernel):
     """kappa(x, z) = exp(-gamma |x - z|^2); gamma = 1 / (2 sigma^2).
 
-    >>> float(Gaussian(gamma=0.5)(np.zeros((1, 1)), np.full((1, 1), 2.0))[0, 0]) == np.exp(-2.0)
+    >>> bool(Gaussian(gamma=0.5)(np.zeros((1, 1)), np.full((1, 1), 2.0))[0, 0] == np.exp(-2.0))
     True
     """
 
@@ -170,9 +175,10 @@ class Gaussian(Kernel):
 class Laplacian(Kernel):
     """kappa(x, z) = exp(-gamma |x - z|), Euclidean norm (norm=2) or sum of absolute differences (norm=1).
 
-    The notes print the Euclidean one as exp(-|x - z| / sigma), gamma = 1 / sigma; scikit-learn's `laplacian_kernel` is norm=1.
+    The notes print the Euclidean one as exp(-|x - z| / sigma), gamma = 1 / sigma; scikit-learn's
+    `laplacian_kernel` is norm=1.
 
-    >>> float(Laplacian(gamma=1.0)(np.zeros((1, 2)), np.array([[3.0, 4.0]]))[0, 0]) == np.exp(-5.0)
+    >>> bool(Laplacian(gamma=1.0)(np.zeros((1, 2)), np.array([[3.0, 4.0]]))[0, 0] == np.exp(-5.0))
     True
     """
 
@@ -196,7 +202,8 @@ class Laplacian(Kernel):
 
 
 class Sigmoid(Kernel):
-    """kappa(x, z) = tanh(gamma <x, z> + coef0): in general not positive semidefinite, so no optimality is claimed for it.
+    """kappa(x, z) = tanh(gamma <x, z> + coef0): in general not positive semidefinite, so no optimality is
+    claimed for it.
 
     With gamma = 1, coef0 = -1/2 and the points 0 and 1 the Gram matrix has the eigenvalues +-0.6535.
     """
@@ -216,7 +223,8 @@ class Sigmoid(Kernel):
 
 
 class PowerSeries(Kernel):
-    """kappa(x, z) = sum_p c_p <x, z>^p with c_p >= 0, cut at the last factor given; 1 + t + t^2 is the quadratic kernel.
+    """kappa(x, z) = sum_p c_p <x, z>^p with c_p >= 0, cut at the last factor given; 1 + t + t^2 is the
+    quadratic kernel.
 
     >>> PowerSeries([1, 1, 1])(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]]))
     array([[3.]])
@@ -363,7 +371,8 @@ class Rescaled(Kernel):
 
 
 def squared_distances(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Return |x_i - z_j|^2, (n, m), never negative; columns are centred first so that a common offset cancels nothing."""
+    """Return |x_i - z_j|^2, (n, m), never negative; columns are centred first so that a common offset
+    cancels nothing."""
     centre = Z.mean(axis=0) if len(Z) else 0.0
     X, Z = X - centre, Z - centre
     out = X @ Z.T

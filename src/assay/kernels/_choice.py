@@ -1,4 +1,5 @@
-"""Which kernel a learner uses: by name as in scikit-learn, by rule of thumb, or any kernel object or function."""
+"""Which kernel a learner uses: by name as in scikit-learn, by rule of thumb, or any kernel object or
+function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +49,8 @@ def named_kernel(
 
 
 def median_gamma(X: np.ndarray, size: int = 1000, seed: int = 0) -> float:
-    """Return gamma = 1 / median squared distance between rows (a sample of them), the usual width of a Gaussian kernel."""
+    """Return gamma = 1 / median squared distance between rows (a sample of them), the usual width of a
+    Gaussian kernel."""
     X = np.asarray(X, dtype=np.float64)
     rows = np.random.default_rng(seed).choice(len(X), min(size, len(X)), replace=False)
     from scipy.spatial.distance import pdist
@@ -59,11 +61,12 @@ def median_gamma(X: np.ndarray, size: int = 1000, seed: int = 0) -> float:
 
 
 def choose_kernel(X: Any) -> Kernel:
-    """Return a linear kernel for sparse text-like data (more columns than rows, or under 5 % non-zero entries), else a
+    """Return a linear kernel for sparse text-like data (more columns than rows, or under 5 % non-zero
+    entries), else a
     Gaussian one of median width.
 
-    >>> choose_kernel(np.eye(4)[:, :3] + 1.0)
-    Gaussian(gamma=0.5)
+    >>> choose_kernel(np.array([[0.0], [1.0], [3.0]]))
+    Gaussian(gamma=0.25)
     """
     n, d = X.shape
     filled = X.nnz / (n * d) if hasattr(X, "nnz") else np.count_nonzero(X) / (n * d)

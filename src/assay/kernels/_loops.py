@@ -1,6 +1,7 @@
 """Compiled block functions of kernels: entries from inner products, and inner products of packed bits.
 
-A tile is a small block of the Gram matrix, rows i (left) by columns j (right). Inner products come from BLAS; the loops
+A tile is a small block of the Gram matrix, rows i (left) by columns j (right). Inner products come from
+BLAS; the loops
 here turn them into kernel values in place.
 """
 
@@ -58,7 +59,8 @@ def _bit_count(typing_context, word):
 def hamming_lookup(left: np.ndarray, right: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
     """Set out[i, j] = table[number of bits in which left[i] and right[:, j] differ].
 
-    left (m, W) and right (W, n) hold 64 features to a word; W is even. Two words at a time, partial counts kept beside.
+    left (m, W) and right (W, n) hold 64 features to a word; W is even. Two words at a time, partial counts
+    kept beside.
     """
     words, n = right.shape
     count = np.zeros(n, np.uint64)

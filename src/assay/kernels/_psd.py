@@ -1,6 +1,7 @@
 """Is a Gram matrix positive semidefinite? The answer comes with its witness.
 
-A symmetric function is a kernel iff its Gram matrix is positive semidefinite on every finite set of points; one matrix
+A symmetric function is a kernel iff its Gram matrix is positive semidefinite on every finite set of
+points; one matrix
 that passes proves nothing about the function, one that fails refutes it.
 """
 
@@ -44,7 +45,8 @@ def definiteness(K: np.ndarray, tol: float = 1e-10) -> Definiteness:
 
 
 def embedding(K: np.ndarray) -> np.ndarray:
-    """Return B with B B' = K: row i is an image phi(x_i) of point i. An indefinite K has none and is refused."""
+    """Return B with B B' = K: row i is an image phi(x_i) of point i. An indefinite K has none and is
+    refused."""
     found = definiteness(K)
     if found.factor is None:
         raise ValueError(f"embedding: K is not positive semidefinite (least eigenvalue {found.least:.4g}).")
@@ -54,7 +56,8 @@ def embedding(K: np.ndarray) -> np.ndarray:
 def find_counterexample(
     kernel: Kernel, n_features: int = 1, n_points: int = 6, trials: int = 200, seed: int = 0
 ) -> np.ndarray | None:
-    """Return points whose Gram matrix is not positive semidefinite, or None if none were found among random ones."""
+    """Return points whose Gram matrix is not positive semidefinite, or None if none were found among
+    random ones."""
     random = np.random.default_rng(seed)
     for _ in range(trials):
         points = random.normal(size=(n_points, n_features)) * 10 ** random.uniform(-1, 1)

@@ -1,6 +1,37 @@
-"""Support vector machines: classification, regression, novelty detection, with a kernel or linear."""
+"""Support vector machines: classification, regression, novelty detection, with a kernel; and the textbook
+route to them."""
 
+from assay.svm import _losses as losses
+from assay.svm._geometry import (
+    canonical,
+    distances,
+    functional_margins,
+    geometric_margin,
+    intertwined_curves,
+    margin_through_origin,
+    problem_size,
+    zero_one_soft_margin,
+)
+from assay.svm._routes import hinge_only
 from assay.svm._svc import SVC, NuSVC
 from assay.svm._svr import SVR, NuSVR, OneClassSVM
+from assay.svm._textbook import smo
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "canonical",
+    "distances",
+    "functional_margins",
+    "geometric_margin",
+    "hinge_only",
+    "intertwined_curves",
+    "losses",
+    "margin_through_origin",
+    "problem_size",
+    "smo",
+    "zero_one_soft_margin",
+]

@@ -13,7 +13,7 @@ from assay.kernels._tiles import MatrixTiles, Tiles, tiles
 from assay.params import choice, count, number, positive, refuse
 from assay.scan import Rows, thread_map
 from assay.svm._decomposition import Problem, Solution
-from assay.theory.spaces import HalfSpaces, Space, Unbounded
+from assay.theory.spaces import Space, Unbounded
 
 _SINGLE_FROM = 1_500  # rows from which kernel values are computed in single precision, if tol allows
 _SINGLE_TOL = 1e-4
@@ -22,7 +22,8 @@ _ROWS, _VECTORS = 1024, 256
 
 
 class KernelFunctions:
-    """The family of functions of a kernel's space; a kernel such as the Gaussian separates any distinct points."""
+    """The family of functions of a kernel's space; a kernel such as the Gaussian separates any distinct
+    points."""
 
     def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
         return Unbounded("functions of a kernel's space, which can separate any distinct points")
@@ -41,12 +42,6 @@ class KernelMachine(Learner):
     n_jobs: int | None
     gamma_: float
     support_vectors_: np.ndarray
-
-    def space(self, rows: Rows) -> Space:
-        """Return the class that the fitted function is of: half-spaces for a linear kernel and two classes."""
-        if self.chosen_kernel_ == "linear" and len(getattr(self, "classes_", ())) == 2:
-            return HalfSpaces(rows.n_features)
-        return KernelFunctions().at(rows.n_features)
 
     def _check_common(self) -> None:
         positive(self, "tol", why="the optimality conditions are met up to it")
@@ -161,7 +156,8 @@ def dense(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 
 def offset(problem: Problem, found: Solution, group: int = 0) -> float:
-    """Return b: the mean of v - K beta -+ eps over the free support vectors, else the middle of the interval of all optimal b."""
+    """Return b: the mean of v - K beta -+ eps over the free support vectors, else the middle of the
+    interval of all optimal b."""
     if found.b is not None:
         return found.b
     beta, members = found.beta, problem.group == group

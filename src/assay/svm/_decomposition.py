@@ -1,11 +1,16 @@
 """The support vector solver: many pairs per round, kernel rows in blocks, columns that cannot move set aside.
 
-    minimise over beta   1/2 beta' K beta - v' beta + eps |beta|_1    subject to  group sums of beta kept,  lo <= beta <= hi
+    minimise over beta   1/2 beta' K beta - v' beta + eps |beta|_1    subject to  group sums of beta kept,
+    lo <= beta <= hi
 
-A round draws a working set among the variables that violate optimality, with probability in proportion to the violation
-(the worst alone are so alike that correcting some overshoots the others), optimises it alone by pair steps on its small
-Gram block, computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates K beta.
-Kernel rows are kept in a ring of slots. Variables at a bound that would stay there are left out of the rounds (shrinking);
+A round draws a working set among the variables that violate optimality, with probability in proportion to
+the violation
+(the worst alone are so alike that correcting some overshoots the others), optimises it alone by pair steps
+on its small
+Gram block, computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates
+K beta.
+Kernel rows are kept in a ring of slots. Variables at a bound that would stay there are left out of the
+rounds (shrinking);
 what their rows missed is added when they come back, before the end at the latest.
 """
 
@@ -28,7 +33,8 @@ _PATIENCE = 4  # rounds for which a variable must have been stuck before it is s
 
 
 class Problem(NamedTuple):
-    """v, lo, hi, eps of the objective, a feasible start, and the group of each variable (one group: zeros)."""
+    """v, lo, hi, eps of the objective, a feasible start, and the group of each variable (one group:
+    zeros)."""
 
     v: np.ndarray
     lo: np.ndarray
@@ -63,7 +69,8 @@ GiveUp = Callable[[np.ndarray, np.ndarray], bool]
 
 
 def cache_floats(megabytes: float | str, itemsize: int) -> int:
-    """Return how many kernel values may be kept: `megabytes`, or with "auto" 30 % of the free memory, at most 500 MB."""
+    """Return how many kernel values may be kept: `megabytes`, or with "auto" 30 % of the free memory, at
+    most 500 MB."""
     if megabytes == "auto":
         try:
             free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -88,7 +95,8 @@ def solve(
 ) -> Solution:
     """Return the minimiser to a violation of `tol`; max_steps = -1 sets no limit.
 
-    After each round `tell(solution so far)` may stop it, before it `give_up(beta, K beta)` of the active variables.
+    After each round `tell(solution so far)` may stop it, before it `give_up(beta, K beta)` of the active
+    variables.
     """
     run = _Run(source, problem, cache, seed, n_jobs)
     run.shrinking = shrinking
@@ -135,21 +143,41 @@ def products(
 
 
 class _Ring:
-    """Kernel rows of the active columns, in slots that are reused in turn."""
+    """Kernel rows of the active columns, in slots that are reused in turn.
+
+    Fresh memory is dearer than a kernel row, so the ring starts small and doubles, as far as the buffer
+    allows, when rows
+    that it has lost are asked for again.
+    """
 
     def __init__(self, source: Tiles, buffer: np.ndarray) -> None:
-        self.source = source
-        self.slots = max(1, min(len(buffer) // source.n, source.n))
-        self.rows = buffer[: self.slots * source.n].reshape(self.slots, source.n)
+        self.source, self.buffer = source, buffer
+        self.most = max(1, min(len(buffer) // source.n, source.n))
         self.slot = np.full(source.n, -1)
-        self.holder = np.full(self.slots, -1)
-        self.next = 0
+        self.known = np.zeros(source.n, bool)
+        self.holder = np.empty(0, np.int64)
+        self.next = self.again = 0
+        self._extend(min(self.most, 2 * _WORKING))
+
+    def _extend(self, slots: int) -> None:
+        self.holder = np.concatenate([self.holder, np.full(slots - len(self.holder), -1)])
+        self.rows = self.buffer[: slots * self.source.n].reshape(slots, self.source.n)
+        self.slots, self.again = slots, 0
+
+    def _grow(self, missing: np.ndarray) -> None:
+        self.again += int(self.known[missing].sum())
+        self.known[missing] = True
+        if self.again > self.slots // 4 and self.slots < self.most:
+            self.next = self.slots
+            self._extend(min(2 * self.slots, self.most))
 
     def place(self, wanted: np.ndarray) -> list[tuple[np.ndarray, int]]:
-        """Give each wanted row a slot; return what must be computed as runs (rows, first slot) of consecutive slots."""
+        """Give each wanted row a slot; return what must be computed as runs (rows, first slot) of
+        consecutive slots."""
         missing = wanted[self.slot[wanted] < 0]
         if len(missing) == 0:
             return []
+        self._grow(missing)
         while True:  # a wanted row whose slot is needed is computed anew
             target = (self.next + np.arange(len(missing))) % self.slots
             losers = self.holder[target]
@@ -272,7 +300,8 @@ class _Run:
         return Solution(beta, F, objective, self.violation, self.rounds, self.steps, self.kernel_rows, status)
 
     def stalled(self) -> bool:
-        """Tell whether the violation, small already, has not improved for many rounds: only rounding is left."""
+        """Tell whether the violation, small already, has not improved for many rounds: only rounding is
+        left."""
         if self.violation < self.best:
             self.best, self.since = self.violation, self.rounds
         small = 1e-6 * (1.0 + float(np.abs(self.F).max(initial=0.0)))
@@ -338,7 +367,8 @@ class _Run:
         thread_map(columns, range(0, self.source.n, _COLUMNS), n_jobs=self.n_jobs)
 
     def _shrink(self) -> None:
-        """Set aside variables that for some rounds were at a bound and on the right side of every possible pair."""
+        """Set aside variables that for some rounds were at a bound and on the right side of every possible
+        pair."""
         high, low = self.high[self.problem.group], self.low[self.problem.group]
         still = ((self.up < low) & np.isinf(self.fall)) | ((self.down > high) & np.isinf(self.rise))
         self.stuck = np.where(still, self.stuck + 1, 0)
@@ -366,7 +396,8 @@ class _Run:
         return np.flatnonzero(chosen)
 
     def _draw(self, allowed: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
-        """Return at most `size` of the allowed variables, without replacement, with probabilities like their weights."""
+        """Return at most `size` of the allowed variables, without replacement, with probabilities like
+        their weights."""
         candidates = np.flatnonzero(allowed)
         if len(candidates) <= size:
             return candidates

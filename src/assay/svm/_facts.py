@@ -139,7 +139,8 @@ def _why_not(machine: Any) -> str | None:
 
 
 def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
-    """Return the duality gap of one machine at theta = beta, shortened and balanced; bracket(block, f, error, theta) per row."""
+    """Return the duality gap of one machine at theta = beta, shortened and balanced; bracket(block, f,
+    error, theta) per row."""
     beta = machine.pair_coef_[output]
     positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
     least = min(positive, negative)

@@ -1,10 +1,14 @@
-"""Other routes to the same machine, for small data: quadratic programmes (Clarabel) and descent on the hinge loss.
+"""Other routes to the same machine, for small data: quadratic programmes (Clarabel) and descent on the
+hinge loss.
 
-    qp-dual      minimise 1/2 beta' K beta - v' beta,  sum beta = 0,  lo <= beta <= hi              (n variables)
-    qp-primal    minimise 1/2 |w|^2 + sum C_i xi_i,  y_i (<w, b_i> + b) >= 1 - xi_i,  xi >= 0     (u = (b, w, xi))
+    qp-dual      minimise 1/2 beta' K beta - v' beta,  sum beta = 0,  lo <= beta <= hi              (n
+    variables)
+    qp-primal    minimise 1/2 |w|^2 + sum C_i xi_i,  y_i (<w, b_i> + b) >= 1 - xi_i,  xi >= 0     (u = (b,
+    w, xi))
     subgradient  minimise 1/2 |w|^2 + sum C_i max(0, 1 - y_i f(x_i)), b optimal for each w
 
-The primal needs coordinates: rows b_i with <b_i, b_j> = K_ij, the coordinates of phi(x_i) in the span of the data, which
+The primal needs coordinates: rows b_i with <b_i, b_j> = K_ij, the coordinates of phi(x_i) in the span of
+the data, which
 is all that w can use. All routes return beta_i = y_i alpha_i, like the fast solver.
 """
 
@@ -45,7 +49,8 @@ def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, con
 
 
 def _clarabel(P: Any, q: np.ndarray, A: Any, b: np.ndarray, equal: int, tol: float) -> Any:
-    """Return Clarabel's answer to min 1/2 x'Px + q'x, Ax + s = b, s = 0 in the first `equal` rows and s >= 0 in the rest."""
+    """Return Clarabel's answer to min 1/2 x'Px + q'x, Ax + s = b, s = 0 in the first `equal` rows and s >=
+    0 in the rest."""
     import clarabel
 
     settings = clarabel.DefaultSettings()
@@ -69,7 +74,8 @@ def qp_dual(source: Tiles, problem: Problem, tol: float) -> Solution:
 
 
 def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
-    """Solve the primal quadratic programme in coordinates of the span of the data; without slack for a hard margin."""
+    """Solve the primal quadratic programme in coordinates of the span of the data; without slack for a
+    hard margin."""
     K = _gram(source)
     B = embedding(K)
     B = B[:, np.abs(B).max(axis=0) > 1e-9 * np.abs(B).max()]
@@ -107,7 +113,8 @@ def _snapped(beta: np.ndarray, problem: Problem) -> np.ndarray:
 def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000) -> Solution:
     """Descend on 1/2 |w|^2 + sum C_i hinge_i along subgradients with steps 1 / t, b optimal for each w.
 
-    The subgradient of the hinge at an optimal b has sum_i s_i C_i y_i = 0, so beta, the running mean of s_i C_i y_i, stays
+    The subgradient of the hinge at an optimal b has sum_i s_i C_i y_i = 0, so beta, the running mean of
+    s_i C_i y_i, stays
     feasible for the dual: the means of the iterates give w = sum beta_i phi(x_i).
     """
     K = _gram(source)
@@ -129,7 +136,8 @@ def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000
 def _best_offset(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the b that minimises sum C_i max(0, 1 - y_i (F_i + b)), and which samples lie at its kink.
 
-    As b grows, positive samples leave the hinge and negative ones enter it at b = y_i - F_i; the slope in b is the sum of C
+    As b grows, positive samples leave the hinge and negative ones enter it at b = y_i - F_i; the slope in
+    b is the sum of C
     over the negative ones inside minus that over the positive ones inside, and crosses zero at the best b.
     """
     ends = y - F
@@ -155,7 +163,8 @@ def balanced_pull(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
 def hinge_only(
     X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000
 ) -> tuple[np.ndarray, float]:
-    """Descend on sum max(0, 1 - y (<w, x> + b)) alone: stops at the first separator with zero loss, whose margin is not maximal."""
+    """Descend on sum max(0, 1 - y (<w, x> + b)) alone: stops at the first separator with zero loss, whose
+    margin is not maximal."""
     w, b = np.zeros(X.shape[1]), 0.0
     for _ in range(max_steps):
         inside = y * (X @ w + b) < 1

@@ -1,9 +1,12 @@
 """Compiled loops of the support vector solver.
 
-    minimise over beta    1/2 beta' K beta - v' beta + eps |beta|_1     subject to  sum beta = const,  lo <= beta <= hi
+    minimise over beta    1/2 beta' K beta - v' beta + eps |beta|_1     subject to  sum beta = const,  lo
+    <= beta <= hi
 
-with lo <= 0 <= hi. Classification: beta_i = y_i alpha_i, v = y, eps = 0. Regression: beta = alpha^ - alpha, v = targets.
-Let e = v - K beta. Raising beta_i lowers the objective at the rate up_i = e_i - eps (+ eps where beta_i < 0), lowering it
+with lo <= 0 <= hi. Classification: beta_i = y_i alpha_i, v = y, eps = 0. Regression: beta = alpha^ -
+alpha, v = targets.
+Let e = v - K beta. Raising beta_i lowers the objective at the rate up_i = e_i - eps (+ eps where beta_i <
+0), lowering it
 gains at most -down_i; the pair (i, j) with the largest up_i - down_j violates optimality most.
 """
 
@@ -27,7 +30,8 @@ def offsets(
 
 @compiled
 def _first_largest(order: np.ndarray) -> int:
-    """Return the position of the largest integer; the maximum is taken block by block, so that it vectorises."""
+    """Return the position of the largest integer; the maximum is taken block by block, so that it
+    vectorises."""
     n = order.shape[0]
     best, block = order[0], 0
     for start in range(0, n, _BLOCK):
@@ -57,14 +61,19 @@ def pair_steps(
     order: np.ndarray,
     sign: int,
 ) -> tuple[int, float]:
-    """Sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005), in place.
+    """Sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005), in
+    place.
 
-    i attains the largest up_i; j gives the largest decrease (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) of the objective.
+    i attains the largest up_i; j gives the largest decrease (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) of
+    the objective.
     Pairs lie within a group, ends[g] <= i, j < ends[g + 1], so that the sum of each group is kept.
-    Stops when max up - min down <= tol in every group or after max_steps; returns the steps made and the last violation.
+    Stops when max up - min down <= tol in every group or after max_steps; returns the steps made and the
+    last violation.
 
-    Maxima of floats do not vectorise, those of integers do: `order` is the memory of `keys` (3, n) read as integers, whose
-    order is that of the floats once the bits below the sign of negative ones are flipped (`sign` is the sign's position).
+    Maxima of floats do not vectorise, those of integers do: `order` is the memory of `keys` (3, n) read as
+    integers, whose
+    order is that of the floats once the bits below the sign of negative ones are flipped (`sign` is the
+    sign's position).
     """
     n = beta.shape[0]
     rise, fall, diagonal = np.empty_like(e), np.empty_like(e), np.empty_like(e)
@@ -116,7 +125,8 @@ def pair_steps(
 def _move(
     beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, i: int, j: int, wanted: float, like: float
 ) -> float:
-    """Raise beta_i and lower beta_j by `wanted`, but not past a bound or a kink at zero; return the step made."""
+    """Raise beta_i and lower beta_j by `wanted`, but not past a bound or a kink at zero; return the step
+    made."""
     room_i = -beta[i] if beta[i] < 0.0 else hi[i] - beta[i]
     room_j = beta[j] if beta[j] > 0.0 else beta[j] - lo[j]
     t = min(float(wanted), room_i, room_j)
@@ -131,7 +141,8 @@ def _move(
 def add_rows(
     F: np.ndarray, cache: np.ndarray, slots: np.ndarray, change: np.ndarray, start: int, stop: int
 ) -> None:
-    """Add sum_k change_k cache[slots_k, start:stop] to F[start:stop]; sums of one call in the cache's precision."""
+    """Add sum_k change_k cache[slots_k, start:stop] to F[start:stop]; sums of one call in the cache's
+    precision."""
     part = np.zeros(stop - start, cache.dtype)
     whole = len(slots) - len(slots) % 4
     for k in range(0, whole, 4):

@@ -1,12 +1,15 @@
 """Support vector classification.
 
     minimise over w, b   1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (<w, phi(x_i)> + b)),    C_i = C s_i c(y_i)
-    dual                 maximise sum alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j kappa(x_i, x_j),  0 <= alpha_i <= C_i, sum alpha_i y_i = 0
+    dual                 maximise sum alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j kappa(x_i, x_j),  0 <=
+    alpha_i <= C_i, sum alpha_i y_i = 0
 
 C = infinity is the hard margin. NuSVC: rho is a variable, and nu bounds the share of margin errors.
-K > 2 classes: one machine per pair of classes, decided by votes; the machines share the Gram blocks of the classes.
+K > 2 classes: one machine per pair of classes, decided by votes; the machines share the Gram blocks of the
+classes.
 
-Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard margin).
+Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard
+margin).
 Method: working-set decomposition with second-order pair steps (`_decomposition`), or the routes of `_routes`.
 """
 
@@ -14,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -46,7 +49,8 @@ _FITTED += ("gamma_", "chosen_kernel_", "n_features_in_")
 
 
 class _PairMachine:
-    """One machine: rows (positions in the training set), signed coefficients beta, offset b, and its record."""
+    """One machine: rows (positions in the training set), signed coefficients beta, offset b, and its
+    record."""
 
     def __init__(
         self, rows: np.ndarray, beta: np.ndarray | None = None, b: float = 0.0, found: Solution | None = None
@@ -102,7 +106,8 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     def _machines(
         self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray
     ) -> list[_PairMachine]:
-        """Train one machine per pair of classes; the positive class is the second of two, the first of a pair of more."""
+        """Train one machine per pair of classes; the positive class is the second of two, the first of a
+        pair of more."""
         source, labels = self._tiles(kernel, X), self.classes_[codes]
         if len(self.classes_) == 2:
             with FitLog(self, 1_000_000, X, labels) as log:
@@ -193,7 +198,8 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         self.shape_fit_ = X.shape
 
     def _libsvm_layout(self, support_codes: np.ndarray) -> np.ndarray:
-        """Return (n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes in order."""
+        """Return (n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes
+        in order."""
         K = len(self.classes_)
         if K == 2:
             return self.pair_coef_.copy()
@@ -266,7 +272,8 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
     @available_if(_calibration.wants_probability)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities: a sigmoid of each pair's score (Platt), pairs coupled (Wu, Lin and Weng)."""
+        """Return class probabilities: a sigmoid of each pair's score (Platt), pairs coupled (Wu, Lin and
+        Weng)."""
         check_is_fitted(self)
         return _calibration.probabilities(self._pair_scores(X), self.probA_, self.probB_, len(self.classes_))
 
@@ -278,13 +285,15 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     # Certificate
 
     def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
+        open."""
         from assay.svm._facts import positions
 
         return positions(self, rows)
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
+        open."""
         from assay.svm._facts import error_counts
 
         return error_counts(self, rows)
@@ -297,7 +306,8 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return how many pairs each class wins, (n, n_classes); a positive score is a vote for the first of the pair."""
+    """Return how many pairs each class wins, (n, n_classes); a positive score is a vote for the first of
+    the pair."""
     counted = np.zeros((len(scores), n_classes))
     for p, (i, j) in enumerate(combinations(range(n_classes), 2)):
         first = scores[:, p] > 0
@@ -307,7 +317,8 @@ def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 class _SharedGram:
-    """Gram blocks of classes, computed once for all pairs they are part of, if they fit; else the pair's own rows."""
+    """Gram blocks of classes, computed once for all pairs they are part of, if they fit; else the pair's
+    own rows."""
 
     def __init__(self, source: Tiles, members: list[np.ndarray], room: int, n_jobs: int | None) -> None:
         self.source, self.members = source, members
@@ -348,7 +359,8 @@ class SVC(SupportVectorClassifier):
     ----------
     C : float > 0, or infinity
         Weight of the losses against 1/2 |w|^2; infinity is the hard margin, refused if the classes overlap.
-    kernel : "rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed", "auto", a kernel of `assay.kernels`, or a function
+    kernel : "rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed", "auto", a kernel of
+    `assay.kernels`, or a function
         "auto": linear for sparse text-like data, else Gaussian with the median distance as width.
     degree, gamma, coef0
         Parameters of the kernel; gamma="scale" is 1 / (n_features * X.var()), "auto" 1 / n_features.
@@ -370,8 +382,10 @@ class SVC(SupportVectorClassifier):
     random_state : int or None
         Seed of the folds of `probability`.
     solver : "smo", "qp-dual", "qp-primal" or "subgradient"
-        "smo" is the fast one; the others solve the same problem by an interior-point method (Clarabel) on the dual or the
-        primal (linear or polynomial kernel, whose features are finite), or by descent on the hinge loss, for small data.
+        "smo" is the fast one; the others solve the same problem by an interior-point method (Clarabel) on
+        the dual or the
+        primal (linear or polynomial kernel, whose features are finite), or by descent on the hinge loss,
+        for small data.
     n_jobs : int or None
         Threads; None uses all cores.
 
@@ -483,11 +497,47 @@ class SVC(SupportVectorClassifier):
     def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> _PairMachine:
         return _PairMachine(rows, found.beta, offset(problem, found), found)
 
+    def margins(self, X: Any, y: Any, sample_weight: Any = None) -> "Margins":
+        """Return margins, slack and the optimality case of each training row; two classes only."""
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise refuse(self, f"margins are told for two classes; this model has {len(self.classes_)}.")
+        codes = np.searchsorted(self.classes_, y)
+        signs = np.where(codes == 1, 1.0, -1.0)
+        functional = signs * self.decision_function(X)
+        kernel = self._kernel()
+        gram = np.asarray(X)[np.ix_(self.support_, self.support_)] if self.kernel == "precomputed" else None
+        gram = kernel(self.support_vectors_) if gram is None else gram
+        norm = float(np.sqrt(max(float(self.dual_coef_[0] @ gram @ self.dual_coef_[0]), 0.0)))
+        alpha = np.zeros(len(functional))
+        alpha[self.support_] = np.abs(self.dual_coef_[0])
+        bound = float(self.C) * self.class_weight_[codes] * (1.0 if sample_weight is None else sample_weight)
+        case = np.where(alpha == 0, "outside", np.where(alpha < bound, "on the margin", "inside"))
+        case = np.where((alpha > 0) & (functional < 0), "wrong side", case)
+        return Margins(functional, functional / norm, np.maximum(0.0, 1.0 - functional), alpha, case)
+
+
+class Margins(NamedTuple):
+    """Per row: y f(x), y f(x) / |w|, slack max(0, 1 - y f(x)), alpha, and the case of the optimality
+    conditions.
+
+    Cases: "outside" (alpha = 0, y f >= 1), "on the margin" (0 < alpha < C, y f = 1), "inside" (alpha = C,
+    0 <= y f <= 1),
+    "wrong side" (alpha = C, y f < 0).
+    """
+
+    functional: np.ndarray
+    geometric: np.ndarray
+    slack: np.ndarray
+    alpha: np.ndarray
+    case: np.ndarray
+
 
 def _hulls_touch(source: Tiles) -> GiveUp:
     """Return a test of whether the hulls of the two classes, at the weights |beta|, are as good as touching.
 
-    p and q, the means of phi with weights |beta| over each class, are |p - q| = 2 |w| / sum |beta| apart; no margin
+    p and q, the means of phi with weights |beta| over each class, are |p - q| = 2 |w| / sum |beta| apart;
+    no margin
     exceeds half of that.
     """
     least = _LEAST_MARGIN * np.sqrt(float(np.abs(source.diagonal).max()))
@@ -500,10 +550,12 @@ def _hulls_touch(source: Tiles) -> GiveUp:
 
 
 class NuSVC(SupportVectorClassifier):
-    """Support vector classifier in which nu replaces C: an upper bound on the share of margin errors and a lower bound on the
+    """Support vector classifier in which nu replaces C: an upper bound on the share of margin errors and a
+    lower bound on the
     share of support vectors.
 
-    The same classifier as SVC at C = 1 / rho, where rho is the margin value that the problem finds. Parameters and attributes
+    The same classifier as SVC at C = 1 / rho, where rho is the margin value that the problem finds.
+    Parameters and attributes
     as in `SVC`, except nu in (0, 1]; row and class weights are upper bounds of the dual variables.
 
     Examples
@@ -575,7 +627,8 @@ class NuSVC(SupportVectorClassifier):
         cost: np.ndarray,
         watch: Watch | None,
     ) -> _PairMachine:
-        """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1 / rho."""
+        """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1
+        / rho."""
         v = np.where(positive_rows, 1.0, -1.0)
         share = 0.5 * float(self.nu) * float(cost.sum())
         if min(cost[positive_rows].sum(), cost[~positive_rows].sum()) < share * (1 - 1e-12):

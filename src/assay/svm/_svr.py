@@ -1,12 +1,14 @@
 """Support vector regression and novelty detection.
 
     SVR       minimise 1/2 |w|^2 + sum_i C_i max(0, |y_i - f(x_i)| - eps),  f = <w, phi(x)> + b,  C_i = C s_i
-    dual      maximise sum y_i beta_i - eps sum |beta_i| - 1/2 beta' K beta,  sum beta_i = 0, |beta_i| <= C_i,  beta = alpha^ - alpha
+    dual      maximise sum y_i beta_i - eps sum |beta_i| - 1/2 beta' K beta,  sum beta_i = 0, |beta_i| <=
+    C_i,  beta = alpha^ - alpha
     NuSVR     eps is a variable; nu bounds the share of rows outside the tube
     OneClass  minimise 1/2 |w|^2 - rho + 1/(nu n) sum_i max(0, rho - <w, phi(x_i)>)
 
 Claims: the duality gap (kernel positive semidefinite).
-Method: the decomposition of `_decomposition`; the kink of |beta| at zero is a bound of a pair step like the box.
+Method: the decomposition of `_decomposition`; the kink of |beta| at zero is a bound of a pair step like
+the box.
 """
 
 import warnings
@@ -29,7 +31,6 @@ from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
 from assay.svm._decomposition import Problem, Solution, solve
 from assay.svm._svc import _filled
-
 
 _FITTED = (
     "support_",
@@ -137,7 +138,8 @@ class _Regressor(RegressorMixin, _OneFunction):
         yield from regressor_facts(self, rows)
 
     def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the scores."""
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
+        scores."""
         from assay.svm._facts import squared_error
 
         return squared_error(self, rows)
@@ -229,9 +231,11 @@ class SVR(_Regressor):
 
 
 class NuSVR(_Regressor):
-    """Support vector regression in which nu replaces epsilon: an upper bound on the share of rows outside the tube.
+    """Support vector regression in which nu replaces epsilon: an upper bound on the share of rows outside
+    the tube.
 
-    The same function as SVR at the tube width `epsilon_` that the problem finds. Parameters as in `SVR`, with nu in (0, 1].
+    The same function as SVR at the tube width `epsilon_` that the problem finds. Parameters as in `SVR`,
+    with nu in (0, 1].
 
     Examples
     --------

@@ -1,9 +1,12 @@
 """Sequential minimal optimisation as textbooks give it (Platt 1998), one pair a step, with a trace.
 
-    minimise W(alpha) = 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij - sum alpha_i,   sum alpha_i y_i = 0,  0 <= alpha_i <= C
+    minimise W(alpha) = 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij - sum alpha_i,   sum alpha_i y_i = 0,  0 <=
+    alpha_i <= C
 
-A step keeps all but two variables; on the line y_1 alpha_1 + y_2 alpha_2 = const the minimum has a closed form, which is
-clipped to the ends L and H of the box. The fast solver of this room makes the same steps inside larger working sets.
+A step keeps all but two variables; on the line y_1 alpha_1 + y_2 alpha_2 = const the minimum has a closed
+form, which is
+clipped to the ends L and H of the box. The fast solver of this room makes the same steps inside larger
+working sets.
 """
 
 from typing import NamedTuple
@@ -56,7 +59,8 @@ def pair_step(
 ) -> tuple[float, float, float, float, float]:
     """Return new alpha_i and alpha_j with L, H and eta for the pair (i, j); errors are E_k = g(x_k) - y_k.
 
-    The free minimum is alpha_j + y_j (E_i - E_j) / eta, eta = K_ii + K_jj - 2 K_ij. Where eta <= 0 (equal points, or an
+    The free minimum is alpha_j + y_j (E_i - E_j) / eta, eta = K_ii + K_jj - 2 K_ij. Where eta <= 0 (equal
+    points, or an
     indefinite kernel) W is compared at the two ends.
     """
     low, high = box_ends(y[i], y[j], alpha[i], alpha[j], C)
@@ -106,7 +110,8 @@ def offset_after(
 
 
 def violations(y: np.ndarray, alpha: np.ndarray, errors: np.ndarray, C: float) -> np.ndarray:
-    """Return by how much each sample breaks its condition: y g >= 1 where alpha = 0, = 1 inside, <= 1 where alpha = C."""
+    """Return by how much each sample breaks its condition: y g >= 1 where alpha = 0, = 1 inside, <= 1
+    where alpha = C."""
     r = y * errors  # y g(x) - 1
     return np.maximum(np.where(alpha < C, -r, 0.0), np.where(alpha > 0, r, 0.0))
 
@@ -123,8 +128,10 @@ def smo(
 ) -> SmoTrace:
     """Solve the dual pair by pair; C = infinity is the hard margin.
 
-    The first variable is the one that violates its condition most. `second` chooses its partner: "change" (largest
-    |E_1 - E_2|, the fastest change), "distance" (the sample farthest from the first in feature space) or "random".
+    The first variable is the one that violates its condition most. `second` chooses its partner: "change"
+    (largest
+    |E_1 - E_2|, the fastest change), "distance" (the sample farthest from the first in feature space) or
+    "random".
     A partner that allows no progress is passed over for the next.
 
     >>> X = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]])
@@ -154,7 +161,8 @@ def smo(
 
 
 def _averaged_offset(K: np.ndarray, y: np.ndarray, alpha: np.ndarray, C: float) -> tuple[float, np.ndarray]:
-    """Return b as the mean of y_s - sum_i alpha_i y_i K_is over the free support vectors, and the errors with it."""
+    """Return b as the mean of y_s - sum_i alpha_i y_i K_is over the free support vectors, and the errors
+    with it."""
     g = K @ (alpha * y)
     room = 1e-8 * (C if np.isfinite(C) else float(alpha.max()))
     free = (alpha > room) & (alpha < C - room)
@@ -167,7 +175,7 @@ def _error_change(K: np.ndarray, y: np.ndarray, alpha: np.ndarray, step: PairSte
     return y[step.i] * di * K[step.i] + y[step.j] * dj * K[step.j] + (step.b - b)
 
 
-def _next_step(K, y, alpha, b, errors, C, second, random, broken, tol) -> PairStep | None:  # noqa: ANN001
+def _next_step(K, y, alpha, b, errors, C, second, random, broken, tol) -> PairStep | None:
     """Return the first step that makes progress, trying violators and partners in the order of the rules."""
     for i in np.argsort(-broken, kind="stable"):
         if broken[i] <= tol:

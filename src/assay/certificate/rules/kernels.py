@@ -1,7 +1,9 @@
 """Kernel machines: the checker's own kernel values, predictors and duality gaps.
 
-f(x) = sum_j beta_j kappa(v_j, x) + b over stored vectors v_j. Every kernel value comes with a bound of its error, and
-with it every score. The gap of the hinge or the eps-insensitive loss is that of `duality`, at the dual vector that
+f(x) = sum_j beta_j kappa(v_j, x) + b over stored vectors v_j. Every kernel value comes with a bound of its
+error, and
+with it every score. The gap of the hinge or the eps-insensitive loss is that of `duality`, at the dual
+vector that
 the model itself is: theta = beta, shortened a little and balanced so that it is feasible in exact arithmetic.
 """
 
@@ -25,7 +27,8 @@ MOST_CELLS = 4_000_000  # kernel values held at a time
 
 @dataclass(frozen=True)
 class KernelMachine:
-    """Stored vectors (m, d), coefficients (outputs, m), offsets (outputs,), and the kernel: kind, gamma, degree, coef0."""
+    """Stored vectors (m, d), coefficients (outputs, m), offsets (outputs,), and the kernel: kind, gamma,
+    degree, coef0."""
 
     vectors: np.ndarray
     coef: np.ndarray
@@ -110,7 +113,8 @@ class KernelMachine:
         return votes
 
     def _vote_errors(self, scores: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Return per row and class less than half a vote, or more than there are where a score is too close to zero."""
+        """Return per row and class less than half a vote, or more than there are where a score is too
+        close to zero."""
         open_rows = _open(scores, errors).any(axis=1)
         return np.where(open_rows, float(len(self.classes)), 0.25)[:, None] * np.ones(len(self.classes))
 
@@ -132,17 +136,29 @@ def _norms(X: np.ndarray) -> np.ndarray:
 
 
 def read_kernel_machine(
-    vectors: np.ndarray, coef: np.ndarray, b: np.ndarray, support: np.ndarray, kernel: np.ndarray, classes: tuple[str, ...] | None
+    vectors: np.ndarray,
+    coef: np.ndarray,
+    b: np.ndarray,
+    support: np.ndarray,
+    kernel: np.ndarray,
+    classes: tuple[str, ...] | None,
 ) -> KernelMachine:
     """Return the machine of stored arrays, after checking that they fit together."""
     if kernel.shape != (5,) or not 0 <= kernel[0] < len(KINDS) or kernel[0] != int(kernel[0]):
         raise Refused("the kernel is a function which the checker does not have")
     kind, degree, width = KINDS[int(kernel[0])], kernel[2], int(kernel[4])
     m = len(support)
-    if kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0 or degree != int(degree) or not 1 <= degree <= 1000:
+    if (
+        (kind in ("poly", "rbf", "laplacian")
+        and not kernel[1] > 0)
+        or degree != int(degree)
+        or not 1 <= degree <= 1000
+    ):
         raise Rejected("gamma must be above 0 and degree an integer from 1")
     if coef.ndim != 2 or coef.shape[1] != m or b.shape != (len(coef),) or support.ndim != 1 or not width >= 1:
-        raise Rejected(f"pair_coef_, intercept_ and support_ have shapes {coef.shape}, {b.shape}, {support.shape}")
+        raise Rejected(
+            f"pair_coef_, intercept_ and support_ have shapes {coef.shape}, {b.shape}, {support.shape}"
+        )
     outputs = 1 if classes is None else len(classes) * (len(classes) - 1) // 2
     if len(coef) != outputs:
         raise Rejected(f"pair_coef_ has {len(coef)} rows; {outputs} are needed")
@@ -151,7 +167,9 @@ def read_kernel_machine(
     rows = support.astype(np.int64)
     if np.any(rows != support) or np.any(rows < 0) or (kind == "precomputed" and np.any(rows >= width)):
         raise Rejected("support_ must list row numbers")
-    return KernelMachine(vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes)
+    return KernelMachine(
+        vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes
+    )
 
 
 class KernelGap(Rule):
@@ -164,7 +182,9 @@ class KernelGap(Rule):
         if not isinstance(self.model, KernelMachine):
             raise Rejected("it needs a kernel machine")
         if not self.model.psd:
-            raise Rejected(f"the {self.model.kind} kernel is not known to be positive semidefinite; there is no such bound")
+            raise Rejected(
+                f"the {self.model.kind} kernel is not known to be positive semidefinite; there is no such bound"
+            )
         self.loss, self.loss_params, self.output = LOSSES[self.loss_name], {}, 0
         self.scale, self.class_weight = self.number("C"), None
         self.problem()
@@ -180,7 +200,8 @@ class KernelGap(Rule):
         """Read what belongs to the loss."""
 
     def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return theta with sum zero (up to rounding that is paid for later), and an upper bound of |w - v|."""
+        """Return theta with sum zero (up to rounding that is paid for later), and an upper bound of |w -
+        v|."""
         positive, negative = math.fsum(beta[beta > 0]), -math.fsum(beta[beta < 0])
         least = min(positive, negative)
         factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * SHORTEN
@@ -209,7 +230,9 @@ class KernelGap(Rule):
             raise Rejected("a support vector is not the row that support_ names")
         theta[inside] = self.theta[chosen]
         self.seen += len(chosen)
-        if np.any((np.abs(theta) > c) | ((c == 0) & (theta != 0))) or (self.loss.labels and np.any(theta * y < 0)):
+        if np.any((np.abs(theta) > c) | ((c == 0) & (theta != 0))) or (
+            self.loss.labels and np.any(theta * y < 0)
+        ):
             raise Rejected("the dual vector leaves its box")
         scores, errors = self.model.pair_scores(view.X)
         f, ef = scores[:, self.output], errors[:, self.output]
@@ -244,7 +267,9 @@ class HingeGap(KernelGap):
 
     def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         inside = np.isin(view.codes, self.pair)
-        return np.where(inside, cost(view, self.scale, self.class_weight), 0.0), np.where(view.codes == self.pair[0], 1.0, -1.0)
+        return np.where(inside, cost(view, self.scale, self.class_weight), 0.0), np.where(
+            view.codes == self.pair[0], 1.0, -1.0
+        )
 
 
 class InsensitiveGap(KernelGap):
@@ -266,13 +291,19 @@ class InsensitiveGap(KernelGap):
 class KernelMargin(Rule):
     """D13/2: bounds of the hard margin in the kernel's space, from the model itself.
 
-    lower: [min over the second class of f - max over the first] / (2 |w|); upper: half the distance of the points of the two
+    lower: [min over the second class of f - max over the first] / (2 |w|); upper: half the distance of the
+    points of the two
     hulls whose weights are the model's coefficients.
     """
 
     def prepare(self) -> None:
         model = self.model
-        if not isinstance(model, KernelMachine) or not model.binary or not model.psd or model.kind == "precomputed":
+        if (
+            not isinstance(model, KernelMachine)
+            or not model.binary
+            or not model.psd
+            or model.kind == "precomputed"
+        ):
             raise Rejected("it needs a kernel machine of two classes with a positive semidefinite kernel")
         beta = model.coef[0]
         K, slack, largest = model.values(model.vectors)
@@ -317,5 +348,7 @@ class KernelMargin(Rule):
         if unequal > 1e-6:
             raise Refused("the coefficients of the two classes do not balance")
         K_most = float(np.max(self.model.values(self.model.vectors)[2]))
-        distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(K_most)
+        distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(
+            K_most
+        )
         return above(distance / 2, 64)

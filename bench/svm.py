@@ -1,0 +1,171 @@
+"""Support vector machines beside scikit-learn (LIBSVM) and scikit-learn-intelex (oneDAL).
+
+    python -m bench svm --case adult            one case; without --case all of them
+Real data are read from ../shared/data, or from the folder in ASSAY_BENCH_DATA; a case without its data is
+skipped.
+The quality of a fit is its dual objective, or the accuracy of ten classes on unseen images.
+"""
+
+import argparse
+import gzip
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn.svm as libsvm
+from rich.console import Console
+from sklearn.datasets import load_svmlight_file, make_classification
+
+from assay.kernels import Gaussian
+from assay.svm import SVC, SVR
+from bench.harness import Contestant, compare, save, touch_memory
+
+console = Console(width=110)
+FOLDER = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+CACHES = (500, 1000)
+
+
+def adult(part: str = "trn") -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_svmlight_file(str(FOLDER / "libsvm" / f"adult.{part}.bz2"), n_features=123)
+    return X.toarray(), y
+
+
+def fashion(part: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    folder = FOLDER / "fashion-mnist"
+    with gzip.open(folder / f"{part}-images-idx3-ubyte.gz") as file:
+        images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)[:rows]
+    with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as file:
+        labels = np.frombuffer(file.read(), np.uint8, offset=8)[:rows]
+    return images / 255.0, labels.astype(int)
+
+
+def dual_objective(model: Any, X: np.ndarray, linear: Callable[[np.ndarray], float], gamma: float) -> float:
+    """Return 1/2 beta'K beta - linear(beta) in double precision, block by block."""
+    support, beta = model.support_, np.ravel(model.dual_coef_)
+    Z = X[support]
+    square = sum(
+        beta[k : k + 1000] @ (Gaussian(gamma)(Z[k : k + 1000], Z) @ beta) for k in range(0, len(Z), 1000)
+    )
+    full = np.zeros(len(X))
+    full[support] = beta
+    return float(0.5 * square - linear(full))
+
+
+def contestants(
+    ours: Any, theirs: str, X: np.ndarray, y: np.ndarray, slow: bool, **params: Any
+) -> list[Contestant]:
+    """Return Assay, oneDAL at two cache sizes and, unless `slow`, LIBSVM."""
+    found = [Contestant("assay", lambda: ours(**params).fit(X, y), peer=False)]
+    try:
+        import sklearnex.svm as onedal
+
+        for cache in CACHES:
+            machine = getattr(onedal, theirs)
+            found.append(
+                Contestant(
+                    f"intelex, cache {cache}", lambda m=machine, c=cache: m(cache_size=c, **params).fit(X, y)
+                )
+            )
+    except ImportError:
+        console.print(
+            "scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]')."
+        )
+    if not slow:
+        peer = getattr(libsvm, theirs)
+        found.append(Contestant("scikit-learn", lambda: peer(cache_size=1000, **params).fit(X, y)))
+    return found
+
+
+def classify(
+    title: str, X: np.ndarray, y: np.ndarray, C: float, gamma: float, repeats: int, slow: bool = True
+) -> list:
+    signs = np.where(y == y.max(), 1.0, -1.0)
+    runs = contestants(SVC, "SVC", X, y, slow, C=C, gamma=gamma)
+    return compare(
+        f"{title} {X.shape}, C={C:g}, gamma={gamma:.4g}",
+        runs,
+        lambda model: dual_objective(model, X, lambda beta: float(signs @ beta), gamma),
+        better="lower",
+        repeats=repeats,
+    )
+
+
+def case_adult(repeats: int) -> list:
+    return classify("adult", *adult(), 1.0, 0.05, repeats)
+
+
+def case_adult_hard(repeats: int) -> list:
+    return classify("adult", *adult(), 100.0, 0.5, 1)
+
+
+def case_made(repeats: int) -> list:
+    X, y = make_classification(20_000, 50, n_informative=20, random_state=0)
+    gamma = 1.0 / (X.shape[1] * X.var())
+    return [row for C in (1.0, 10.0) for row in classify("make_classification", X, y, C, gamma, repeats)]
+
+
+def case_narrow(repeats: int) -> list:
+    X, y = make_classification(20_000, 50, n_informative=20, random_state=0)
+    return classify("make_classification, narrow kernel", X, y, 10.0, 0.02, repeats)
+
+
+def case_few(repeats: int) -> list:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50_000, 22))
+    y = (np.abs(X[:, 0]) + X[:, 1] > 1.2).astype(int)
+    return classify("few support vectors", X, y, 10.0, 0.05, repeats)
+
+
+def case_fashion(repeats: int) -> list:
+    X, y = fashion("train", 20_000)
+    Xt, yt = fashion("t10k", 2_000)
+    runs = contestants(SVC, "SVC", X, y, True, C=10.0, gamma="scale")
+    score = lambda model: model.score(Xt, yt)  # noqa: E731
+    return compare("Fashion-MNIST, 10 classes, C=10", runs[:2], score, better="higher", repeats=1)
+
+
+def case_predict(repeats: int) -> list:
+    X, y = adult()
+    Xt, yt = adult("tst")
+    fitted = {one.name: one.run() for one in contestants(SVC, "SVC", X, y, True, C=1.0, gamma=0.05)[:2]}
+    runs = [
+        Contestant(name, lambda m=model: m.predict(Xt), peer=name != "assay")
+        for name, model in fitted.items()
+    ]
+    return compare(
+        "predict, adult's test rows", runs, lambda p: np.mean(p == yt), better="higher", repeats=repeats
+    )
+
+
+def case_regress(repeats: int) -> list:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(10_000, 10))
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * random.normal(size=10_000)
+    linear = lambda beta: float(y @ beta - 0.1 * np.abs(beta).sum())  # noqa: E731
+    runs = contestants(SVR, "SVR", X, y, True, C=1.0, gamma=0.1, epsilon=0.1)
+    return compare(
+        f"SVR {X.shape}", runs, lambda m: dual_objective(m, X, linear, 0.1), better="lower", repeats=repeats
+    )
+
+
+CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench svm", description=__doc__)
+    parser.add_argument("--case", choices=sorted(CASES), help="one case; all of them without it")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    touch_memory(4.0)
+    rows: list[dict] = []
+    for name, run in CASES.items():
+        if options.case in (None, name):
+            try:
+                rows += run(options.repeats)
+            except FileNotFoundError as error:
+                console.print(f"{name}: skipped, no data: {error}")
+    console.print(f"written to {save('svm' if options.case is None else f'svm-{options.case}', rows)}")

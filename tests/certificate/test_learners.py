@@ -13,9 +13,10 @@ from tests.oracle import rational
 
 # Random problems --------------------------------------------------------------------------------------------
 
-KINDS = (
-    "normal integers scaled offset duplicates constant tiny large one-hot heavy cancelling"  # see `table`
-).split()
+KINDS = [
+    "normal", "integers", "scaled", "offset", "duplicates", "constant", "tiny", "large", "one-hot", "heavy",
+    "cancelling",
+]  # fmt: skip
 
 
 def table(rng, kind):

@@ -117,12 +117,13 @@ def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -
 def _log_session(
     cut: Cut, data: Mapping[str, DataReference], spent: Fraction
 ) -> tuple[int, Fraction]:
-    """Count this certificate on each data set it uses and on their union, and return the largest running totals.
+    """Count this certificate on each data set it uses and on their union, and return the largest running
+    totals.
 
-    The union is known by a sum that does not depend on how its rows were split, so that trying many splits of one table
-    counts as using it many times.
+    The union is known by a sum that does not depend on how its rows were split, so that trying many splits of
+    one table counts as using it many times.
     """
-    union = sum(int(rows.sum(_bit_sum)) for _, rows in _named(cut)) % 2**64
+    union = sum(int(rows.sum(_bit_sum)[0]) for _, rows in _named(cut)) % 2**64
     whole = f"{sum(reference.rows for reference in data.values())}:{union}"
     for key in (whole, *(reference.digest for reference in data.values())):
         count, sum_of_deltas = _session.get(key, (0, Fraction(0)))
@@ -130,6 +131,7 @@ def _log_session(
     return max(_session[key] for key in (whole, *(reference.digest for reference in data.values())))
 
 
-def _bit_sum(block: Block) -> np.uint64:
-    """Return the sum modulo 2^64 of the entries' bits, read as integers."""
-    return np.ascontiguousarray(block.X).view(np.uint64).sum(dtype=np.uint64)
+def _bit_sum(block: Block) -> np.ndarray:
+    """Return the sum modulo 2^64 of the entries' bits, read as integers; an array, since those wrap
+    silently."""
+    return np.ascontiguousarray(block.X).view(np.uint64).sum(dtype=np.uint64, keepdims=True).ravel()

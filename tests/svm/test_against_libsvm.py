@@ -62,7 +62,8 @@ def test_classifier_reaches_libsvms_dual_objective(seed):
     beta = np.zeros(len(X))
     beta[ours.support_] = ours.dual_coef_[0]
     assert abs(beta.sum()) <= 1e-9 * bound.sum()
-    assert np.all(beta * signs >= 0) and np.all(np.abs(beta) <= bound * (1 + 1e-12))
+    assert np.all(beta * signs >= 0)
+    assert np.all(np.abs(beta) <= bound * (1 + 1e-12))
     scale = 1e-2 * (
         1.0 + np.abs(theirs.decision_function(X)).max()
     )  # LIBSVM keeps its kernel rows in single precision

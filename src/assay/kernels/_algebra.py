@@ -236,7 +236,7 @@ class PowerSeries(Kernel):
         self.factors = [float(c) for c in factors]
         if not self.factors or not all(math.isfinite(c) and c >= 0 for c in self.factors):
             raise ValueError(
-                "PowerSeries: factors must be finite and >= 0 (a negative one can break positive semidefiniteness); "
+                "PowerSeries: factors must be finite and >= 0 (a negative one may leave no kernel); "
                 f"got {factors!r}."
             )
 
@@ -277,12 +277,12 @@ class Function(Kernel):
         gram = np.asarray(self.function(X, Z), dtype=np.float64)
         if gram.shape != (len(X), len(Z)):
             raise ValueError(
-                f"The kernel function must return one number per pair of rows, shape {(len(X), len(Z))}; got {gram.shape}."
+                f"The kernel must return one number per pair of rows, {(len(X), len(Z))}; got {gram.shape}."
             )
         return gram
 
 
-# Closure ------------------------------------------------------------------------------------------------------------
+# Closure ----------------------------------------------------------------------------------------------------
 
 
 def _both(first: Kernel, second: Kernel) -> bool | None:

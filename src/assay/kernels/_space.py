@@ -20,7 +20,7 @@ class Expansion:
         self.alpha = np.asarray(alpha, dtype=np.float64)
         if self.alpha.shape != (len(self.points),):
             raise ValueError(
-                f"Expansion: one coefficient per point is needed; got {self.alpha.shape} for {len(self.points)}."
+                f"Expansion: alpha must have {len(self.points)} numbers, one per point; got {self.alpha.shape}."
             )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:

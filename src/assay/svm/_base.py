@@ -64,7 +64,7 @@ class KernelMachine(Learner):
         self.gamma_ = self._gamma(X)
         if kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
-                f"Precomputed matrix must be a square matrix. {type(self).__name__} got {X.shape[0]}x{X.shape[1]}."
+                f"Precomputed matrix must be a square matrix; {type(self).__name__} got shape {X.shape}."
             )
         self.chosen_kernel_ = kernel if isinstance(kernel, str) else "given"
         if kernel == "auto":

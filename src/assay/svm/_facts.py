@@ -57,7 +57,7 @@ def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     return values + machine.intercept_, error
 
 
-# Counts -------------------------------------------------------------------------------------------------------------
+# Counts -----------------------------------------------------------------------------------------------------
 
 
 def _decided(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,7 +122,7 @@ def clipped_errors(machine: Any, rows: Rows, clip: float) -> np.ndarray:
     return np.concatenate(rows.map(part))
 
 
-# Gaps ---------------------------------------------------------------------------------------------------------------
+# Gaps -------------------------------------------------------------------------------------------------------
 
 
 def _why_not(machine: Any) -> str | None:

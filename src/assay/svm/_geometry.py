@@ -141,5 +141,5 @@ def intertwined_curves(
     labels -1 and +1."""
     t = np.arange(0.0, turns, delta)
     wave = np.column_stack([t, 3.0 * np.sin(t / 6.0)])
-    X = np.vstack([wave, wave + [0.0, distance]])
+    X = np.vstack([wave, wave + np.array([0.0, distance])])
     return X, np.repeat([1.0, -1.0], len(t))

@@ -219,7 +219,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
             else f"stopped after max_iter={self.max_iter} pair steps"
         )
         warnings.warn(
-            f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is {self.violation_:.3g} "
+            f"{type(self).__name__}: {how}; the conditions of an optimum are broken by {self.violation_:.3g} "
             f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
             ConvergenceWarning,
             stacklevel=4,
@@ -488,9 +488,9 @@ class SVC(SupportVectorClassifier):
         if touch is not None and touch(found.beta, found.F):
             raise refuse(
                 self,
-                "C=inf asks for a hard margin, but the convex hulls of the classes touch in this kernel's space: no "
-                f"hyperplane has a margin above {_LEAST_MARGIN:g} of the largest |phi(x)|. Use a finite C, or a kernel "
-                "that separates the classes.",
+                "C=inf asks for a hard margin, but the convex hulls of the classes touch in this kernel's "
+                f"space: no margin exceeds {_LEAST_MARGIN:g} of the largest |phi(x)|. "
+                "Use a finite C, or a kernel that separates the classes.",
             )
         return self._finished(rows, problem, found)
 

@@ -94,8 +94,9 @@ class _OneFunction(KernelMachine):
             else found.status
         )
         warnings.warn(
-            f"{type(self).__name__}: {how}; the largest violation of the optimality conditions is "
-            f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
+            f"{type(self).__name__}: {how}; the conditions of an optimum are broken by "
+            f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. "
+            "The best model so far is kept.",
             ConvergenceWarning,
             stacklevel=3,
         )

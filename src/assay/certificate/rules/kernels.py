@@ -183,7 +183,7 @@ class KernelGap(Rule):
             raise Rejected("it needs a kernel machine")
         if not self.model.psd:
             raise Rejected(
-                f"the {self.model.kind} kernel is not known to be positive semidefinite; there is no such bound"
+                f"the {self.model.kind} kernel is not known to be positive semidefinite, so there is no bound"
             )
         self.loss, self.loss_params, self.output = LOSSES[self.loss_name], {}, 0
         self.scale, self.class_weight = self.number("C"), None

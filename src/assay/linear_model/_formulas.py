@@ -1,0 +1,47 @@
+"""Formulas of linear models as functions, for teaching and checking."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class SquaredError(NamedTuple):
+    """E = sum (y - w x - b)^2 and its derivatives by w and b."""
+
+    value: float
+    by_w: float
+    by_b: float
+
+
+def squared_error(x: Any, y: Any, w: float, b: float) -> SquaredError:
+    """Return E(w, b) of a line, dE/dw = 2 (w sum x^2 - sum (y - b) x) and dE/db = 2 (m b - sum (y - w x)).
+
+    >>> squared_error([0.0, 1.0], [1.0, 3.0], 2.0, 1.0)
+    SquaredError(value=0.0, by_w=0.0, by_b=0.0)
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    by_w = 2 * (w * float(x @ x) - float((y - b) @ x))
+    by_b = 2 * (len(x) * b - float(np.sum(y - w * x)))
+    return SquaredError(float(np.sum((y - w * x - b) ** 2)), by_w, by_b)
+
+
+def likelihood_term(y: Any, positive: Any) -> Any:
+    """Return p(y | x) = y p_1 + (1 - y) p_0 for y in {0, 1}, p_1 the probability of class 1 and p_0 = 1 -
+    p_1.
+
+    >>> likelihood_term(1, 0.7)
+    0.7
+    """
+    return y * positive + (1 - y) * (1 - positive)
+
+
+def hyperplane_margin(rows: Any, labels: Any, w: Any, b: float = 0.0) -> float:
+    """Return min_i y_i (<w, a_i> + b) / |w|: negative if a row is on the wrong side; the length of w does
+    not matter.
+
+    >>> hyperplane_margin([[3.0, 4.0], [-3.0, 0.0]], [1, -1], [2.0, 0.0])
+    3.0
+    """
+    w = np.asarray(w, dtype=np.float64)
+    scores = np.asarray(labels) * (np.asarray(rows, dtype=np.float64) @ w + b)
+    return float(scores.min() / np.linalg.norm(w))

@@ -1,0 +1,186 @@
+"""Problems with constraints: quadratic programmes, Lagrangians, duals and the conditions of Karush, Kuhn and
+Tucker.
+
+minimise over u    1/2 u^T Q u + p^T u    subject to    A u >= c,    and optionally    R u = v
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Residuals(NamedTuple):
+    """Largest violations: stationarity, primal feasibility, sign of the multipliers, complementarity."""
+
+    stationarity: float
+    primal: float
+    dual: float
+    complementarity: float
+
+
+@dataclass(frozen=True)
+class QuadraticProgramme:
+    """A convex quadratic programme; Q must be symmetric positive semidefinite.
+
+    >>> problem = QuadraticProgramme(np.eye(1), [0.0], [[1.0]], [2.0])  # 1/2 u^2 subject to u >= 2
+    >>> found = problem.solve()
+    >>> found.u.round(6).tolist(), found.multipliers.round(6).tolist()
+    ([2.0], [2.0])
+    """
+
+    Q: Any
+    p: Any
+    A: Any
+    c: Any
+    R: Any = None
+    v: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("Q", "p", "A", "c"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        size = len(self.p)
+        for name, shape in (("R", (0, size)), ("v", (0,))):
+            given = getattr(self, name)
+            object.__setattr__(
+                self, name, np.zeros(shape) if given is None else np.asarray(given, dtype=np.float64)
+            )
+        if (
+            self.Q.shape != (size, size)
+            or self.A.shape != (len(self.c), size)
+            or self.R.shape != (len(self.v), size)
+        ):
+            raise ValueError(
+                f"QuadraticProgramme: Q {self.Q.shape}, A {self.A.shape}, R {self.R.shape} do not fit p ({size},)."
+            )
+        least = np.linalg.eigvalsh((self.Q + self.Q.T) / 2)[0]
+        if not np.allclose(self.Q, self.Q.T) or least < -1e-10 * max(1.0, float(np.abs(self.Q).max())):
+            raise ValueError(
+                f"QuadraticProgramme: Q must be symmetric positive semidefinite (else the problem is not convex); its least "
+                f"eigenvalue is {least:.3g}."
+            )
+
+    def objective(self, u: Any) -> float:
+        """Return 1/2 u^T Q u + p^T u."""
+        u = np.asarray(u, dtype=np.float64)
+        return float(0.5 * u @ self.Q @ u + self.p @ u)
+
+    def lagrangian(self, u: Any, multipliers: Any, equality: Any = ()) -> float:
+        """Return objective(u) + <multipliers, c - A u> + <equality, v - R u>."""
+        u, mu = np.asarray(u, dtype=np.float64), np.asarray(equality, dtype=np.float64).reshape(len(self.v))
+        return self.objective(u) + float(
+            np.asarray(multipliers) @ (self.c - self.A @ u) + mu @ (self.v - self.R @ u)
+        )
+
+    def dual(self, multipliers: Any, equality: Any = ()) -> float:
+        """Return min over u of the Lagrangian; minus infinity where it has no minimum."""
+        mu = np.asarray(equality, dtype=np.float64).reshape(len(self.v))
+        slope = self.p - self.A.T @ np.asarray(multipliers, dtype=np.float64) - self.R.T @ mu
+        u = -np.linalg.pinv(self.Q, hermitian=True) @ slope
+        if np.abs(self.Q @ u + slope).max(initial=0.0) > 1e-9 * (1 + np.abs(slope).max(initial=0.0)):
+            return -np.inf
+        return self.lagrangian(u, multipliers, mu)
+
+    def worst_lagrangian(self, u: Any) -> float:
+        """Return the largest Lagrangian over multipliers >= 0: the objective if u is feasible, else
+        infinity."""
+        u = np.asarray(u, dtype=np.float64)
+        feasible = (self.A @ u >= self.c).all() and np.allclose(self.R @ u, self.v)
+        return self.objective(u) if feasible else np.inf
+
+    def residuals(self, u: Any, multipliers: Any, equality: Any = ()) -> Residuals:
+        """Return how far (u, multipliers) is from the conditions of Karush, Kuhn and Tucker."""
+        u, a = np.asarray(u, dtype=np.float64), np.asarray(multipliers, dtype=np.float64)
+        mu = np.asarray(equality, dtype=np.float64).reshape(len(self.v))
+        room = self.A @ u - self.c
+        slope = self.Q @ u + self.p - self.A.T @ a - self.R.T @ mu
+        primal = max(
+            float(np.maximum(-room, 0).max(initial=0.0)), float(np.abs(self.R @ u - self.v).max(initial=0.0))
+        )
+        return Residuals(
+            float(np.abs(slope).max(initial=0.0)), primal, float(np.maximum(-a, 0).max(initial=0.0)),
+            float(np.abs(a * room).max(initial=0.0)),
+        )  # fmt: skip
+
+    def solve(self) -> "Solved":
+        """Return the minimiser and its multipliers (Clarabel); raise if the constraints have no common
+        point."""
+        import clarabel
+        from scipy.sparse import csc_matrix
+
+        rows = np.vstack([-self.A, self.R])
+        cones = [clarabel.NonnegativeConeT(len(self.c))] if len(self.c) else []
+        cones += [clarabel.ZeroConeT(len(self.v))] if len(self.v) else []
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+        upper = csc_matrix(np.triu(self.Q))
+        found = clarabel.DefaultSolver(
+            upper, self.p, csc_matrix(rows), np.append(-self.c, self.v), cones, settings
+        ).solve()
+        if "Solved" not in str(found.status):
+            raise ValueError(
+                f"QuadraticProgramme: no solution ({found.status}); are the constraints feasible?"
+            )
+        z = np.array(found.z)
+        u = np.array(found.x)
+        a, mu = np.maximum(z[: len(self.c)], 0.0), -z[len(self.c) :]
+        return Solved(u, a, mu, self.objective(u) - self.dual(a, mu))
+
+
+class Solved(NamedTuple):
+    """The minimiser, multipliers of the inequalities and equalities, and the duality gap that they leave."""
+
+    u: np.ndarray
+    multipliers: np.ndarray
+    equality: np.ndarray
+    gap: float
+
+
+def lagrange_point(
+    slope: Callable[[np.ndarray], np.ndarray],
+    curve: Callable[[np.ndarray], np.ndarray],
+    constraint: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]],
+    x: Any,
+    *,
+    tol: float = 1e-12,
+    max_iter: int = 100,
+) -> tuple[np.ndarray, float]:
+    """Return a stationary point x of f + lambda g, and lambda, by Newton's method on both conditions.
+
+    `slope` and `curve` give gradient and Hessian of f; `constraint` gives value, gradient and Hessian of g,
+    and g(x) = 0 is
+    wanted. The point is a saddle of f + lambda g, neither its maximum nor its minimum.
+    """
+    x = np.array(x, dtype=np.float64)
+    _, normal, _ = constraint(x)
+    multiplier = -float(slope(x) @ normal) / float(normal @ normal)
+    for _ in range(max_iter):
+        value, normal, bend = constraint(x)
+        rest = np.append(slope(x) + multiplier * normal, value)
+        if np.abs(rest).max() <= tol:
+            break
+        matrix = np.block(
+            [[curve(x) + multiplier * bend, normal[:, None]], [normal[None, :], np.zeros((1, 1))]]
+        )
+        step = np.linalg.lstsq(matrix, -rest, rcond=None)[0]
+        x, multiplier = x + step[:-1], multiplier + float(step[-1])
+    return x, multiplier
+
+
+def rescaled(w: Any, b: float, X: Any, labels: Any) -> tuple[np.ndarray, float]:
+    """Return (w, b) divided by min_i y_i (<w, x_i> + b), for a separator: then that minimum is one.
+
+    If the minimum was above one, the rescaled w is shorter and still feasible; so at the optimum of 1/2
+    |w|^2 subject to
+    y_i f_i >= 1 the minimum is exactly one.
+
+    >>> rescaled([2.0], 0.0, [[1.0], [-1.0]], [1, -1])
+    (array([1.]), 0.0)
+    """
+    w = np.asarray(w, dtype=np.float64)
+    least = float(np.min(np.asarray(labels) * (np.asarray(X, dtype=np.float64) @ w + b)))
+    if not least > 0:
+        raise ValueError(f"rescaled: (w, b) must separate the labels; the least y f is {least:g}.")
+    return w / least, b / least

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_limits
 
 from assay.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._losses import Loss, weighted_quantile
@@ -12,11 +13,20 @@ from assay.ensemble._losses import Loss, weighted_quantile
 ALL = {"n_estimators": 30, "random_state": 0}
 
 
+@pytest.fixture(autouse=True)
+def one_thread_for_peers():
+    """Keep the peers' OpenMP threads from waiting for each other on a busy machine."""
+    with threadpool_limits(1):
+        yield
+
+
 @pytest.mark.mission("ENS-26")
 def test_example_of_li():
     x = np.arange(1.0, 11.0)[:, None]
     y = [5.56, 5.70, 5.91, 6.40, 6.80, 7.05, 8.90, 8.70, 9.00, 9.05]
-    model = GradientBoostingRegressor(n_estimators=6, learning_rate=1.0, max_leaf_nodes=2, min_samples_leaf=1).fit(x, y)
+    model = GradientBoostingRegressor(
+        n_estimators=6, learning_rate=1.0, max_leaf_nodes=2, min_samples_leaf=1
+    ).fit(x, y)
     assert 20 * model.train_score_ == pytest.approx([1.93, 0.80, 0.48, 0.31, 0.23, 0.17], abs=6e-3)
     assert 20 * model.train_score_[-1] == pytest.approx(((y - model.predict(x)) ** 2).sum())
 
@@ -29,7 +39,9 @@ def test_one_tree_is_the_exact_leaf_wise_tree(seed):
     X = rng.integers(0, 40, (600, 4)).astype(float)
     y = X[:, 0] * (X[:, 1] > 20) + 5 * rng.normal(size=600)
     own = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, max_leaf_nodes=8).fit(X, y)
-    other = HistGradientBoostingRegressor(max_iter=1, learning_rate=1.0, max_leaf_nodes=8, early_stopping=False).fit(X, y)
+    other = HistGradientBoostingRegressor(
+        max_iter=1, learning_rate=1.0, max_leaf_nodes=8, early_stopping=False
+    ).fit(X, y)
     assert own.predict(X) == pytest.approx(other.predict(X), rel=1e-5)
 
 
@@ -37,12 +49,16 @@ def test_one_tree_is_the_exact_leaf_wise_tree(seed):
 def test_two_classes():
     X, y = load_breast_cancer(return_X_y=True)
     own = GradientBoostingClassifier(learning_rate=0.05, **ALL).fit(X[::2], y[::2])
-    other = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=30, early_stopping=False).fit(X[::2], y[::2])
+    other = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=30, early_stopping=False).fit(
+        X[::2], y[::2]
+    )
     ours, theirs = (log_loss(y[1::2], model.predict_proba(X[1::2])) for model in (own, other))
     assert ours == pytest.approx(theirs, rel=0.05)
     assert (np.diff(own.train_score_) < 0).all()
     assert log_loss(y[::2], own.predict_proba(X[::2])) == pytest.approx(own.train_score_[-1], rel=1e-6)
-    assert own.decision_function(X)[0] == pytest.approx(np.log(own.predict_proba(X)[0, 1] / own.predict_proba(X)[0, 0]))
+    assert own.decision_function(X)[0] == pytest.approx(
+        np.log(own.predict_proba(X)[0, 1] / own.predict_proba(X)[0, 0])
+    )
 
 
 @pytest.mark.mission("ENS-28")
@@ -66,7 +82,19 @@ def test_first_values():
     assert Loss("multinomial", 0.0, 2).start(y, None) == pytest.approx(np.log([0.75, 0.25]))
 
 
-@pytest.mark.parametrize("name", ["log_loss", "exponential", "poisson", "squared_error", "absolute_error", "huber", "quantile", "multinomial"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log_loss",
+        "exponential",
+        "poisson",
+        "squared_error",
+        "absolute_error",
+        "huber",
+        "quantile",
+        "multinomial",
+    ],
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_derivatives_are_those_of_the_loss(name, weighted):
     rng = np.random.default_rng(0)
@@ -87,7 +115,9 @@ def test_derivatives_are_those_of_the_loss(name, weighted):
             up[k, i], down[k, i] = F[k, i] + 1e-5, F[k, i] - 1e-5
             assert found.g[k, i] == pytest.approx((value(up) - value(down)) / 2e-5, abs=2e-4)
             if name in ("log_loss", "exponential", "poisson", "multinomial"):
-                assert found.h[k, i] == pytest.approx((value(up) + value(down) - 2 * value(F)) / 1e-10, abs=5e-3)
+                assert found.h[k, i] == pytest.approx(
+                    (value(up) + value(down) - 2 * value(F)) / 1e-10, abs=5e-3
+                )
 
 
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson"])
@@ -109,7 +139,10 @@ def test_weighted_quantile_minimises():
     rng = np.random.default_rng(1)
     for level in (0.1, 0.5, 0.9):
         v, w = rng.normal(size=31), rng.integers(1, 5, 31).astype(float)
-        cost = lambda q, v=v, w=w, level=level: (w * np.where(v > q, level * (v - q), (1 - level) * (q - v))).sum()  # noqa: E731
+
+        def cost(q, v=v, w=w, level=level):
+            return (w * np.where(v > q, level * (v - q), (1 - level) * (q - v))).sum()
+
         assert cost(weighted_quantile(v, w, level)) == pytest.approx(min(cost(q) for q in v))
 
 
@@ -164,7 +197,9 @@ def test_quantised_sums_are_close_to_exact_ones():
     bins = rng.integers(0, 256, (n, 8)).astype(np.uint8)
     entries, found = np.empty(n, dtype=np.int64), np.empty((3, 8 * 256), dtype=np.int64)
     top = float(np.abs(g).max())
-    loops.pack_block(g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, entries)
+    loops.pack_block(
+        g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, entries
+    )
     loops.histogram_rows(bins, 0, 8, entries, 0, n, found)
     for f in range(8):
         part = slice(256 * f, 256 * f + 256)
@@ -175,7 +210,11 @@ def test_quantised_sums_are_close_to_exact_ones():
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"max_bins": 256}, "at most 255"), ({"learning_rate": 0.0}, "learning_rate"), ({"monotonic_cst": [1]}, "monotonic_cst")],
+    [
+        ({"max_bins": 256}, "at most 255"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"monotonic_cst": [1]}, "monotonic_cst"),
+    ],
 )
 def test_refusals(change, words):
     with pytest.raises(ValueError, match=words):

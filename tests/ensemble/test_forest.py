@@ -1,11 +1,17 @@
-"""Forests: bootstrap, out-of-bag quantities by hand, scikit-learn's accuracy, strength and correlation, threads."""
+"""Forests: bootstrap, out-of-bag quantities by hand, scikit-learn's accuracy, strength and correlation,
+threads."""
 
 import numpy as np
 import pytest
 from sklearn import ensemble as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from assay.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from assay.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from assay.ensemble._forest import bag
 
 
@@ -43,16 +49,30 @@ def test_out_of_bag_error_is_close_to_the_test_error():
 @pytest.mark.parametrize("data", [load_iris, load_breast_cancer])
 def test_accuracy_of_scikit_learn(data):
     X, y = data(return_X_y=True)
-    own = np.mean([RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)])
-    other = np.mean([peer.RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)])
+    own = np.mean(
+        [
+            RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
+            for s in range(3)
+        ]
+    )
+    other = np.mean(
+        [
+            peer.RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
+            for s in range(3)
+        ]
+    )
     assert own == pytest.approx(other, abs=0.02)
 
 
-@pytest.mark.parametrize(("make", "other"), [(RandomForestRegressor, peer.RandomForestRegressor), (ExtraTreesRegressor, peer.ExtraTreesRegressor)])
+@pytest.mark.parametrize(
+    ("make", "other"),
+    [(RandomForestRegressor, peer.RandomForestRegressor), (ExtraTreesRegressor, peer.ExtraTreesRegressor)],
+)
 def test_regression_is_as_good_as_scikit_learns(make, other):
     X, y = load_diabetes(return_X_y=True)
     own, theirs = (
-        np.mean([m(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)]) for m in (make, other)
+        np.mean([m(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)])
+        for m in (make, other)
     )
     assert own > theirs - 0.03
 
@@ -63,7 +83,9 @@ def test_all_columns_without_bootstrap_give_equal_trees():
     model = RandomForestClassifier(5, bootstrap=False, max_features=None, random_state=0).fit(X, y)
     size = len(model.nodes_.child) // 5
     for t in range(1, 5):
-        assert np.array_equal(model.nodes_.threshold[:size], model.nodes_.threshold[t * size : (t + 1) * size])
+        assert np.array_equal(
+            model.nodes_.threshold[:size], model.nodes_.threshold[t * size : (t + 1) * size]
+        )
     logarithm = RandomForestClassifier(5, max_features="log2", random_state=0).fit(X, y)
     two = RandomForestClassifier(5, max_features=2, random_state=0).fit(X, y)  # log2(4) = 2
     assert np.array_equal(logarithm.nodes_.threshold, two.nodes_.threshold)
@@ -102,14 +124,22 @@ def test_strength_and_correlation_bound_the_error():
     found = model.strength(X[1::2], y[1::2])
     assert found.strength > 0
     assert found.bound >= 1 - model.score(X[1::2], y[1::2])
-    curve = [RandomForestClassifier(60, max_features=k, random_state=0).fit(X[::2], y[::2]).strength(X[1::2], y[1::2]) for k in (1, 5, 30)]
+    curve = [
+        RandomForestClassifier(60, max_features=k, random_state=0)
+        .fit(X[::2], y[::2])
+        .strength(X[1::2], y[1::2])
+        for k in (1, 5, 30)
+    ]
     assert curve[0].correlation < curve[-1].correlation
 
 
 @pytest.mark.mission("ENS-43")
 def test_number_of_columns_by_out_of_bag_error():
     X, y = load_breast_cancer(return_X_y=True)
-    curve = {k: 1 - RandomForestClassifier(60, max_features=k, oob_score=True, random_state=0).fit(X, y).oob_score_ for k in (1, 2, 4, 8, 16, 30)}
+    curve = {
+        k: 1 - RandomForestClassifier(60, max_features=k, oob_score=True, random_state=0).fit(X, y).oob_score_
+        for k in (1, 2, 4, 8, 16, 30)
+    }
     best = min(curve, key=curve.get)
     assert curve[best] <= curve[30]
 

@@ -1,4 +1,5 @@
-"""The watermelon data of Zhou, Machine Learning (2016), tables 4.1, 4.3 and 4.4, and the loan data of Li, table 5.1."""
+"""The watermelon data of Zhou, Machine Learning (2016), tables 4.1, 4.3 and 4.4, and the loan data of Li,
+table 5.1."""
 
 import numpy as np
 import pandas as pd

@@ -29,13 +29,27 @@ def test_gains():
 def test_id3_draws_the_tree_of_figure_4_4():
     X, y = melons()
     model = ID3().fit(X, y)
-    assert model.to_text() == "\n".join([
-        "纹理 = 模糊: 否 (3)", "纹理 = 清晰", "|   根蒂 = 硬挺: 否 (1)", "|   根蒂 = 稍蜷", "|   |   色泽 = 乌黑",
-        "|   |   |   触感 = 硬滑: 是 (1)", "|   |   |   触感 = 软粘: 否 (1)", "|   |   色泽 = 浅白: 是 (0)",
-        "|   |   色泽 = 青绿: 是 (1)", "|   根蒂 = 蜷缩: 是 (5)", "纹理 = 稍糊", "|   触感 = 硬滑: 否 (4)", "|   触感 = 软粘: 是 (1)",
-    ])  # fmt: skip
+    assert model.to_text() == "\n".join(
+        [
+            "纹理 = 模糊: 否 (3)",
+            "纹理 = 清晰",
+            "|   根蒂 = 硬挺: 否 (1)",
+            "|   根蒂 = 稍蜷",
+            "|   |   色泽 = 乌黑",
+            "|   |   |   触感 = 硬滑: 是 (1)",
+            "|   |   |   触感 = 软粘: 否 (1)",
+            "|   |   色泽 = 浅白: 是 (0)",
+            "|   |   色泽 = 青绿: 是 (1)",
+            "|   根蒂 = 蜷缩: 是 (5)",
+            "纹理 = 稍糊",
+            "|   触感 = 硬滑: 否 (4)",
+            "|   触感 = 软粘: 是 (1)",
+        ]
+    )
     assert (model.predict(X) == y).all()
-    empty = X.iloc[[5]].assign(色泽="浅白")  # no such row was seen there: the majority of the node above, 2 of 3 是
+    empty = X.iloc[[5]].assign(
+        色泽="浅白"
+    )  # no such row was seen there: the majority of the node above, 2 of 3 是
     assert model.predict(empty)[0] == "是"
     assert ID3().fit(*loans()).to_text().startswith("有自己的房子 = 否")
 
@@ -62,7 +76,9 @@ def test_row_number_has_the_largest_gain_and_intrinsic_value():
 @pytest.mark.mission("TRE-08")
 def test_gain_ratios():
     by_name = dict(zip(NAMES, scores(*melons(), "gain_ratio")))
-    assert [by_name[name] for name in ("纹理", "脐部", "根蒂")] == pytest.approx([0.263, 0.187, 0.102], abs=5e-4)
+    assert [by_name[name] for name in ("纹理", "脐部", "根蒂")] == pytest.approx(
+        [0.263, 0.187, 0.102], abs=5e-4
+    )
     constant = column_scores(melons()[0].assign(色泽="青绿"), melons()[1])[0]
     assert constant is None
 
@@ -113,14 +129,16 @@ TRAIN, HELD = [0, 1, 2, 5, 6, 9, 13, 14, 15, 16], [3, 4, 7, 8, 10, 11, 12]
 
 def pruned(how, **more):
     X, y = melons()
-    X = X[["脐部", "色泽", "根蒂", "敲声", "纹理", "触感"]]  # 脐部 and 色泽 have the same gain; the book takes 脐部
+    X = X[
+        ["脐部", "色泽", "根蒂", "敲声", "纹理", "触感"]
+    ]  # 脐部 and 色泽 have the same gain; the book takes 脐部
     model = ID3(pruning=how, **more).fit(X.iloc[TRAIN], y[TRAIN], validation=(X.iloc[HELD], y[HELD]))
     return model, model.score(X.iloc[HELD], y[HELD]), X.iloc[HELD], y[HELD]
 
 
 @pytest.mark.mission("TRE-15")
 def test_pre_pruning_of_figure_4_6():
-    model, accuracy, X, y = pruned("pre")
+    model, accuracy, _, y = pruned("pre")
     assert model.get_n_leaves() == 3
     assert model.to_text().count("\n") == 2
     assert accuracy == pytest.approx(0.714, abs=5e-4)

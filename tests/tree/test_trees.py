@@ -35,7 +35,9 @@ def cost(y, w, criterion):
 def brute_force(X, y, weight, criterion):
     """Return the smallest weighted impurity of two children over all columns and borders."""
     sides = (X[:, f] <= t for f in range(X.shape[1]) for t in np.unique(X[:, f])[:-1])
-    return min((sum(cost(y[s], weight[s], criterion) for s in (side, ~side)) for side in sides), default=np.inf)
+    return min(
+        (sum(cost(y[s], weight[s], criterion) for s in (side, ~side)) for side in sides), default=np.inf
+    )
 
 
 @pytest.mark.mission("TRE-12")
@@ -69,7 +71,10 @@ def test_every_split_is_the_best_of_its_node(criterion):
 
 @pytest.mark.mission("TRE-12", "TRE-23")
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "log_loss"])
-@pytest.mark.parametrize("more", [{}, {"max_depth": 4}, {"min_samples_leaf": 7}, {"max_leaf_nodes": 9}, {"min_impurity_decrease": 0.01}])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"max_depth": 4}, {"min_samples_leaf": 7}, {"max_leaf_nodes": 9}, {"min_impurity_decrease": 0.01}],
+)
 def test_classifier_agrees_with_scikit_learn(criterion, more):
     X, y = noisy(0)
     own = DecisionTreeClassifier(criterion=criterion, **more).fit(X, y)
@@ -114,7 +119,9 @@ def test_unpruned_trees_reproduce_consistent_labels(seed):
 def test_counting_and_sorting_find_the_general_tree(digits):
     X, y = noisy(3, digits=digits)
     fast = DecisionTreeClassifier(criterion="entropy", max_depth=3).fit(X, y)
-    slow = DecisionTreeClassifier(criterion="entropy", max_depth=3, nominal=[5]).fit(np.column_stack([X, np.zeros(len(X))]), y)
+    slow = DecisionTreeClassifier(criterion="entropy", max_depth=3, nominal=[5]).fit(
+        np.column_stack([X, np.zeros(len(X))]), y
+    )
     assert sorted(fast.nodes_.threshold) == pytest.approx(sorted(slow.nodes_.threshold))
     assert np.array_equal(fast.predict(X), slow.predict(np.column_stack([X, np.zeros(len(X))])))
 
@@ -127,14 +134,18 @@ def test_best_subset_of_levels(classes, seed):
     code, y = rng.integers(0, 6, 60), rng.integers(0, classes, 60)
     model = DecisionTreeClassifier(max_depth=1, nominal=[0]).fit(code[:, None].astype(float), y)
     best = min(
-        sum(part.sum() * impurity(np.bincount(y[part], minlength=classes).astype(float), "gini") for part in (side, ~side))
+        sum(
+            part.sum() * impurity(np.bincount(y[part], minlength=classes).astype(float), "gini")
+            for part in (side, ~side)
+        )
         for r in range(1, 6)
         for side in (np.isin(code, chosen) for chosen in combinations(range(6), r))
     )
     nodes = model.nodes_
     reached = nodes.tables[0][code]
     found = sum(
-        (reached == v).sum() * impurity(np.bincount(y[reached == v], minlength=classes).astype(float), "gini") for v in (0, 1)
+        (reached == v).sum() * impurity(np.bincount(y[reached == v], minlength=classes).astype(float), "gini")
+        for v in (0, 1)
     )
     assert found == pytest.approx(best)
 
@@ -184,7 +195,9 @@ def test_cost_complexity_path_is_scikit_learns(data):
     alpha = own.ccp_alphas[-3]
     model = DecisionTreeClassifier(ccp_alpha=alpha).fit(X, y)
     nodes = model.nodes_
-    total = (nodes.impurity * nodes.weight / nodes.weight[0])[nodes.child < 0].sum() + alpha * model.get_n_leaves()
+    total = (nodes.impurity * nodes.weight / nodes.weight[0])[
+        nodes.child < 0
+    ].sum() + alpha * model.get_n_leaves()
     assert total <= (own.impurities + alpha * own.n_leaves).min() + 1e-12  # no subtree of the path is cheaper
     assert model.get_n_leaves() in own.n_leaves
 
@@ -207,7 +220,11 @@ def test_rules_partition_the_space_and_predict_alike():
         for condition in rule.conditions:
             name, sign, number = condition.split()
             # conditions are printed to six digits; no value of this table lies that close to a border
-            inside &= frame[name].to_numpy() <= float(number) if sign == "<=" else frame[name].to_numpy() > float(number)
+            inside &= (
+                frame[name].to_numpy() <= float(number)
+                if sign == "<="
+                else frame[name].to_numpy() > float(number)
+            )
         hits += inside
         assert (model.predict(frame[inside]) == rule.label).all()
     assert (hits == 1).all()

@@ -2,9 +2,11 @@
 
     D_1 = 1/n;   err_t = sum_i D_t(i) [h_t(x_i) != y_i];   alpha_t = 1/2 (ln((1 - err_t) / err_t) + ln(K - 1))
     D_{t+1}(i) = D_t(i) exp(-alpha_t s_ti) / Z_t,   s_ti = 1 if h_t(x_i) = y_i else -1
-    F(x) = sum_t alpha_t [h_t(x) = k]  for each class k; with two classes  f = sum_t alpha_t h_t,  h_t in {-1, 1}
+    F(x) = sum_t alpha_t [h_t(x) = k]  for each class k; with two classes  f = sum_t alpha_t h_t,  h_t in {-1,
+    1}
 
-Training error <= mean exp(-y f) = prod Z_t, and Z_t = 2 sqrt(err_t (1 - err_t)) for two classes (Freund & Schapire 1997). A round
+Training error <= mean exp(-y f) = prod Z_t, and Z_t = 2 sqrt(err_t (1 - err_t)) for two classes (Freund &
+Schapire 1997). A round
 with err_t >= 1 - 1/K ends the fit (or is drawn again, when re-sampling); err_t = 0 ends it with that learner.
 """
 
@@ -53,8 +55,17 @@ def sort_columns(X: np.ndarray, n_jobs: int | None) -> Sorted:
     return Sorted(order, last)
 
 
-def best_stump(X: np.ndarray, columns: Sorted, y: np.ndarray, weight: np.ndarray, K: int, criterion: str, n_jobs: int | None) -> Nodes:
-    """Return the stump with the largest decrease of Gini impurity, or the smallest weighted error; of equals the first."""
+def best_stump(
+    X: np.ndarray,
+    columns: Sorted,
+    y: np.ndarray,
+    weight: np.ndarray,
+    K: int,
+    criterion: str,
+    n_jobs: int | None,
+) -> Nodes:
+    """Return the stump with the largest decrease of Gini impurity, or the smallest weighted error; of equals
+    the first."""
     from assay.ensemble import _stump as loops
 
     total = np.bincount(y, weight, K)
@@ -78,7 +89,9 @@ def best_stump(X: np.ndarray, columns: Sorted, y: np.ndarray, weight: np.ndarray
     middle = a / 2 + b / 2
     left = columns.order[f, : position + 1]
     below = np.bincount(y[left], weight[left], K)
-    return _stump(f, middle if a <= middle < b else a, np.stack([total, below, np.maximum(total - below, 0.0)]))
+    return _stump(
+        f, middle if a <= middle < b else a, np.stack([total, below, np.maximum(total - below, 0.0)])
+    )
 
 
 def _stump(column: int, threshold: float, sums: np.ndarray) -> Nodes:
@@ -112,9 +125,11 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     learning_rate : float > 0
         Factor of every alpha.
     stump : "gini" or "error"
-        What the stump minimises: the Gini impurity, as scikit-learn's stumps do, or the weighted error itself.
+        What the stump minimises: the Gini impurity, as scikit-learn's stumps do, or the weighted error
+        itself.
     how : "reweight" or "resample"
-        Whether the base learner gets the weights, or a sample drawn by them (for learners without weights); a sample whose learner
+        Whether the base learner gets the weights, or a sample drawn by them (for learners without weights); a
+        sample whose learner
         is no better than chance is drawn again.
     n_jobs : int or None
         Threads; changes the time, never a bit.
@@ -172,21 +187,34 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         """Fit to rows X and labels y."""
         rounds, rate = count(self, "n_estimators"), positive(self, "learning_rate")
         choice(self, "stump", ("gini", "error")), choice(self, "how", ("reweight", "resample"))
-        if self.estimator is not None and self.how == "reweight" and not has_fit_parameter(self.estimator, "sample_weight"):
-            raise refuse(self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".')
+        if (
+            self.estimator is not None
+            and self.how == "reweight"
+            and not has_fit_parameter(self.estimator, "sample_weight")
+        ):
+            raise refuse(
+                self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".'
+            )
         data = read_columns(self, X, y, sample_weight, reset=True)
-        known = rows(data.X, data.y)
+        known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
         codes = np.asarray(known.encoded(self.classes_).y, dtype=np.int64)
-        weight = np.full(len(codes), 1.0 / len(codes)) if data.weight is None else data.weight / data.weight.sum()
+        weight = (
+            np.full(len(codes), 1.0 / len(codes)) if data.weight is None else data.weight / data.weight.sum()
+        )
         with FitLog(self, rounds, X, y) as log:
             self._rounds(data.X, codes, weight, rounds, rate, log)
         return self
 
-    def _rounds(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
+    def _rounds(
+        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int, rate: float, log: FitLog
+    ) -> None:
         K, rng = len(self.classes_), check_random_state(self.random_state)
         columns = sort_columns(X, self.n_jobs) if self.estimator is None else None
-        members, alphas, errors, normalisers = [], [], [], []
+        members: list[Any] = []
+        alphas: list[float] = []
+        errors: list[float] = []
+        normalisers: list[float] = []
         first = weight
         score = np.zeros(len(y))  # sum of alpha s, the margin before scaling
         for _ in range(rounds):
@@ -195,7 +223,9 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 break
             usable = min(max(error, _PERFECT), 1 - _PERFECT)
             alpha = rate * 0.5 * (np.log((1 - usable) / usable) + np.log(K - 1))
-            members.append(member), alphas.append(alpha), errors.append(error)
+            members.append(member)
+            alphas.append(alpha)
+            errors.append(error)
             score += np.where(right, alpha, -alpha)
             stretched = weight * np.exp(np.where(right, -alpha, alpha))
             normalisers.append(float(stretched.sum()))
@@ -203,7 +233,9 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
             if log.step(float(np.prod(normalisers)), error) or error <= _PERFECT or error >= 1 - 1 / K:
                 break
         if not members:
-            raise refuse(self, "no base learner does better than chance on these rows; there is nothing to boost.")
+            raise refuse(
+                self, "no base learner does better than chance on these rows; there is nothing to boost."
+            )
         self.estimators_ = members if self.estimator is not None else []
         if self.estimator is None:
             self.trees_ = joined(members).as_dict()
@@ -235,7 +267,9 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         if self.estimator is not None:
             return _seeded(self.estimator, rng).fit(X[drawn], self.classes_[y[drawn]])
         part = X[drawn]
-        return best_stump(part, sort_columns(part, self.n_jobs), y[drawn], np.ones(len(drawn)), K, self.stump, self.n_jobs)
+        return best_stump(
+            part, sort_columns(part, self.n_jobs), y[drawn], np.ones(len(drawn)), K, self.stump, self.n_jobs
+        )
 
     def _votes(self, member: Any, X: np.ndarray) -> np.ndarray:
         """Return the class position that a member predicts for each row."""
@@ -270,7 +304,8 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return sigma(2 f), the probability for which f minimises the expected exponential loss; softmax for more classes."""
+        """Return sigma(2 f), the probability for which f minimises the expected exponential loss; softmax for
+        more classes."""
         from scipy.special import softmax
 
         shares = self._shares(X)
@@ -289,10 +324,12 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         total: Any = 0.0
         for alpha, votes in zip(self.estimator_weights_, self._all_votes(X)):
             total = total + alpha * np.eye(len(self.classes_))[votes]
-            yield self.classes_[(total[:, 1] > total[:, 0]).astype(int) if total.shape[1] == 2 else total.argmax(axis=1)]
+            yield self.classes_[
+                (total[:, 1] > total[:, 0]).astype(int) if total.shape[1] == 2 else total.argmax(axis=1)
+            ]
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the votes leaves open."""
+        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
         low = high = 0
         slack = 2.0**-50 * (len(self.estimator_weights_) + 2) * float(np.abs(self.estimator_weights_).sum())
         for block in rows.blocks():
@@ -301,19 +338,31 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
             own = shares[at, block.y].copy()
             shares[at, block.y] = -np.inf
             margin = own - shares.max(axis=1)
-            low, high = low + int(np.count_nonzero(margin < -slack)), high + int(np.count_nonzero(margin <= slack))
+            low, high = (
+                low + int(np.count_nonzero(margin < -slack)),
+                high + int(np.count_nonzero(margin <= slack)),
+            )
         return low, high
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound prod Z_t of the training error."""
         if len(self.classes_) > 2:
-            yield NotApplicable("D24/1", "With more than two classes SAMME's exponential loss does not bound the training error.")
+            yield NotApplicable(
+                "D24/1",
+                "With more than two classes SAMME's exponential loss does not bound the training error.",
+            )
         elif self.estimators_:
-            yield NotApplicable("D24/1", "The checker re-derives votes of stumps; other base learners are not re-run.")
+            yield NotApplicable(
+                "D24/1", "The checker re-derives votes of stumps; other base learners are not re-run."
+            )
         elif rows.has_weight:
             yield NotApplicable("D24/1", "Row weights: the bound is about rows that count alike.")
         else:
-            yield Claim("D24/1", float(np.prod(self.normalisers_)) * (1 + 1e-9), params={"rounds": len(self.estimator_weights_)})
+            yield Claim(
+                "D24/1",
+                float(np.prod(self.normalisers_)) * (1 + 1e-9),
+                params={"rounds": len(self.estimator_weights_)},
+            )
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return known_rows(self, X, y, sample_weight)

@@ -3,8 +3,10 @@
     F_m(x) = F_{m-1}(x) + nu * tree_m(x),     tree_m by greedy splits on g_i = dL/dF, h_i = d2L/dF2 at F_{m-1}
     gain of a split = G_l^2 / (H_l + l2) + G_r^2 / (H_r + l2) - G^2 / (H + l2),     leaf value = -G / (H + l2)
 
-Columns are cut into at most 255 bins once; a tree needs the sums of g and h for each bin of each node, which `_histogram` finds
-with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman, Annals of Statistics 29, 2001.
+Columns are cut into at most 255 bins once; a tree needs the sums of g and h for each bin of each node, which
+`_histogram` finds
+with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman, Annals of
+Statistics 29, 2001.
 """
 
 from collections.abc import Iterator
@@ -30,12 +32,14 @@ from assay.tree._nodes import TreeModel, joined
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
 
-_SAMPLE = 200_000  # rows whose quantiles are the edges of the bins
+_SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _MIN_HESSIAN = 1e-3
 
 
 class _GradientBoosting(TreeModel, Learner):
     """What the classifier and the regressor share."""
+
+    n_iter_: int
 
     def __init__(
         self,
@@ -78,18 +82,23 @@ class _GradientBoosting(TreeModel, Learner):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    # Fitting ----------------------------------------------------------------------------------------------------------
+    # Fitting
 
     def _boost(self, X: Any, data: Read, loss: Loss) -> None:
         rng = check_random_state(self.random_state)
         data, held = self._hold_out(data, rng)
         more = self.warm_start and hasattr(self, "trees_")
         if more and self.n_estimators < self.n_iter_:
-            raise refuse(self, f"n_estimators is {self.n_estimators}, but {self.n_iter_} trees exist already (warm_start).")
+            raise refuse(
+                self,
+                f"n_estimators is {self.n_estimators}, but {self.n_iter_} trees exist already (warm_start).",
+            )
         if not more:
-            levels = {f: size for f, size in nominal_levels(self).items()}
+            levels = nominal_levels(self)
             if levels and max(levels.values()) > 255:
-                raise refuse(self, f"a nominal column has {max(levels.values())} levels; at most 255 can be binned.")
+                raise refuse(
+                    self, f"a nominal column has {max(levels.values())} levels; at most 255 can be binned."
+                )
             found = find_bins(data.X, int(self.max_bins), levels, _SAMPLE, rng, self.n_jobs)
             self.bin_edges_, self.bin_edge_counts_, self.bin_nominal_ = found
             self.base_score_ = loss.start(data.y, data.weight)
@@ -97,7 +106,7 @@ class _GradientBoosting(TreeModel, Learner):
         with FitLog(self, self.n_estimators, X, data.y) as log:
             run = Rounds(self, loss, data, held, rng, log)
             grown = run.rounds(self.n_estimators - self.n_iter_)
-        made = [nodes for nodes in ([self.nodes_] if more else []) + grown]
+        made = ([self.nodes_] if more else []) + grown
         self.trees_ = joined(made).as_dict()
         self.n_iter_ += len(grown) // loss.n_outputs
         self.train_score_ = np.append(self.train_score_, run.train)
@@ -114,7 +123,7 @@ class _GradientBoosting(TreeModel, Learner):
             random_state=rng.randint(2**31),
             stratify=data.y if isinstance(self, ClassifierMixin) else None,
         )
-        return _take(data, np.sort(fit)), _take(data, np.sort(held))
+        return data.take(np.sort(fit)), data.take(np.sort(held))
 
     def _rule(self, n_columns: int) -> Rule:
         leaves = 2**31 if self.max_leaf_nodes is None else count(self, "max_leaf_nodes", low=2)
@@ -138,9 +147,12 @@ class _GradientBoosting(TreeModel, Learner):
         flag(self, "warm_start")
         positive(self, "tol", allow_inf=False) if self.tol != 0 else None
         if count(self, "max_bins", low=2) > 255:
-            raise refuse(self, f"max_bins must be at most 255 (a bin is one byte, one of its values stands for NaN); got {self.max_bins}.")
+            raise refuse(
+                self,
+                f"max_bins must be at most 255 (a bin is one byte); got {self.max_bins}.",
+            )
 
-    # Prediction -------------------------------------------------------------------------------------------------------
+    # Prediction
 
     @property
     def _binner(self) -> Binner:
@@ -183,7 +195,10 @@ class _GradientBoosting(TreeModel, Learner):
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         data = read_columns(self, X, y, sample_weight)
         if np.isnan(data.X).any():
-            raise refuse(self, "X contains NaN; certificates need rows without missing values, because the checker reads numbers alone.")
+            raise refuse(
+                self,
+                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+            )
         known = rows(data.X, data.y, data.weight, n_jobs=self.n_jobs)
         return known.encoded(self.classes_) if isinstance(self, ClassifierMixin) else known
 
@@ -196,7 +211,8 @@ class _GradientBoosting(TreeModel, Learner):
 class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
     """Gradient boosting for two or more classes.
 
-    Two classes: one tree per round on the log loss (or AdaBoost's exponential loss); K classes: K trees per round on the
+    Two classes: one tree per round on the log loss (or AdaBoost's exponential loss); K classes: K trees per
+    round on the
     softmax.
 
     Parameters
@@ -222,7 +238,8 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
     monotonic_cst : -1, 0 or 1 for each column, optional
         Whether the score must fall (-1) or rise (1) with the column.
     n_iter_no_change : int, optional
-        Stop when `validation_fraction` of the rows, kept out of the fit, have not gained `tol` for so many rounds.
+        Stop when `validation_fraction` of the rows, kept out of the fit, have not gained `tol` for so many
+        rounds.
     warm_start : bool
         Whether `fit` adds rounds to the trees that exist.
     n_jobs : int or None
@@ -257,31 +274,65 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         guarantee=(),
     )
 
-    def __init__(self, *, loss: str = "log_loss", learning_rate: float = 0.1, n_estimators: int = 100, subsample: float = 1.0,
-                 max_leaf_nodes: int | None = 31, max_depth: int | None = None, min_samples_leaf: int = 20,
-                 l2_regularization: float = 0.0, max_features: float = 1.0, max_bins: int = 255, nominal: Any = None,
-                 monotonic_cst: Any = None, validation_fraction: float = 0.1, n_iter_no_change: int | None = None,
-                 tol: float = 1e-7, warm_start: bool = False, random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        loss: str = "log_loss",
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_features: float = 1.0,
+        max_bins: int = 255,
+        nominal: Any = None,
+        monotonic_cst: Any = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
-            loss=loss, learning_rate=learning_rate, n_estimators=n_estimators, subsample=subsample,
-            max_leaf_nodes=max_leaf_nodes, max_depth=max_depth, min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization, max_features=max_features, max_bins=max_bins, nominal=nominal,
-            monotonic_cst=monotonic_cst, validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change,
-            tol=tol, warm_start=warm_start, random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
+            loss=loss,
+            learning_rate=learning_rate,
+            n_estimators=n_estimators,
+            subsample=subsample,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            l2_regularization=l2_regularization,
+            max_features=max_features,
+            max_bins=max_bins,
+            nominal=nominal,
+            monotonic_cst=monotonic_cst,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
         choice(self, "loss", ("log_loss", "exponential"))
         self._check()
-        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
-        known = rows(data.X, data.y)
+        data = read_columns(
+            self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_"))
+        )
+        known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
         codes = known.encoded(self.classes_).y.astype(np.float64)
         K = len(self.classes_)
         if K > 2 and self.loss == "exponential":
-            raise refuse(self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss.")
+            raise refuse(
+                self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss."
+            )
         loss = Loss("multinomial", 0.0, K) if K > 2 else Loss(self.loss)
         self._boost(X, Read(data.X, codes, data.weight), loss)
         return self
@@ -310,7 +361,8 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
             yield self._labels(scores)
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
+        open."""
         low = high = 0
         for block in rows.blocks():
             scores, slack = self._raw(block.X), self._rounding()
@@ -321,11 +373,14 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
                 own = scores[at, block.y]
                 scores[at, block.y] = -np.inf
                 margin, slack = own - scores.max(axis=1), 2 * slack
-            low, high = low + int(np.count_nonzero(margin < -slack)), high + int(np.count_nonzero(margin <= slack))
+            low, high = (
+                low + int(np.count_nonzero(margin < -slack)),
+                high + int(np.count_nonzero(margin <= slack)),
+            )
         return low, high
 
     def _rounding(self) -> float:
-        """Return how far two orders of summation can differ: 4 u times trees times the largest possible sum."""
+        """Return how far two orders of summation can differ: 4 u times trees times the largest sum."""
         leaves = np.abs(self.nodes_.value).max() * len(self.nodes_.root) + np.abs(self.base_score_).max()
         return 2.0**-50 * (len(self.nodes_.root) + 1) * float(leaves)
 
@@ -344,7 +399,8 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     Parameters
     ----------
     loss : "squared_error", "absolute_error", "huber", "quantile" or "poisson"
-        Huber's loss is quadratic up to the `alpha`-quantile of the absolute residuals and linear beyond; its leaf values are
+        Huber's loss is quadratic up to the `alpha`-quantile of the absolute residuals and linear beyond; its
+        leaf values are
         one step from the median (Friedman 2001). "poisson" models the logarithm of a mean of counts.
     alpha : float in (0, 1)
         Level of the quantile loss, or quantile of Huber's loss.
@@ -355,7 +411,8 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     --------
     >>> from assay.ensemble import GradientBoostingRegressor
     >>> X = [[1.0], [2.0], [3.0], [4.0]]
-    >>> model = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, min_samples_leaf=1).fit(X, [1.0, 1.0, 5.0, 7.0])
+    >>> model = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, min_samples_leaf=1).fit(X, [1.0,
+    1.0, 5.0, 7.0])
     >>> model.predict(X)
     array([1., 1., 5., 7.])
     """
@@ -372,19 +429,49 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         guarantee=(),
     )
 
-    def __init__(self, *, loss: str = "squared_error", alpha: float = 0.9, learning_rate: float = 0.1, n_estimators: int = 100,
-                 subsample: float = 1.0, max_leaf_nodes: int | None = 31, max_depth: int | None = None,
-                 min_samples_leaf: int = 20, l2_regularization: float = 0.0, max_features: float = 1.0, max_bins: int = 255,
-                 nominal: Any = None, monotonic_cst: Any = None, validation_fraction: float = 0.1,
-                 n_iter_no_change: int | None = None, tol: float = 1e-7, warm_start: bool = False, random_state: Any = None,
-                 n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        loss: str = "squared_error",
+        alpha: float = 0.9,
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_features: float = 1.0,
+        max_bins: int = 255,
+        nominal: Any = None,
+        monotonic_cst: Any = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
-            loss=loss, learning_rate=learning_rate, n_estimators=n_estimators, subsample=subsample,
-            max_leaf_nodes=max_leaf_nodes, max_depth=max_depth, min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization, max_features=max_features, max_bins=max_bins, nominal=nominal,
-            monotonic_cst=monotonic_cst, validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change,
-            tol=tol, warm_start=warm_start, random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
+            loss=loss,
+            learning_rate=learning_rate,
+            n_estimators=n_estimators,
+            subsample=subsample,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            l2_regularization=l2_regularization,
+            max_features=max_features,
+            max_bins=max_bins,
+            nominal=nominal,
+            monotonic_cst=monotonic_cst,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
         self.alpha = alpha
 
     @with_callbacks
@@ -393,7 +480,9 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         choice(self, "loss", ("squared_error", "absolute_error", "huber", "quantile", "poisson"))
         self._check()
         number(self, "alpha", low=0.0, high=1.0, open_low=True)
-        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
+        data = read_columns(
+            self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_"))
+        )
         if self.loss == "poisson" and (data.y.min() < 0 or not data.y.sum() > 0):
             raise refuse(self, "the Poisson loss needs numbers y >= 0 that are not all zero.")
         self._boost(X, data, Loss(self.loss, float(self.alpha)))
@@ -410,7 +499,3 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
 
     def _numbers(self, scores: np.ndarray) -> np.ndarray:
         return np.exp(scores[:, 0]) if self.loss == "poisson" else scores[:, 0].copy()
-
-
-def _take(data: Read, at: np.ndarray) -> Read:
-    return Read(data.X[at], data.y[at], None if data.weight is None else data.weight[at])

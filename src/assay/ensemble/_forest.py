@@ -1,9 +1,11 @@
 """Random forests and extremely randomised trees.
 
     tree_t   grown without pruning on a bootstrap sample, each node choosing among k columns drawn anew for it
-    predict  mean of the trees' class shares ("soft"), plurality of their votes ("hard"), or mean of their numbers
+    predict  mean of the trees' class shares ("soft"), plurality of their votes ("hard"), or mean of their
+    numbers
 
-Rows that a tree did not see are its out-of-bag rows; votes of those trees alone estimate the error on new data. Every tree has
+Rows that a tree did not see are its out-of-bag rows; votes of those trees alone estimate the error on new
+data. Every tree has
 its own seed, so that the forest is the same for any number of threads. Breiman, Machine Learning 45, 2001.
 """
 
@@ -29,7 +31,8 @@ from assay.tree._spaces import OfAnySize
 
 
 class Strength(NamedTuple):
-    """The two factors of a forest's error: strength s, mean correlation of the trees, bound correlation (1 - s^2) / s^2."""
+    """The two factors of a forest's error: strength s, mean correlation of the trees, bound correlation (1 -
+    s^2) / s^2."""
 
     strength: float
     correlation: float
@@ -60,11 +63,20 @@ class Forest(TreeModel, Learner):
                 weight = times.astype(np.float64) if weight is None else times * weight
             if weight is not None:
                 of = np.flatnonzero(weight > 0)
-            return grow_exact(codes, data.y, weight, of, n_classes, self.criterion, limits, int(seed), 1, bins is None)
+            return grow_exact(
+                codes, data.y, weight, of, n_classes, self.criterion, limits, int(seed), 1, bins is None
+            )
 
         with FitLog(self, 1, data.X, data.y) as log:
             made = thread_map(tree, seeds.tolist(), n_jobs=self.n_jobs)
-            log.step(float(np.mean([(one.impurity * one.weight / one.weight[0])[one.child < 0].sum() for one in made])), 0.0)
+            log.step(
+                float(
+                    np.mean(
+                        [(one.impurity * one.weight / one.weight[0])[one.child < 0].sum() for one in made]
+                    )
+                ),
+                0.0,
+            )
         self.trees_ = joined(made).as_dict()
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         if self.oob_score:
@@ -92,7 +104,12 @@ class Forest(TreeModel, Learner):
         check_is_fitted(self)
         if not self.bootstrap:
             return np.ones((len(self.seeds_), self.n_rows_), dtype=np.int64)
-        return np.array([np.bincount(bag(seed, self.n_rows_, self.bag_size_), minlength=self.n_rows_) for seed in self.seeds_])
+        return np.array(
+            [
+                np.bincount(bag(seed, self.n_rows_, self.bag_size_), minlength=self.n_rows_)
+                for seed in self.seeds_
+            ]
+        )
 
     def _out_of_bag(self, data: Read, n_classes: int) -> None:
         """Sum, for each row, the values of the trees that did not see it."""
@@ -138,7 +155,7 @@ class _Classifier(ClassifierMixin, Forest):
         choice(self, "criterion", ("gini", "entropy", "log_loss"))
         choice(self, "voting", ("soft", "hard"))
         data = read_columns(self, X, y, sample_weight, reset=True)
-        known = rows(data.X, data.y)
+        known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
         weight = data.weight
         if self.class_weight is not None:
@@ -171,9 +188,11 @@ class _Classifier(ClassifierMixin, Forest):
         return self.nodes_.value.argmax(axis=1)[reached]
 
     def strength(self, X: Any, y: Any) -> Strength:
-        """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and appendix II).
+        """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and
+        appendix II).
 
-        Margin of row i: share of votes for its class minus the largest share of another class; s its mean. The bound
+        Margin of row i: share of votes for its class minus the largest share of another class; s its mean.
+        The bound
         correlation (1 - s^2) / s^2 on the error holds at the level of the distribution when s > 0.
         """
         votes, codes = self.member_votes(X), np.searchsorted(self.classes_, y)
@@ -190,7 +209,8 @@ class _Classifier(ClassifierMixin, Forest):
         return Strength(s, correlation, correlation * (1 - s * s) / (s * s) if s > 0 else float("inf"))
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the mean shares leaves open."""
+        """Return the least and the largest number of errors on `rows` that rounding of the mean shares leaves
+        open."""
         low = high = 0
         slack = 2.0**-50 * (len(self.nodes_.root) + 2)
         for block in rows.blocks():
@@ -199,7 +219,10 @@ class _Classifier(ClassifierMixin, Forest):
             own = shares[at, block.y].copy()
             shares[at, block.y] = -1.0
             margin = own - shares.max(axis=1)
-            low, high = low + int(np.count_nonzero(margin < -slack)), high + int(np.count_nonzero(margin <= slack))
+            low, high = (
+                low + int(np.count_nonzero(margin < -slack)),
+                high + int(np.count_nonzero(margin <= slack)),
+            )
         return low, high
 
     def _oob(self, shares: np.ndarray, votes: np.ndarray, seen: np.ndarray, y: np.ndarray) -> None:
@@ -207,7 +230,9 @@ class _Classifier(ClassifierMixin, Forest):
             with np.errstate(invalid="ignore", divide="ignore"):
                 shares = votes / votes.sum(axis=1, keepdims=True)
         self.oob_decision_function_, self.oob_votes_ = shares, votes
-        self.oob_score_ = float((shares[seen].argmax(axis=1) == y[seen]).mean()) if seen.any() else float("nan")
+        self.oob_score_ = (
+            float((shares[seen].argmax(axis=1) == y[seen]).mean()) if seen.any() else float("nan")
+        )
 
 
 class _Regressor(RegressorMixin, Forest):
@@ -230,8 +255,6 @@ class _Regressor(RegressorMixin, Forest):
         self.oob_score_ = float(1 - error / max(((y[seen] - y[seen].mean()) ** 2).sum(), 1e-300))
 
 
-
-
 def _set(self: Any, values: dict[str, Any]) -> None:
     for name, value in values.items():
         if name not in ("self", "__class__"):
@@ -246,7 +269,8 @@ class RandomForestClassifier(_Classifier):
     criterion : "gini", "entropy" or "log_loss"
     voting : "soft" or "hard"
         Mean of class shares (scikit-learn), or plurality of the trees' votes (Breiman).
-    n_estimators, max_features ("sqrt", or "log2" as Breiman recommends), bootstrap, max_samples, oob_score, max_bins, and the
+    n_estimators, max_features ("sqrt", or "log2" as Breiman recommends), bootstrap, max_samples, oob_score,
+    max_bins, and the
     limits of trees : see `assay.ensemble` and scikit-learn
 
     Attributes
@@ -273,11 +297,27 @@ class RandomForestClassifier(_Classifier):
         guarantee=(),
     )
 
-    def __init__(self, n_estimators: int = 100, *, criterion: str = "gini", voting: str = "soft", max_depth: int | None = None,
-                 min_samples_split: Any = 2, min_samples_leaf: Any = 1, min_weight_fraction_leaf: float = 0.0,
-                 max_features: Any = "sqrt", max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
-                 bootstrap: bool = True, oob_score: bool = False, max_samples: Any = None, class_weight: Any = None,
-                 max_bins: int | None = 255, random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        voting: str = "soft",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        max_samples: Any = None,
+        class_weight: Any = None,
+        max_bins: int | None = 255,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         _set(self, locals())
 
 
@@ -301,11 +341,25 @@ class RandomForestRegressor(_Regressor):
         guarantee=(),
     )
 
-    def __init__(self, n_estimators: int = 100, *, criterion: str = "squared_error", max_depth: int | None = None,
-                 min_samples_split: Any = 2, min_samples_leaf: Any = 1, min_weight_fraction_leaf: float = 0.0,
-                 max_features: Any = 1.0, max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
-                 bootstrap: bool = True, oob_score: bool = False, max_samples: Any = None, max_bins: int | None = 255,
-                 random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        max_samples: Any = None,
+        max_bins: int | None = 255,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         _set(self, locals())
 
 
@@ -315,7 +369,8 @@ class ExtraTreesClassifier(_Classifier):
     Parameters as `RandomForestClassifier`.
 
     >>> from assay.ensemble import ExtraTreesClassifier
-    >>> ExtraTreesClassifier(10, random_state=0).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]).predict([[1.0], [4.0]])
+    >>> ExtraTreesClassifier(10, random_state=0).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1,
+    1]).predict([[1.0], [4.0]])
     array([0, 1])
     """
 
@@ -331,11 +386,27 @@ class ExtraTreesClassifier(_Classifier):
         guarantee=(),
     )
 
-    def __init__(self, n_estimators: int = 100, *, criterion: str = "gini", voting: str = "soft", max_depth: int | None = None,
-                 min_samples_split: Any = 2, min_samples_leaf: Any = 1, min_weight_fraction_leaf: float = 0.0,
-                 max_features: Any = "sqrt", max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
-                 bootstrap: bool = False, oob_score: bool = False, max_samples: Any = None, class_weight: Any = None,
-                 max_bins: int | None = None, random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        voting: str = "soft",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        max_samples: Any = None,
+        class_weight: Any = None,
+        max_bins: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         _set(self, locals())
 
 
@@ -359,9 +430,23 @@ class ExtraTreesRegressor(_Regressor):
         guarantee=(),
     )
 
-    def __init__(self, n_estimators: int = 100, *, criterion: str = "squared_error", max_depth: int | None = None,
-                 min_samples_split: Any = 2, min_samples_leaf: Any = 1, min_weight_fraction_leaf: float = 0.0,
-                 max_features: Any = 1.0, max_leaf_nodes: int | None = None, min_impurity_decrease: float = 0.0,
-                 bootstrap: bool = False, oob_score: bool = False, max_samples: Any = None, max_bins: int | None = None,
-                 random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        max_samples: Any = None,
+        max_bins: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         _set(self, locals())

@@ -1,11 +1,14 @@
 """Leaf-wise growth of one tree on binned rows.
 
-Nodes are split in the order of their gain until the tree has `max_leaves`. Four nodes are worked on at a time, the best and the
-three next ones: a node that turns out not to be needed keeps its rows in one stretch all the same, so nothing has to be undone.
+Nodes are split in the order of their gain until the tree has `max_leaves`. Four nodes are worked on at a
+time, the best and the
+three next ones: a node that turns out not to be needed keeps its rows in one stretch all the same, so nothing
+has to be undone.
 """
 
 import heapq
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +17,17 @@ from assay.scan import rows_per_block, thread_map
 
 _SIDE_BY_SIDE = 4
 _LARGE = 200_000  # rows beyond which threads share the columns of one node
-_LINE, _CACHED = 64, 16  # columns summed together: those of one cache line; those whose sums fit in the first cache
+_LINE, _CACHED = (
+    64,
+    16,
+)  # columns summed together: those of one cache line; those whose sums fit in the first cache
 _MOST_BINS = 255
 
 
 class Binner(NamedTuple):
     """Edges between bins: column f has n_edges[f] of them, a nominal column as many levels."""
 
-    edges: np.ndarray  # (columns, 254)
+    edges: np.ndarray  # (columns, 255), infinity beyond the last
     n_edges: np.ndarray
     nominal: np.ndarray  # (columns,) 0 or 1
 
@@ -45,7 +51,8 @@ class Binner(NamedTuple):
 
 
 class Binned(NamedTuple):
-    """Bins twice over: rows (rows, columns, padded to a multiple of 8) for sums, columns (columns, rows) for partitions."""
+    """Bins twice over: rows (rows, columns, padded to a multiple of 8) for sums, columns (columns, rows) for
+    partitions."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -53,18 +60,29 @@ class Binned(NamedTuple):
     nominal: np.ndarray
 
 
-def find_bins(X: np.ndarray, max_bins: int, levels: dict[int, int], sample: int, rng: Any, n_jobs: int | None) -> Binner:
-    """Return edges half-way between neighbouring values, or between quantiles of a sample if there are too many values."""
+def find_bins(
+    X: np.ndarray, max_bins: int, levels: dict[int, int], sample: int, rng: Any, n_jobs: int | None
+) -> Binner:
+    """Return edges half-way between neighbouring values, or between quantiles of a sample if there are too
+    many values."""
     n, d = X.shape
-    chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else slice(None)
-    edges, n_edges, nominal = np.zeros((d, 254)), np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.uint8)
+    chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
+    part = np.empty((d, len(chosen)))
+    step = rows_per_block(d)
+
+    def gather(i: int) -> None:
+        part[:, i : i + step] = X[chosen[i : i + step]].T
+
+    thread_map(gather, range(0, len(chosen), step), n_jobs=n_jobs)
+    edges, n_edges = np.full((d, 255), np.inf), np.zeros(d, dtype=np.int64)
+    nominal = np.zeros(d, dtype=np.uint8)
 
     def work(f: int) -> None:
         if f in levels:
             nominal[f], n_edges[f] = 1, levels[f]
             return
-        column = np.ascontiguousarray(X[chosen, f])
-        found = _edges(np.sort(column[~np.isnan(column)]), max_bins)
+        part[f].sort()  # NaN come last
+        found = _edges(part[f, : len(chosen) - np.count_nonzero(np.isnan(part[f]))], max_bins)
         n_edges[f] = len(found)
         edges[f, : len(found)] = found
 
@@ -101,7 +119,7 @@ class Rule(NamedTuple):
 
 @dataclass
 class Node:
-    """Rows of entries[start:stop], their sums in quantised units, the values it may take, and its best split."""
+    """Rows of entries[start:stop], their quantised sums, the values it may take, and its best split."""
 
     start: int
     stop: int
@@ -109,10 +127,10 @@ class Node:
     total: np.ndarray
     low: float = -np.inf
     high: float = np.inf
-    histogram: np.ndarray | None = None
-    split: np.ndarray | None = None  # gain, column, last bin left, missing left, sums of the left child
-    goes_left: np.ndarray | None = None
-    children: tuple["Node", "Node"] | None = None
+    histogram: Any = None
+    split: Any = None  # gain, column, last bin left, missing left, sums of the left child
+    goes_left: Any = None
+    children: Any = None  # two nodes
     accepted: bool = False
     place: int = 0
     saw_missing: bool = False
@@ -132,7 +150,8 @@ class Grower:
     """Grows trees on one set of binned rows; buffers are kept from tree to tree.
 
     entries : (rows,) int64
-        Row number and quantised gradient and hessian (see `_histogram`), in the order of the leaves of the last tree.
+        Row number and quantised gradient and hessian (see `_histogram`), in the order of the leaves of the
+        last tree.
     """
 
     def __init__(self, binned: Binned, rule: Rule, n_jobs: int | None):
@@ -143,17 +162,21 @@ class Grower:
         self._free: list[np.ndarray] = []
 
     def grow(self, n: int, units: tuple[float, float], allowed: np.ndarray) -> list[Node]:
-        """Return the nodes of one tree on the first n entries, siblings side by side; leaves are those not accepted."""
+        """Return the nodes of one tree on the first n entries, siblings side by side; leaves are those not
+        accepted."""
         self.units, self.allowed = units, allowed
         root = Node(0, n, 0, np.zeros(3, dtype=np.int64))
         self._open_root(root)
-        nodes, heap, leaves = [root], [], 1
+        heap: list[tuple[float, int, Node]] = []
+        nodes, leaves = [root], 1
         self._push(heap, root, 0)
         while heap and leaves < self.rule.max_leaves:
             node = heap[0][2]
             if node.children is None:
                 spare = self.rule.max_leaves - leaves
-                best = heapq.nsmallest(min(_SIDE_BY_SIDE, spare), (item for item in heap if item[2].children is None))
+                best = heapq.nsmallest(
+                    min(_SIDE_BY_SIDE, spare), (item for item in heap if item[2].children is None)
+                )
                 self._expand([item[2] for item in best])
             heapq.heappop(heap)
             node.accepted, leaves = True, leaves + 1
@@ -173,17 +196,25 @@ class Grower:
         thread_map(lambda columns: self._sum(root, columns), self._apart, n_jobs=self.n_jobs)
         root.total = root.histogram[:, :256].sum(axis=1)
         if self._splittable(root):
-            _settle(root, thread_map(lambda columns: self._find(root, columns), self._apart, n_jobs=self.n_jobs))
+            _settle(
+                root, thread_map(lambda columns: self._find(root, columns), self._apart, n_jobs=self.n_jobs)
+            )
 
     def _expand(self, nodes: list[Node]) -> None:
-        """Give each node its children: reorder its rows, sum the smaller child, subtract for the other, find their splits.
+        """Give each node its children: reorder its rows, sum the smaller child, subtract for the other, find
+        their splits.
 
         One thread does all of that for a small node; the columns of a large one are shared out.
         """
         large = [node for node in nodes if node.stop - node.start > _LARGE]
         ordered = sorted(nodes, key=lambda node: node.start - node.stop)
         thread_map(lambda node: self._divide(node, whole=node not in large), ordered, n_jobs=self.n_jobs)
-        tasks = [(node, columns) for node in large if node.children[0].histogram is not None for columns in self._apart]
+        tasks = [
+            (node, columns)
+            for node in large
+            if node.children[0].histogram is not None
+            for columns in self._apart
+        ]
         found = thread_map(lambda task: self._open(*task), tasks, n_jobs=self.n_jobs)
         for node in large:
             self._close(node, [one for (owner, _), one in zip(tasks, found) if owner is node])
@@ -226,7 +257,8 @@ class Grower:
         histogram_rows(self.binned.rows, *columns, self.entries, node.start, node.stop, node.histogram)
 
     def _narrow(self, node: Node, left: Node, right: Node) -> None:
-        """Keep the values of later descendants on the right side of the middle, where a column must be monotone."""
+        """Keep the values of later descendants on the right side of the middle, where a column must be
+        monotone."""
         sign = self.rule.monotone[int(node.split[1])]
         if sign:
             a, b = self._value(left), self._value(right)
@@ -249,19 +281,30 @@ class Grower:
             return None
         rule, found, goes_left = self.rule, np.zeros(7), np.zeros(256, dtype=np.uint8)
         numbers = np.array(
-            [*self.units, rule.l2, rule.min_samples, rule.min_hessian, node.low, node.high, rule.min_gain], dtype=np.float64
+            [*self.units, rule.l2, rule.min_samples, rule.min_hessian, node.low, node.high, rule.min_gain],
+            dtype=np.float64,
         )
         best_split(
-            node.histogram, *columns, self.binned.n_bins, self.binned.nominal, rule.monotone,
-            self.allowed, node.total, numbers, found, goes_left,
-        )  # fmt: skip
+            node.histogram,
+            *columns,
+            self.binned.n_bins,
+            self.binned.nominal,
+            rule.monotone,
+            self.allowed,
+            node.total,
+            numbers,
+            found,
+            goes_left,
+        )
         if not self.binned.nominal[int(found[1])]:
             goes_left[: int(found[2]) + 1] = 1
             goes_left[255] = found[3]
         return found, goes_left
 
     def _take(self) -> np.ndarray:
-        return self._free.pop() if self._free else np.empty((3, len(self.binned.columns) * 256), dtype=np.int64)
+        return (
+            self._free.pop() if self._free else np.empty((3, len(self.binned.columns) * 256), dtype=np.int64)
+        )
 
     def _free_all(self, nodes: list[Node]) -> None:
         """Take back the sums of the leaves and of nodes that were looked at ahead and not needed."""
@@ -275,7 +318,7 @@ class Grower:
 def _ranges(d: int, width: int) -> list[tuple[int, int]]:
     """Return 0 .. d in equal stretches of at most `width`."""
     borders = np.linspace(0, d, -(-d // width) + 1).astype(int).tolist()
-    return list(zip(borders, borders[1:]))
+    return list(pairwise(borders))
 
 
 def _settle(node: Node, found: Any) -> None:

@@ -1,6 +1,8 @@
-"""Compiled losses of gradient boosting: value, first and second derivative in the raw score, for a stretch of rows.
+"""Compiled losses of gradient boosting: value, first and second derivative in the raw score, for a stretch of
+rows.
 
-Each function writes g and h for rows start .. stop - 1 and returns the sum of the losses, the largest |g| and the largest h.
+Each function writes g and h for rows start .. stop - 1 and returns the sum of the losses, the largest |g| and
+the largest h.
 A single h stands for all rows where it is constant; no weights are an empty array.
 """
 

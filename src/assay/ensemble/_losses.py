@@ -1,9 +1,11 @@
 """The losses that gradient boosting minimises, and what each needs beside its derivatives.
 
-    raw score F, prediction   F (regression), sigma(F) (log_loss, exponential: sigma(2 F)), softmax(F), e^F (poisson)
-    F_0                       the constant that minimises the loss
-    leaf value                Newton's step -sum g / (sum h + l2); for absolute, Huber and quantile loss the minimiser over the
-                              leaf's residuals itself, because the curvature of these losses says nothing
+raw score F, prediction   F (regression), sigma(F) (log_loss, exponential: sigma(2 F)), softmax(F), e^F
+(poisson)
+F_0                       the constant that minimises the loss
+leaf value                Newton's step -sum g / (sum h + l2); for absolute, Huber and quantile loss the
+minimiser over the
+                          leaf's residuals itself, because the curvature of these losses says nothing
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +54,9 @@ class Loss:
             return np.array([mean])
         return np.array([weighted_quantile(y, w, self.level if self.name == "quantile" else 0.5)])
 
-    def slopes(self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, spread: Any) -> Slopes:
+    def slopes(
+        self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, spread: Any
+    ) -> Slopes:
         """Return the derivatives at scores F (outputs, rows), written to the arrays of `buffers`."""
         from assay.ensemble import _loss_loops as loops
 
@@ -80,11 +84,13 @@ class Loss:
         return Slopes(np.empty((self.n_outputs, n), dtype=np.float32), h, 0.0, 0.0, 0.0)
 
     def leaf_value(self, residuals: np.ndarray, weight: np.ndarray) -> float:
-        """Return the number that, added to the scores of a leaf, minimises the loss of its residuals y - F."""
+        """Return the number that, added to a leaf's scores, lowers the loss of its residuals y - F most."""
         if self.name == "huber":
             middle = weighted_quantile(residuals, weight, 0.5)
             rest = residuals - middle
-            return middle + float(np.average(np.sign(rest) * np.minimum(np.abs(rest), self.level), weights=weight))
+            return middle + float(
+                np.average(np.sign(rest) * np.minimum(np.abs(rest), self.level), weights=weight)
+            )
         return weighted_quantile(residuals, weight, self.level if self.name == "quantile" else 0.5)
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""The rounds of gradient boosting: derivatives, one tree for each output, new scores, the curve on validation rows."""
+"""The rounds of gradient boosting: derivatives, one tree for each output, new scores, the curve on validation
+rows."""
 
 from functools import partial
 from typing import Any
@@ -21,7 +22,14 @@ class Rounds:
     """One fit: scores of the training and validation rows, and the rounds that improve them."""
 
     def __init__(self, learner: Any, loss: Loss, data: Read, held: Read | None, rng: Any, log: FitLog):
-        self.learner, self.loss, self.data, self.held, self.rng, self.log = learner, loss, data, held, rng, log
+        self.learner, self.loss, self.data, self.held, self.rng, self.log = (
+            learner,
+            loss,
+            data,
+            held,
+            rng,
+            log,
+        )
         self.spread = partial(thread_map, n_jobs=learner.n_jobs)
         n, d = data.X.shape
         binner = learner._binner
@@ -60,7 +68,9 @@ class Rounds:
     def _slopes(self) -> Slopes:
         if self.loss.name == "huber":
             weight = np.ones(len(self.data.y)) if self.data.weight is None else self.data.weight
-            self.loss.level = weighted_quantile(np.abs(self.data.y - self.scores[0]), weight, self.learner.alpha)
+            self.loss.level = weighted_quantile(
+                np.abs(self.data.y - self.scores[0]), weight, self.learner.alpha
+            )
         return self.loss.slopes(self.data.y, self.scores, self.data.weight, self.buffers, self.spread)
 
     def _draw(self) -> None:
@@ -104,7 +114,11 @@ class Rounds:
         if self.loss.by_residuals:
             of = entries[node.start : node.stop] >> 32
             weight = np.ones(len(of)) if self.data.weight is None else self.data.weight[of]
-            value = self.loss.leaf_value(self.data.y[of] - self.scores[k, of], weight) if weight.sum() > 0 else 0.0
+            value = (
+                self.loss.leaf_value(self.data.y[of] - self.scores[k, of], weight)
+                if weight.sum() > 0
+                else 0.0
+            )
         else:
             gradient, hessian = leaf_sums(entries, node.start, node.stop, g, h)
             hessian += self.grower.rule.l2
@@ -120,12 +134,13 @@ class Rounds:
     def _validate(self, made: list[Nodes]) -> None:
         for k, tree in enumerate(made):
             add_trees(tree, self.learner._binner, self.held_binned, self.held_scores[k], self.spread)
-        held = self.held
+        held: Any = self.held
         slopes = self.loss.slopes(held.y, self.held_scores, held.weight, self.held_buffers, self.spread)
         self.validation.append(slopes.mean)
 
     def _stalled(self) -> bool:
-        """Tell whether the best of the last rounds on the validation rows is no better than the best before them."""
+        """Tell whether the best of the last rounds on the validation rows is no better than the best before
+        them."""
         wait = self.learner.n_iter_no_change
         if wait is None or len(self.validation) <= wait:
             return False
@@ -147,7 +162,9 @@ def _nodes(grown: list[Node], binner: Binner) -> Nodes:
     split = np.array([node.split if node.accepted else np.zeros(7) for node in grown])
     column = np.where(inner, split[:, 1], -1).astype(np.int32)
     nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
-    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
+    tables = [
+        _table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]
+    ]
     width = max((len(table) for table in tables), default=0)
     return Nodes(
         root=np.zeros(1, dtype=np.int32),
@@ -160,18 +177,22 @@ def _nodes(grown: list[Node], binner: Binner) -> Nodes:
         value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
         weight=np.array([float(node.stop - node.start) for node in grown]),
         impurity=split[:, 0].copy(),
-        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(len(tables), width),
+        tables=np.array(
+            [np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32
+        ).reshape(len(tables), width),
     )
 
 
 def _threshold(binner: Binner, column: float, last: float) -> float:
-    """Return the upper edge of the last bin on the left; a number above all others if only missing values go right."""
+    """Return the upper edge of the last bin on the left; a number above all others if only missing values go
+    right."""
     f, at = int(column), int(last)
     return float(binner.edges[f, at]) if at < binner.n_edges[f] else _ABOVE_ALL
 
 
 def _missing(node: Node) -> int:
-    """Return the child that takes missing values: where they went, or where most rows went if there were none."""
+    """Return the child that takes missing values: where they went, or where most rows went if there were
+    none."""
     left, right = node.children
     if node.saw_missing:
         return 0 if node.goes_left[255] else 1

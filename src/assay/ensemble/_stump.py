@@ -1,4 +1,5 @@
-"""Compiled search for the best decision stump under weights: columns sorted once, then one scan per column and round."""
+"""Compiled search for the best decision stump under weights: columns sorted once, then one scan per column
+and round."""
 
 import numpy as np
 
@@ -11,7 +12,8 @@ GINI, ERROR = 0, 1
 def scan_column(order, last, y, weight, total, criterion, best):
     """Find the best border of one column; write merit, position to `best` (2,) where the merit is larger.
 
-    order (n,) rows by ascending value; last (n,) 1 where the next value is larger; total (classes,) weights of the classes.
+    order (n,) rows by ascending value; last (n,) 1 where the next value is larger; total (classes,) weights
+    of the classes.
     Gini: sum c_k^2 / W of both sides; error: weight of the two majorities.
     """
     classes = total.shape[0]

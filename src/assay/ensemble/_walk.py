@@ -23,11 +23,20 @@ class Walk:
         binner.write(X, 0, bins, np.empty((0, 0), dtype=np.uint8))
         for k in range(self.n_outputs):
             out = np.zeros(len(X))
-            walk_bins(self.nodes, self.nodes.root[k :: self.n_outputs], self.depths[k :: self.n_outputs], binner, bins, out)
+            walk_bins(
+                self.nodes,
+                self.nodes.root[k :: self.n_outputs],
+                self.depths[k :: self.n_outputs],
+                binner,
+                bins,
+                out,
+            )
             scores[:, k] += out
 
 
-def walk_bins(nodes: Nodes, roots: np.ndarray, depths: np.ndarray, binner: Binner, bins: np.ndarray, out: np.ndarray) -> None:
+def walk_bins(
+    nodes: Nodes, roots: np.ndarray, depths: np.ndarray, binner: Binner, bins: np.ndarray, out: np.ndarray
+) -> None:
     """Add to `out` the values of the leaves that rows of bins reach in the trees that begin at `roots`."""
     from assay.ensemble import _histogram as loops
 
@@ -51,7 +60,8 @@ def _words(nodes: Nodes, binner: Binner) -> np.ndarray:
 
 
 def _last_bins(nodes: Nodes, binner: Binner) -> np.ndarray:
-    """Return the bin whose upper edge is the threshold of each node; the last one for a split on missing values alone."""
+    """Return the bin whose upper edge is the threshold of each node; the last one for a split on missing
+    values alone."""
     last = np.zeros(len(nodes.child), dtype=np.uint64)
     for at in np.flatnonzero((nodes.child >= 0) & (nodes.table < 0)):
         f = nodes.column[at]
@@ -73,7 +83,9 @@ def _left_tables(nodes: Nodes, binner: Binner) -> np.ndarray:
 
 def _tree_depths(nodes: Nodes) -> np.ndarray:
     depth = nodes.depths()
-    return np.array([depth[a:b].max() for a, b in zip(nodes.root, [*nodes.root[1:], len(depth)])], dtype=np.int64)
+    return np.array(
+        [depth[a:b].max() for a, b in zip(nodes.root, [*nodes.root[1:], len(depth)])], dtype=np.int64
+    )
 
 
 def add_trees(nodes: Nodes, binner: Binner, binned: Binned, scores: np.ndarray, spread: Any) -> None:

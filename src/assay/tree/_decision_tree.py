@@ -1,10 +1,12 @@
 """Decision trees for classification and regression.
 
-    grow    at each node the split with the largest decrease of impurity (gain), or C4.5's gain ratio, until nodes are pure
+    grow    at each node the split with the largest decrease of impurity (gain), or C4.5's gain ratio, until
+    nodes are pure
     prune   see `_pruning`
     predict class shares, or the mean, of the leaf that a row reaches
 
-Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values and the gain ratio
+Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values
+and the gain ratio
 take the general way (`_general`). Both find the same splits where both apply.
 """
 
@@ -37,7 +39,8 @@ _PRUNING = (None, "pre", "reduced_error", "pessimistic", "cost_complexity")
 
 
 def feature_count(owner: Any, d: int) -> int:
-    """Return how many columns `max_features` asks for: a number, a share, "sqrt", "log2" (floor, at least 1) or None (all)."""
+    """Return how many columns `max_features` asks for: a number, a share, "sqrt", "log2" (floor, at least 1)
+    or None (all)."""
     asked = owner.max_features
     if asked is None:
         return d
@@ -49,7 +52,10 @@ def feature_count(owner: Any, d: int) -> int:
         return max(1, int(asked * d))
     if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
         return min(int(asked), d)
-    raise refuse(owner, f'max_features must be None, "sqrt", "log2", a share in (0, 1] or a number of columns; got {asked!r}.')
+    raise refuse(
+        owner,
+        f'max_features must be None, "sqrt", "log2", a share in (0, 1] or a count; got {asked!r}.',
+    )
 
 
 def row_count(owner: Any, name: str, n: int, low: int) -> int:
@@ -73,21 +79,44 @@ class DecisionTree(TreeModel, Learner):
         limits = self._limits(data, d)
         plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
         if plain:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if limits.max_features < d or limits.random else 0
+            seed = (
+                int(check_random_state(self.random_state).randint(2**31 - 1))
+                if limits.max_features < d or limits.random
+                else 0
+            )
             codes = encode(data.X, self.n_jobs)
-            return grow_exact(codes, data.y, data.weight, np.arange(n), n_classes, self.criterion, limits, seed, self.n_jobs)
-        if self.criterion in ("friedman_mse", "poisson") or limits.max_features < d or limits.max_leaves or limits.random:
+            return grow_exact(
+                codes, data.y, data.weight, np.arange(n), n_classes, self.criterion, limits, seed, self.n_jobs
+            )
+        if (
+            self.criterion in ("friedman_mse", "poisson")
+            or limits.max_features < d
+            or limits.max_leaves
+            or limits.random
+        ):
             raise refuse(
                 self,
-                "nominal columns, missing values and gain_ratio go with gain, gain_ratio, entropy, log_loss, gini or squared_error, "
+                "nominal columns, missing values and gain_ratio go with gain, gain_ratio, entropy, log_loss, "
+                "gini or squared_error, "
                 "all columns, the best split and no limit on leaves; change these, or encode the columns.",
             )
         weight = np.ones(n) if data.weight is None else data.weight
         return grow_general(
-            data.X, data.y, weight,
-            Method(self.criterion, self.split, self.missing, levels, n_classes, limits.min_samples_leaf,
-                   limits.min_samples_split, limits.max_depth, limits.min_decrease),
-        )  # fmt: skip
+            data.X,
+            data.y,
+            weight,
+            Method(
+                self.criterion,
+                self.split,
+                self.missing,
+                levels,
+                n_classes,
+                limits.min_samples_leaf,
+                limits.min_samples_split,
+                limits.max_depth,
+                limits.min_decrease,
+            ),
+        )
 
     def _limits(self, data: Read, d: int) -> Limits:
         n = len(data.y)
@@ -137,10 +166,11 @@ class DecisionTree(TreeModel, Learner):
             return data, Read(held.X, self._codes(held.y), None)
         share = number(self, "validation_fraction", low=0.0, high=1.0, open_low=True)
         kept, held_rows = train_test_split(
-            np.arange(len(data.y)), test_size=share, random_state=check_random_state(self.random_state).randint(2**31 - 1)
+            np.arange(len(data.y)),
+            test_size=share,
+            random_state=check_random_state(self.random_state).randint(2**31 - 1),
         )
-        part = lambda at: Read(data.X[at], data.y[at], None if data.weight is None else data.weight[at])  # noqa: E731
-        return part(np.sort(kept)), part(np.sort(held_rows))
+        return data.take(np.sort(kept)), data.take(np.sort(held_rows))
 
     def _risk(self, nodes: Nodes) -> np.ndarray:
         """Return R(t): impurity times share of the weight."""
@@ -153,16 +183,19 @@ class DecisionTree(TreeModel, Learner):
         return pruning.pruning_path(nodes, self._risk(nodes))[0]
 
     def _chosen_alpha(self, data: Read, n_classes: int) -> float:
-        """Return the alpha, between two of the path, with the smallest cross-validated error (the largest such alpha)."""
+        """Return the alpha, between two of the path, with the smallest cross-validated error (the largest
+        such alpha)."""
         nodes = self._grow(data, n_classes)
         path = pruning.pruning_path(nodes, self._risk(nodes))[0]
         tried = np.append(np.sqrt(path.ccp_alphas[:-1] * path.ccp_alphas[1:]), path.ccp_alphas[-1])
         smallest = int(np.bincount(data.y).min()) if n_classes else len(data.y)
         kind = StratifiedKFold if n_classes and smallest > 1 else KFold
-        folds = kind(max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0)
+        folds = kind(
+            max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0
+        )
         losses = np.zeros(len(tried))
         for fit, held in folds.split(data.X, data.y):
-            part = Read(data.X[fit], data.y[fit], None if data.weight is None else data.weight[fit])
+            part = data.take(fit)
             full = self._grow(part, n_classes)
             by_node = self._node_losses(full, data.y[held])
             if data.weight is not None:
@@ -170,7 +203,8 @@ class DecisionTree(TreeModel, Learner):
             losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], by_node)
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
 
-    # What the fitted tree says ----------------------------------------------------------------------------------------
+    # What the fitted tree says
+    # ----------------------------------------------------------------------------------------
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -181,7 +215,10 @@ class DecisionTree(TreeModel, Learner):
         check_is_fitted(self)
         data = read_columns(self, X)
         if np.any(self.nodes_.table >= 0) or np.isnan(data.X).any():
-            raise refuse(self, "apply needs numeric columns without missing values: other rows may reach several leaves.")
+            raise refuse(
+                self,
+                "apply needs numeric columns without missing values: other rows may reach several leaves.",
+            )
         return leaves(self.nodes_.check(self.n_features_in_), data.X, self.n_jobs)[:, 0]
 
     def get_depth(self) -> int:
@@ -201,8 +238,14 @@ class DecisionTree(TreeModel, Learner):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
-            names = [c.name for c in self.columns_] if self.columns_ else [f"x{i}" for i in range(self.n_features_in_)]
-        levels = {i: column.levels for i, column in enumerate(self.columns_ or ()) if column.kind == "nominal"}
+            names = (
+                [c.name for c in self.columns_]
+                if self.columns_
+                else [f"x{i}" for i in range(self.n_features_in_)]
+            )
+        levels = {
+            i: column.levels for i, column in enumerate(self.columns_ or ()) if column.kind == "nominal"
+        }
         return _rules.Words([str(name) for name in names], levels, getattr(self, "classes_", None))
 
     def to_text(self) -> str:
@@ -234,7 +277,10 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
     data = read_columns(learner, X, y, sample_weight)
     if np.isnan(data.X).any():
-        raise refuse(learner, "X contains NaN; certificates need rows without missing values, because the checker reads numbers alone.")
+        raise refuse(
+            learner,
+            "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+        )
     known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known
 
@@ -260,20 +306,25 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     Parameters
     ----------
     criterion : "gini", "entropy", "log_loss", "gain" or "gain_ratio"
-        Impurity whose decrease is largest; "entropy", "log_loss" and "gain" are the same (ID3), "gain_ratio" is C4.5's.
+        Impurity whose decrease is largest; "entropy", "log_loss" and "gain" are the same (ID3), "gain_ratio"
+        is C4.5's.
     split : "binary" or "multiway"
-        Whether a nominal column is split in two (a subset of levels against the rest) or has a branch for each level.
+        Whether a nominal column is split in two (a subset of levels against the rest) or has a branch for
+        each level.
     missing : "direction" or "fractional"
-        Rows without the value tested go to the branch where they fit best, or to all branches with C4.5's weights.
+        Rows without the value tested go to the branch where they fit best, or to all branches with C4.5's
+        weights.
     pruning : None, "pre", "reduced_error", "pessimistic" or "cost_complexity"
-        "pre" and "reduced_error" judge on validation rows: `fit(..., validation=(X, y))`, or `validation_fraction` of the rows.
+        "pre" and "reduced_error" judge on validation rows: `fit(..., validation=(X, y))`, or
+        `validation_fraction` of the rows.
         "cost_complexity" chooses alpha by cross-validation; a fixed `ccp_alpha` prunes without.
     confidence : float in (0, 1/2]
         C4.5's confidence for "pessimistic" pruning.
     prune_ties : bool
         Whether "reduced_error" also cuts where validation accuracy stays the same.
     nominal : positions of nominal columns of an array; a frame says so by its types.
-    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, max_leaf_nodes,
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,
+    max_leaf_nodes,
     min_impurity_decrease, class_weight, ccp_alpha, random_state
         As in scikit-learn.
 
@@ -298,18 +349,35 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         mission=tuple(f"TRE-{i:02d}" for i in (*range(1, 14), *range(15, 20), 22, 23)),
         task="classify",
         model=OfAnySize("trees of any size"),
-        strategy="impurity (Gini, entropy), gain ratio; pruning on validation rows, by confidence limits or cost-complexity",
+        strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
         algorithm="greedy splits, exact borders by counting or sorting codes",
         guarantee=("tree.facts",),
     )
 
-    def __init__(self, *, criterion: str = "gini", split: str = "binary", missing: str = "direction", splitter: str = "best",
-                 max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 1,
-                 min_weight_fraction_leaf: float = 0.0, max_features: Any = None, max_leaf_nodes: int | None = None,
-                 min_impurity_decrease: float = 0.0, class_weight: Any = None, pruning: str | None = None,
-                 ccp_alpha: float = 0.0, confidence: float = 0.25, prune_ties: bool = False,
-                 validation_fraction: float = 0.3, nominal: Any = None, random_state: Any = None,
-                 n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        split: str = "binary",
+        missing: str = "direction",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        pruning: str | None = None,
+        ccp_alpha: float = 0.0,
+        confidence: float = 0.25,
+        prune_ties: bool = False,
+        validation_fraction: float = 0.3,
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.criterion = criterion
         self.split = split
         self.missing = missing
@@ -331,7 +399,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None
+    ) -> "DecisionTreeClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
         choice(self, "criterion", ("gini", "entropy", "log_loss", "gain", "gain_ratio"))
         data, n_classes = self._read(X, y, sample_weight)
@@ -393,7 +463,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     criterion : "squared_error", "friedman_mse" or "poisson"
         As in scikit-learn.
 
-    The other parameters and the attributes are those of `DecisionTreeClassifier`; pruning by "cost_complexity" only.
+    The other parameters and the attributes are those of `DecisionTreeClassifier`; pruning by
+    "cost_complexity" only.
 
     Examples
     --------
@@ -414,11 +485,26 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         guarantee=(),
     )
 
-    def __init__(self, *, criterion: str = "squared_error", split: str = "binary", missing: str = "direction",
-                 splitter: str = "best", max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 1,
-                 min_weight_fraction_leaf: float = 0.0, max_features: Any = None, max_leaf_nodes: int | None = None,
-                 min_impurity_decrease: float = 0.0, pruning: str | None = None, ccp_alpha: float = 0.0,
-                 nominal: Any = None, random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        split: str = "binary",
+        missing: str = "direction",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        pruning: str | None = None,
+        ccp_alpha: float = 0.0,
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.criterion = criterion
         self.split = split
         self.missing = missing
@@ -468,19 +554,39 @@ class ID3(DecisionTreeClassifier):
     sky = cloud: 0 (1)
     """
 
-    def __init__(self, *, max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 1,
-                 pruning: str | None = None, validation_fraction: float = 0.3, prune_ties: bool = False,
-                 missing: str = "fractional", nominal: Any = None, random_state: Any = None,
-                 n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        pruning: str | None = None,
+        validation_fraction: float = 0.3,
+        prune_ties: bool = False,
+        missing: str = "fractional",
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
-            criterion="gain", split="multiway", missing=missing, max_depth=max_depth, min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf, pruning=pruning, validation_fraction=validation_fraction,
-            prune_ties=prune_ties, nominal=nominal, random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
+            criterion="gain",
+            split="multiway",
+            missing=missing,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            pruning=pruning,
+            validation_fraction=validation_fraction,
+            prune_ties=prune_ties,
+            nominal=nominal,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
 
 class C45(DecisionTreeClassifier):
-    """Quinlan's C4.5: gain ratio among columns of at least average gain, fractional missing values, pessimistic pruning.
+    """Quinlan's C4.5: gain ratio among columns of at least average gain, fractional missing values,
+    pessimistic pruning.
 
     `min_samples_leaf` is the weight that at least two branches must have (2 in C4.5).
 
@@ -490,16 +596,35 @@ class C45(DecisionTreeClassifier):
     array(['no', 'yes'], dtype='<U3')
     """
 
-    def __init__(self, *, max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 2,
-                 pruning: str | None = "pessimistic", confidence: float = 0.25, validation_fraction: float = 0.3,
-                 prune_ties: bool = False, nominal: Any = None, random_state: Any = None,
-                 n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 2,
+        pruning: str | None = "pessimistic",
+        confidence: float = 0.25,
+        validation_fraction: float = 0.3,
+        prune_ties: bool = False,
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
-            criterion="gain_ratio", split="multiway", missing="fractional", max_depth=max_depth,
-            min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf, pruning=pruning, confidence=confidence,
-            validation_fraction=validation_fraction, prune_ties=prune_ties, nominal=nominal, random_state=random_state,
+            criterion="gain_ratio",
+            split="multiway",
+            missing="fractional",
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            pruning=pruning,
+            confidence=confidence,
+            validation_fraction=validation_fraction,
+            prune_ties=prune_ties,
+            nominal=nominal,
+            random_state=random_state,
             n_jobs=n_jobs,
-        )  # fmt: skip
+        )
 
 
 class CART(DecisionTreeClassifier):
@@ -511,10 +636,27 @@ class CART(DecisionTreeClassifier):
     5
     """
 
-    def __init__(self, *, max_depth: int | None = None, min_samples_split: Any = 2, min_samples_leaf: Any = 1,
-                 pruning: str | None = "cost_complexity", missing: str = "direction", nominal: Any = None,
-                 random_state: Any = None, n_jobs: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        pruning: str | None = "cost_complexity",
+        missing: str = "direction",
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
-            criterion="gini", split="binary", missing=missing, max_depth=max_depth, min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf, pruning=pruning, nominal=nominal, random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
+            criterion="gini",
+            split="binary",
+            missing=missing,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            pruning=pruning,
+            nominal=nominal,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )

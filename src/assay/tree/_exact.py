@@ -50,7 +50,8 @@ class Limits(NamedTuple):
 
 
 def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Codes:
-    """Return the codes of all columns; with `max_bins`, columns of more values are cut into so many quantile bins."""
+    """Return the codes of all columns; with `max_bins`, columns of more values are cut into so many quantile
+    bins."""
     d = X.shape[1]
 
     def column(f: int) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +80,8 @@ def _upper_values(values: np.ndarray, code: np.ndarray, max_bins: int) -> np.nda
 
 
 def _edges(values: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return a number half-way between the largest value of each bin and the smallest of the next; the largest value last."""
+    """Return a number half-way between the largest value of each bin and the smallest of the next; the
+    largest value last."""
     a, b = values[upper], values[np.minimum(upper + 1, len(values) - 1)]
     middle = a / 2 + b / 2
     return np.where((middle >= a) & (middle < b), middle, a)
@@ -103,15 +105,26 @@ def grow_exact(
     def call(sample: np.ndarray, bounds: Limits, number: int) -> tuple:
         from assay.tree._grow import grow
 
-        return grow(*codes, y, w, sample, n_classes, CRITERIA[criterion], bounds.rule(),
-                    min(bounds.max_features, len(codes.codes)), bounds.random, np.uint64(number), between)  # fmt: skip
+        return grow(
+            *codes,
+            y,
+            w,
+            sample,
+            n_classes,
+            CRITERIA[criterion],
+            bounds.rule(),
+            min(bounds.max_features, len(codes.codes)),
+            bounds.random,
+            np.uint64(number),
+            between,
+        )
 
     if limits.max_leaves or limits.max_features < len(codes.codes) or limits.random or len(rows) < _WORTH:
         return _nodes(call(rows, limits, seed), n_classes, criterion)
     top = call(rows, limits._replace(max_leaves=_TOP), seed)
     child, start, stop = top[2], top[6], top[7]
     depth = _nodes(top, n_classes, criterion).depths()
-    open_leaves = [i for i in np.flatnonzero(child < 0) if top[8][i] > 0 and depth[i] < limits.max_depth]
+    open_leaves = [int(i) for i in np.flatnonzero(child < 0) if top[8][i] > 0 and depth[i] < limits.max_depth]
     open_leaves.sort(key=lambda i: start[i] - stop[i])
 
     def below(i: int) -> Nodes:
@@ -123,7 +136,7 @@ def grow_exact(
 
 
 def _nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
-    column, threshold, child, sums, merit, squares, _, _, gain = grown
+    column, threshold, child, sums, merit, squares, *_ = grown
     weight = sums.sum(axis=1) if n_classes else sums[:, 0]
     if n_classes:
         value = sums / weight[:, None]

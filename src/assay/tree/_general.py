@@ -2,16 +2,20 @@
 
     gain(D, a)  = rho * (imp(D~) - sum_v r_v imp(D~_v)),     D~ the rows whose value of a is known,
     rho         = weight of D~ / weight of D,                r_v share of D~ that takes branch v
-    ratio(D, a) = gain / IV,  IV = -sum_v r_v log2 r_v,      among columns with at least the average gain (C4.5)
+    ratio(D, a) = gain / IV,  IV = -sum_v r_v log2 r_v,      among columns with at least the average gain
+    (C4.5)
 
-A nominal column has a branch for each level, or two: then the best subset of levels is found, exactly for two classes and for
-numbers (levels ordered by their mean, Breiman et al. 1984, 9.4), by trying all subsets of up to ten levels otherwise, one level
-against the rest beyond that. A row without the value goes to all branches with weight w r_v, or to the branch that is best.
+A nominal column has a branch for each level, or two: then the best subset of levels is found, exactly for two
+classes and for
+numbers (levels ordered by their mean, Breiman et al. 1984, 9.4), by trying all subsets of up to ten levels
+otherwise, one level
+against the rest beyond that. A row without the value goes to all branches with weight w r_v, or to the branch
+that is best.
 """
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,11 +78,17 @@ def grow_general(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Metho
 class _Growth:
     def __init__(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method):
         self.X, self.method = X, method
-        self.kind = "squared_error" if not method.n_classes else ("gini" if method.criterion == "gini" else "entropy")
-        self.rows = np.column_stack([np.ones_like(y), y, y * y]) if not method.n_classes else np.eye(method.n_classes)[y]
+        self.kind = (
+            "squared_error" if not method.n_classes else ("gini" if method.criterion == "gini" else "entropy")
+        )
+        self.rows = (
+            np.column_stack([np.ones_like(y), y, y * y])
+            if not method.n_classes
+            else np.eye(method.n_classes)[y]
+        )
         self.found: list[tuple] = []
         queue: list[tuple] = [(np.flatnonzero(weight > 0), weight[weight > 0], 0, frozenset(), None)]
-        self.splits: list[Split | None] = []
+        self.splits: list[Any] = []  # a Split, or None in a leaf
         self.children: list[int] = []
         self.totals: list[np.ndarray] = []
         at = 0
@@ -90,13 +100,17 @@ class _Growth:
             self.splits.append(split)
             self.children.append(len(queue) if split else -1)
             if split:
-                exhausted = used | {split.column} if split.table is not None and method.split == "multiway" else used
+                exhausted = (
+                    used | {split.column} if split.table is not None and method.split == "multiway" else used
+                )
                 for child_rows, child_w in self._divide(split, rows, w):
                     queue.append((child_rows, child_w, depth + 1, exhausted, at))
             self.found.append((w.sum(),))
             at += 1
 
-    def _best(self, rows: np.ndarray, w: np.ndarray, depth: int, used: frozenset, total: np.ndarray) -> Split | None:
+    def _best(
+        self, rows: np.ndarray, w: np.ndarray, depth: int, used: frozenset, total: np.ndarray
+    ) -> Split | None:
         method = self.method
         here = float(impurity(total, self.kind))
         if here <= 1e-12 or depth >= method.max_depth or w.sum() < method.min_samples_split - 1e-9:
@@ -104,11 +118,13 @@ class _Growth:
         part = self.X[rows]
         complete = ~np.isnan(part).any(axis=0)
         plain = [f for f in range(part.shape[1]) if f not in method.levels and complete[f]]
-        found = dict(zip(plain, self._numeric_columns(plain, part[:, plain], self.rows[rows] * w[:, None], w)))
+        found = dict(
+            zip(plain, self._numeric_columns(plain, part[:, plain], self.rows[rows] * w[:, None], w))
+        )
         for f in range(part.shape[1]):
             if f not in found and f not in used:
                 found[f] = self._column(f, rows, w)
-        tried = [found[f] for f in sorted(found) if found[f] is not None]
+        tried: list[Any] = [found[f] for f in sorted(found) if found[f] is not None]
         if not tried:
             return None
         if method.criterion == "gain_ratio":
@@ -132,7 +148,9 @@ class _Growth:
             return self._nominal(f, x.astype(np.int64), stats, w, w[known], lost)
         return self._numeric(f, x, stats, w, w[known], lost)
 
-    def _numeric_columns(self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray) -> list[Split | None]:
+    def _numeric_columns(
+        self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray
+    ) -> list[Split | None]:
         """Return the best border of each of several columns without missing values."""
         if not columns:
             return []
@@ -156,7 +174,18 @@ class _Growth:
             middle, share = x[i, j] / 2 + x[i + 1, j] / 2, heavy[i, j] / total
             threshold = middle if x[i, j] <= middle < x[i + 1, j] else x[i, j]
             shares = np.array([share, 1 - share])
-            found.append(Split(f, float(gain[i, j]), float(ratio[i, j]), float(threshold), None, 2, shares, int(default[i, j])))
+            found.append(
+                Split(
+                    f,
+                    float(gain[i, j]),
+                    float(ratio[i, j]),
+                    float(threshold),
+                    None,
+                    2,
+                    shares,
+                    int(default[i, j]),
+                )
+            )
         return found
 
     def _numeric(self, f, x, stats, w, known_w, lost) -> Split | None:
@@ -167,7 +196,9 @@ class _Growth:
             return None
         left = np.cumsum(stats, axis=0)[borders]
         heavy = np.cumsum(known_w[order])[borders]
-        enough = (heavy >= self.method.min_samples_leaf - 1e-9) & (known_w.sum() - heavy >= self.method.min_samples_leaf - 1e-9)
+        enough = (heavy >= self.method.min_samples_leaf - 1e-9) & (
+            known_w.sum() - heavy >= self.method.min_samples_leaf - 1e-9
+        )
         if not enough.any():
             return None
         pairs = np.stack([left, stats.sum(axis=0) - left], axis=1)[enough]
@@ -177,7 +208,16 @@ class _Growth:
         middle = x[i] / 2 + x[i + 1] / 2
         share = heavy[enough][best] / known_w.sum()
         threshold = middle if x[i] <= middle < x[i + 1] else x[i]
-        return Split(f, float(gain[best]), float(ratio[best]), float(threshold), None, 2, np.array([share, 1 - share]), int(default[best]))
+        return Split(
+            f,
+            float(gain[best]),
+            float(ratio[best]),
+            float(threshold),
+            None,
+            2,
+            np.array([share, 1 - share]),
+            int(default[best]),
+        )
 
     def _nominal(self, f, codes, stats, w, known_w, lost) -> Split | None:
         levels = self.method.levels[f]
@@ -186,17 +226,31 @@ class _Growth:
         present = np.flatnonzero(weights > 0)
         if len(present) < 2:
             return None
-        tables = [np.arange(levels)] if self.method.split == "multiway" else self._subsets(sums, weights, present)
+        tables = (
+            [np.arange(levels)] if self.method.split == "multiway" else self._subsets(sums, weights, present)
+        )
         best = None
         for table in tables:
             branches = int(table.max()) + 1
-            parts, share = np.zeros((branches, stats.shape[1])), np.bincount(table[present], weights[present], branches)
+            parts, share = (
+                np.zeros((branches, stats.shape[1])),
+                np.bincount(table[present], weights[present], branches),
+            )
             np.add.at(parts, table[present], sums[present])
             if np.count_nonzero(share >= self.method.min_samples_leaf - 1e-9) < 2:
                 continue
             gain, ratio, default = self._judge(parts[None], w.sum(), known_w.sum(), lost)
             if best is None or gain[0] > best.gain:
-                best = Split(f, float(gain[0]), float(ratio[0]), 0.0, table, branches, share / share.sum(), int(default[0]))
+                best = Split(
+                    f,
+                    float(gain[0]),
+                    float(ratio[0]),
+                    0.0,
+                    table,
+                    branches,
+                    share / share.sum(),
+                    int(default[0]),
+                )
         return best
 
     def _subsets(self, sums: np.ndarray, weights: np.ndarray, present: np.ndarray) -> list[np.ndarray]:
@@ -208,7 +262,9 @@ class _Growth:
             chosen = [ordered[: i + 1] for i in range(len(ordered) - 1)]
         elif len(present) <= _ALL_SUBSETS:
             rest = present[1:]
-            chosen = [np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)]
+            chosen = [
+                np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)
+            ]
         else:
             chosen = [np.array([level]) for level in present]
         tables = np.ones((len(chosen), levels), dtype=np.int64)
@@ -217,7 +273,8 @@ class _Growth:
         return list(tables)
 
     def _judge(self, parts: np.ndarray, total: float, known: float, lost: np.ndarray | None) -> tuple:
-        """Return gain, gain ratio and branch of missing values of candidates (candidates, branches, statistics)."""
+        """Return gain, gain ratio and branch of missing values of candidates (candidates, branches,
+        statistics)."""
         weight = parts[..., 0] if not self.method.n_classes else parts.sum(axis=-1)
         share = weight / known
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -228,7 +285,11 @@ class _Growth:
             gains = np.stack([whole - self._mixed(parts, j, lost, total) for j in range(parts.shape[1])])
             default, gain = gains.argmax(axis=0), gains.max(axis=0)
         else:
-            gain = known / total * (impurity(parts.sum(axis=1), self.kind) - (share * impurity(parts, self.kind)).sum(axis=1))
+            gain = (
+                known
+                / total
+                * (impurity(parts.sum(axis=1), self.kind) - (share * impurity(parts, self.kind)).sum(axis=1))
+            )
             if self.method.missing == "direction":
                 default = weight.argmax(axis=1)
         ratio = np.where(iv > 1e-12, gain / np.where(iv > 1e-12, iv, 1.0), -np.inf)
@@ -271,14 +332,19 @@ class _Growth:
             root=np.zeros(1, dtype=np.int32),
             column=np.array([split.column if split else -1 for split in self.splits], dtype=np.int32),
             threshold=np.array([split.threshold if split else 0.0 for split in self.splits]),
-            table=np.array([place[i] if inner[i] and self.splits[i].table is not None else -1 for i in range(n)], dtype=np.int32),
+            table=np.array(
+                [place[i] if inner[i] and self.splits[i].table is not None else -1 for i in range(n)],
+                dtype=np.int32,
+            ),
             child=np.array(self.children, dtype=np.int32),
             n_children=np.array([split.n_branches if split else 0 for split in self.splits], dtype=np.int32),
             missing=np.array([split.default if split else -1 for split in self.splits], dtype=np.int32),
             value=value,
             weight=np.array([found[0] for found in self.found]),
             impurity=impurity(totals, self.kind),
-            tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tabled], dtype=np.int32).reshape(len(tabled), width),
+            tables=np.array(
+                [np.pad(t, (0, width - len(t)), constant_values=-1) for t in tabled], dtype=np.int32
+            ).reshape(len(tabled), width),
         )
 
 

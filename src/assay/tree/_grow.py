@@ -1,7 +1,9 @@
 """Compiled growth of one binary tree on numeric columns: a whole tree in one call, on one thread.
 
-Columns come as codes: position of a value among the distinct values of its column, so that comparing codes is comparing values.
-At a node, the rows' codes of a column are counted (if there are few codes) or sorted (by digits), and a scan from small to
+Columns come as codes: position of a value among the distinct values of its column, so that comparing codes is
+comparing values.
+At a node, the rows' codes of a column are counted (if there are few codes) or sorted (by digits), and a scan
+from small to
 large finds the best border. Nothing is approximated: every border between two different values is tried.
 """
 
@@ -91,9 +93,9 @@ def _sort(keys, spare, counts, low, high):
             counts[k] = total
             total += here
         for i in range(n):
-            k = np.int64((((source[i] >> np.uint64(32)) - base) >> (shift - np.uint64(32))) & mask)
-            target[counts[k]] = source[i]
-            counts[k] += 1
+            digit = np.int64((((source[i] >> np.uint64(32)) - base) >> (shift - np.uint64(32))) & mask)
+            target[counts[digit]] = source[i]
+            counts[digit] += 1
         source, target, flips = target, source, flips + 1
         span >>= _DIGIT
         shift += np.uint64(_DIGIT)
@@ -106,7 +108,8 @@ def _sort(keys, spare, counts, low, high):
 
 @compiled
 def _scan(code, count, sums, m, total, rule, parent, classes, criterion, found, column, left, right):
-    """Try every border between neighbouring codes; `code`, `count` (m,), `sums` (m, width) in ascending order of codes."""
+    """Try every border between neighbouring codes; `code`, `count` (m,), `sums` (m, width) in ascending order
+    of codes."""
     width = total.shape[0]
     left[:] = 0.0
     right[:] = total
@@ -134,7 +137,9 @@ def _scan(code, count, sums, m, total, rule, parent, classes, criterion, found, 
 
 
 @compiled
-def _random_border(code, count, sums, m, total, rule, classes, criterion, found, column, left, right, levels, state):
+def _random_border(
+    code, count, sums, m, total, rule, classes, criterion, found, column, left, right, levels, state
+):
     """Try one border, drawn evenly between the smallest and the largest value of the column at this node."""
     low, high = levels[code[0]], levels[code[m - 1]]
     t = low + (high - low) * (np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53)
@@ -164,13 +169,31 @@ def _random_border(code, count, sums, m, total, rule, classes, criterion, found,
 
 
 @compiled
-def grow(codes, n_codes, levels, starts, y, weight, rows, classes, criterion, rule, max_features, random, seed, between):
+def grow(
+    codes,
+    n_codes,
+    levels,
+    starts,
+    y,
+    weight,
+    rows,
+    classes,
+    criterion,
+    rule,
+    max_features,
+    random,
+    seed,
+    between,
+):
     """Grow a tree; return its arrays.
 
-    codes (columns, n) of any integer type; n_codes (columns,); levels: distinct values of all columns, column f's from
+    codes (columns, n) of any integer type; n_codes (columns,); levels: distinct values of all columns, column
+    f's from
     starts[f] on; y (n,) class numbers or targets; rows: row numbers of the sample, reordered in place;
-    between: whether a threshold lies half-way between two levels (or where it was drawn) instead of at the lower one;
-    rule (6,): min_samples_leaf, min_weight_leaf, min_samples_split, max_depth, max_leaves (0: none), min_decrease.
+    between: whether a threshold lies half-way between two levels (or where it was drawn) instead of at the
+    lower one;
+    rule (6,): min_samples_leaf, min_weight_leaf, min_samples_split, max_depth, max_leaves (0: none),
+    min_decrease.
     """
     d, m = codes.shape[0], rows.shape[0]
     width = classes if classes > 0 else 2
@@ -180,7 +203,11 @@ def grow(codes, n_codes, levels, starts, y, weight, rows, classes, criterion, ru
     column, threshold = np.full(most, -1, dtype=np.int32), np.zeros(most)
     child, value = np.full(most, -1, dtype=np.int32), np.zeros((most, width))
     merit, squares = np.zeros(most), np.zeros(most)
-    start, stop, depth = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int32)
+    start, stop, depth = (
+        np.zeros(most, dtype=np.int64),
+        np.zeros(most, dtype=np.int64),
+        np.zeros(most, dtype=np.int32),
+    )
     split, gain = np.zeros((most, 5)), np.zeros(most)
     frontier, waiting = np.empty(most, dtype=np.int64), 0
     largest = 0
@@ -189,7 +216,11 @@ def grow(codes, n_codes, levels, starts, y, weight, rows, classes, criterion, ru
     few = min(largest, 256)
     size = max(m, few)
     keys, spare = np.empty(m, dtype=np.uint64), np.empty(m, dtype=np.uint64)
-    code, count, sums = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty((size, width))
+    code, count, sums = (
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty((size, width)),
+    )
     counts = np.zeros(1 << _DIGIT, dtype=np.int64)
     tally, tally_rows = np.zeros((few, width)), np.zeros(few, dtype=np.int64)
     left, right, found, order = np.empty(width), np.empty(width), np.empty(5), np.arange(d)
@@ -219,16 +250,60 @@ def grow(codes, n_codes, levels, starts, y, weight, rows, classes, criterion, ru
                 f = order[j]
                 order[j], order[drawn] = order[drawn], f
                 drawn += 1
-                n_found = _gather(codes[f], n_codes[f], y, weight, rows, a, b, classes, keys, spare, counts, tally, tally_rows,
-                                  code, count, sums)
+                n_found = _gather(
+                    codes[f],
+                    n_codes[f],
+                    y,
+                    weight,
+                    rows,
+                    a,
+                    b,
+                    classes,
+                    keys,
+                    spare,
+                    counts,
+                    tally,
+                    tally_rows,
+                    code,
+                    count,
+                    sums,
+                )
                 if n_found < 2 or code[0] == code[n_found - 1]:
                     continue
                 tried += 1
                 if random:
-                    _random_border(code, count, sums, n_found, total, rule, classes, criterion, found, f, left, right,
-                                   levels[starts[f]:], state)
+                    _random_border(
+                        code,
+                        count,
+                        sums,
+                        n_found,
+                        total,
+                        rule,
+                        classes,
+                        criterion,
+                        found,
+                        f,
+                        left,
+                        right,
+                        levels[starts[f] :],
+                        state,
+                    )
                 else:
-                    _scan(code, count, sums, n_found, total, rule, merit[node], classes, criterion, found, f, left, right)
+                    _scan(
+                        code,
+                        count,
+                        sums,
+                        n_found,
+                        total,
+                        rule,
+                        merit[node],
+                        classes,
+                        criterion,
+                        found,
+                        f,
+                        left,
+                        right,
+                    )
             if max_features >= d and not random:
                 for f in range(d):
                     order[f] = f
@@ -250,7 +325,7 @@ def grow(codes, n_codes, levels, starts, y, weight, rows, classes, criterion, ru
         node = frontier[pick]
         waiting -= 1
         frontier[pick] = frontier[waiting]
-        f = np.int64(split[node, 1])
+        f = np.int64(split[node, 1])  # type: ignore[assignment]
         column[node] = f
         low, high = levels[starts[f] + np.int64(split[node, 2])], levels[starts[f] + np.int64(split[node, 3])]
         middle = split[node, 4] if random else low / 2 + high / 2
@@ -262,21 +337,34 @@ def grow(codes, n_codes, levels, starts, y, weight, rows, classes, criterion, ru
         fresh, end = n_nodes, n_nodes + 2
         n_nodes, leaves = n_nodes + 2, leaves + 1
     n = n_nodes
-    return column[:n], threshold[:n], child[:n], value[:n], merit[:n], squares[:n], start[:n], stop[:n], gain[:n]
+    return (
+        column[:n],
+        threshold[:n],
+        child[:n],
+        value[:n],
+        merit[:n],
+        squares[:n],
+        start[:n],
+        stop[:n],
+        gain[:n],
+    )
 
 
 @compiled
 def _is_pure(rows, y, a, b):
     first = y[rows[a]]
-    for i in range(a + 1, b):
+    for i in range(a + 1, b):  # noqa: SIM110 (compiled code has no generators)
         if y[rows[i]] != first:
             return False
     return True
 
 
 @compiled
-def _gather(codes, n_codes, y, weight, rows, a, b, classes, keys, spare, counts, tally, tally_rows, code, count, sums):
-    """Write codes in ascending order with their rows and sums, one entry per code or per row; return how many."""
+def _gather(
+    codes, n_codes, y, weight, rows, a, b, classes, keys, spare, counts, tally, tally_rows, code, count, sums
+):
+    """Write codes in ascending order with their rows and sums, one entry per code or per row; return how
+    many."""
     if n_codes <= tally.shape[0] and b - a > n_codes // 8:
         for i in range(a, b):
             r = rows[i]

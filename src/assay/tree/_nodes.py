@@ -1,6 +1,7 @@
 """Fitted trees as plain arrays, the same for single trees, forests and boosting.
 
-The children of a node stand side by side. A row x at a node with a threshold goes to the first child if x[column] <= threshold,
+The children of a node stand side by side. A row x at a node with a threshold goes to the first child if
+x[column] <= threshold,
 else to the second; at a node with a table, to the child that the table gives for its code.
 """
 
@@ -49,7 +50,8 @@ class Nodes(NamedTuple):
         return depth
 
     def check(self, n_columns: int) -> "Nodes":
-        """Refuse arrays that do not describe trees over that many columns: compiled code reads them unchecked."""
+        """Refuse arrays that do not describe trees over that many columns: compiled code reads them
+        unchecked."""
         n = len(self.child)
         inner = np.flatnonzero(self.child >= 0)
         ends = self.child[inner].astype(np.int64) + self.n_children[inner]
@@ -57,7 +59,10 @@ class Nodes(NamedTuple):
         sound = (
             n > 0
             and all(len(part) == n for part in self[1:10])
-            and all(part.dtype.kind in "iu" for part in (self.root, self.column, self.table, self.child, self.n_children))
+            and all(
+                part.dtype.kind in "iu"
+                for part in (self.root, self.column, self.table, self.child, self.n_children)
+            )
             and self.root.size > 0
             and self.root.min() >= 0
             and self.root.max() < n
@@ -68,7 +73,10 @@ class Nodes(NamedTuple):
             and bool(np.all((self.column[inner] >= 0) & (self.column[inner] < n_columns)))
             and bool(np.all(self.table[inner] < len(self.tables)))
             and bool(np.all(self.n_children[inner[self.table[inner] < 0]] == 2))
-            and (not len(with_table) or bool(np.all(self.tables[self.table[with_table]].max(axis=1) < self.n_children[with_table])))
+            and (
+                not len(with_table)
+                or bool(np.all(self.tables[self.table[with_table]].max(axis=1) < self.n_children[with_table]))
+            )
         )
         if not sound:
             raise ValueError("the arrays of the fitted trees are damaged: they do not describe trees.")

@@ -8,7 +8,8 @@ from assay.tree._nodes import Nodes
 
 
 def leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Return the leaf that each row reaches in each tree (rows, trees); every split must decide for every row."""
+    """Return the leaf that each row reaches in each tree (rows, trees); every split must decide for every
+    row."""
     from assay.tree._grow import walk
 
     out = np.empty((len(X), len(nodes.root)), dtype=np.int32)
@@ -26,7 +27,7 @@ def mean_values(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     if not np.any(nodes.table >= 0) and not np.isnan(X).any():
         out = _sums(nodes, X, n_jobs)
     else:
-        out = sum(weighted_values(nodes, root, X) for root in nodes.root)
+        out = np.sum([weighted_values(nodes, root, X) for root in nodes.root], axis=0)
     return out / len(nodes.root)
 
 
@@ -38,14 +39,17 @@ def _sums(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
 
     def work(i: int) -> None:
         part = X[i : i + step]
-        add_values(part, nodes.column, nodes.threshold, nodes.child, nodes.root, nodes.value, out[i : i + step])
+        add_values(
+            part, nodes.column, nodes.threshold, nodes.child, nodes.root, nodes.value, out[i : i + step]
+        )
 
     thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
     return out
 
 
 def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:
-    """Return the leaf values of one tree; a row without the value tested goes down all branches with their weights.
+    """Return the leaf values of one tree; a row without the value tested goes down all branches with their
+    weights.
 
     A level that was not seen at a node is predicted by that node (its majority).
     """
@@ -56,7 +60,8 @@ def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:
 
 
 def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Return (node, rows, shares): where rows end, and with which share of their weight; shares of a row sum to 1."""
+    """Return (node, rows, shares): where rows end, and with which share of their weight; shares of a row sum
+    to 1."""
     found = []
     stack = [(int(root), np.arange(len(X)), np.ones(len(X)))]
     while stack:

@@ -1,8 +1,11 @@
 """Pruning: which splits of a grown tree are kept.
 
-pre             from the root down, keep a split only if its children as leaves do strictly better on validation rows
-reduced_error   from the leaves up, replace a subtree by a leaf if validation accuracy rises (or does not fall, on request)
-pessimistic     C4.5: replace a subtree if its leaves' errors, raised to the upper confidence limit, are no fewer than the leaf's
+pre             from the root down, keep a split only if its children as leaves do strictly better on
+validation rows
+reduced_error   from the leaves up, replace a subtree by a leaf if validation accuracy rises (or does not
+fall, on request)
+pessimistic     C4.5: replace a subtree if its leaves' errors, raised to the upper confidence limit, are no
+fewer than the leaf's
 cost_complexity the smallest subtree that minimises  R(T) + alpha * leaves  (Breiman et al. 1984, 3.3)
 """
 
@@ -42,7 +45,8 @@ def parents(nodes: Nodes) -> np.ndarray:
 
 
 def validation_hits(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return, for each node, how much of the validation rows that pass through it its own majority class gets right."""
+    """Return, for each node, how much of the validation rows that pass through it its own majority class gets
+    right."""
     passed = np.zeros((len(nodes.child), nodes.value.shape[1]))
     for at, rows, share in visits(nodes, 0, X):
         np.add.at(passed[at], y[rows], share)
@@ -53,23 +57,28 @@ def validation_hits(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def pre_pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> Nodes:
-    """Keep a split only if its children, as leaves, get strictly more validation rows right than the node does."""
+    """Keep a split only if its children, as leaves, get strictly more validation rows right than the node
+    does."""
     hits = validation_hits(nodes, X, y)
     inner = np.flatnonzero(nodes.child >= 0)
     stop = [
-        at for at in inner if hits[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].sum() <= hits[at] + 1e-9
+        at
+        for at in inner
+        if hits[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].sum() <= hits[at] + 1e-9
     ]
     return cut(nodes, np.array(stop, dtype=int))
 
 
 def reduced_error(nodes: Nodes, X: np.ndarray, y: np.ndarray, ties: bool = False) -> Nodes:
-    """Replace subtrees by leaves, from the bottom up, where validation accuracy rises (with `ties`: does not fall)."""
+    """Replace subtrees by leaves, from the bottom up, where validation accuracy rises (with `ties`: does not
+    fall)."""
     hits = validation_hits(nodes, X, y)
     return _bottom_up(nodes, -hits, -1e-9 if not ties else 1e-9)
 
 
 def pessimistic(nodes: Nodes, confidence: float) -> Nodes:
-    """Replace subtrees by leaves where the upper limit of the error at this confidence is no larger for the leaf."""
+    """Replace subtrees by leaves where the upper limit of the error at this confidence is no larger for the
+    leaf."""
     n = nodes.weight
     errors = n * (1 - nodes.value.max(axis=1))
     return _bottom_up(nodes, np.where(n > 0, n * upper_limit(errors, n, confidence), 0.0), 1e-9)
@@ -82,7 +91,9 @@ def upper_limit(errors: np.ndarray, n: np.ndarray, confidence: float) -> np.ndar
     0.206
     """
     errors, n = np.asarray(errors, dtype=np.float64), np.maximum(n, 1e-9)
-    return np.where(errors >= n - 1e-9, 1.0, betaincinv(errors + 1, np.maximum(n - errors, 1e-9), 1 - confidence))
+    return np.where(
+        errors >= n - 1e-9, 1.0, betaincinv(errors + 1, np.maximum(n - errors, 1e-9), 1 - confidence)
+    )
 
 
 def _bottom_up(nodes: Nodes, cost: np.ndarray, slack: float) -> Nodes:
@@ -96,7 +107,8 @@ def _bottom_up(nodes: Nodes, cost: np.ndarray, slack: float) -> Nodes:
 
 
 def pruning_path(nodes: Nodes, risk: np.ndarray) -> tuple[Path, np.ndarray]:
-    """Return the path of weakest links, and for each node the alpha at which its split is given up (inf for leaves).
+    """Return the path of weakest links, and for each node the alpha at which its split is given up (inf for
+    leaves).
 
     `risk` is R(t) of each node as a leaf.
     """
@@ -117,7 +129,9 @@ def pruning_path(nodes: Nodes, risk: np.ndarray) -> tuple[Path, np.ndarray]:
             if alive[at]:
                 _give_up(nodes, parent, int(at), alpha, alive, given_up, risk, subtree, count)
         if alpha > alphas[-1] + 1e-14:
-            alphas.append(alpha), impurities.append(subtree[0]), sizes.append(count[0])
+            alphas.append(alpha)
+            impurities.append(subtree[0])
+            sizes.append(count[0])
         else:
             impurities[-1], sizes[-1] = subtree[0], count[0]
     return Path(np.array(alphas), np.array(impurities), np.array(sizes)), given_up
@@ -144,10 +158,14 @@ def cost_complexity(nodes: Nodes, risk: np.ndarray, alpha: float) -> Nodes:
     return cut(nodes, (nodes.child >= 0) & (given_up <= alpha))
 
 
-def path_losses(nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Return the loss on rows X of the subtree for each alpha (ascending); losses (nodes, rows) are those of each node's prediction.
+def path_losses(
+    nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarray, losses: np.ndarray
+) -> np.ndarray:
+    """Return the loss on rows X of the subtree for each alpha (ascending); losses (nodes, rows) are those of
+    each node's prediction.
 
-    A row is predicted by the first node on its way whose split is given up at alpha; one walk serves all alphas.
+    A row is predicted by the first node on its way whose split is given up at alpha; one walk serves all
+    alphas.
     """
     given_up, parent = pruning_path(nodes, risk)[1], parents(nodes)
     given_up[nodes.child < 0] = -np.inf
@@ -157,7 +175,9 @@ def path_losses(nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarra
         while parent[way[-1]] >= 0:
             way.append(int(parent[way[-1]]))
         upper = len(alphas)
-        for at in reversed(way):  # from the root: this node predicts for alphas from given_up[at] up to those of its ancestors
+        for at in reversed(
+            way
+        ):  # from the root: this node predicts for alphas from given_up[at] up to those of its ancestors
             lower = min(int(np.searchsorted(alphas, given_up[at])), upper)
             loss = float((losses[at, rows] * share).sum())
             change[lower] += loss

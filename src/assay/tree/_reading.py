@@ -1,6 +1,8 @@
-"""How rows reach a tree: numbers as they are, values of nominal columns as codes, NaN where a value is missing.
+"""How rows reach a tree: numbers as they are, values of nominal columns as codes, NaN where a value is
+missing.
 
-A frame says by its types which columns are nominal (text, categories, booleans) or ordered. For an array, `nominal` lists the
+A frame says by its types which columns are nominal (text, categories, booleans) or ordered. For an array,
+`nominal` lists the
 positions of columns whose numbers are only names. A value that was not seen in `fit` counts as missing.
 """
 
@@ -29,6 +31,10 @@ class Read(NamedTuple):
     y: np.ndarray
     weight: np.ndarray | None
 
+    def take(self, at: np.ndarray) -> "Read":
+        """Return some of the rows."""
+        return Read(self.X[at], self.y[at], None if self.weight is None else self.weight[at])
+
 
 def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *, reset: bool = False) -> Read:
     """Return checked rows; with `reset`, remember the columns in `columns_` (None if all are numeric)."""
@@ -44,7 +50,9 @@ def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *,
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.sum() > 0:
             raise refuse(learner, "the sample weights are all zero; at least one row must count.")
-        if reset and not weight.all():  # a row that does not count must not move a border between values either
+        if (
+            reset and not weight.all()
+        ):  # a row that does not count must not move a border between values either
             counts = np.flatnonzero(weight)
             X, y, weight = X[counts], y[counts], weight[counts]
     return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight)

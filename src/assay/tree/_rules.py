@@ -9,7 +9,8 @@ from assay.tree._nodes import Nodes
 
 
 class RuleLine(NamedTuple):
-    """If all conditions hold, predict `label`; `weight` training rows did, a share of `purity` of them with this label."""
+    """If all conditions hold, predict `label`; `weight` training rows did, a share of `purity` of them with
+    this label."""
 
     conditions: tuple[str, ...]
     label: Any
@@ -36,8 +37,14 @@ class Words(NamedTuple):
             return [f"{name} <= {nodes.threshold[at]:.6g}", f"{name} > {nodes.threshold[at]:.6g}"]
         table = nodes.tables[nodes.table[at]]
         levels = self.levels[f]
-        groups = [[levels[i] for i in np.flatnonzero(table[: len(levels)] == v)] for v in range(nodes.n_children[at])]
-        return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {{{', '.join(group)}}}" for group in groups]
+        groups = [
+            [levels[i] for i in np.flatnonzero(table[: len(levels)] == v)]
+            for v in range(nodes.n_children[at])
+        ]
+        return [
+            f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {{{', '.join(group)}}}"
+            for group in groups
+        ]
 
     def prediction(self, nodes: Nodes, at: int) -> Any:
         if self.classes is None:
@@ -78,7 +85,9 @@ def as_rules(nodes: Nodes, words: Words) -> list[RuleLine]:
             found.append(RuleLine(conditions, words.prediction(nodes, at), float(nodes.weight[at]), purity))
             continue
         branches = words.conditions(nodes, at)
-        stack += [(int(nodes.child[at]) + v, (*conditions, text)) for v, text in reversed(list(enumerate(branches)))]
+        stack += [
+            (int(nodes.child[at]) + v, (*conditions, text)) for v, text in reversed(list(enumerate(branches)))
+        ]
     return found
 
 
@@ -89,7 +98,9 @@ def as_html(nodes: Nodes, words: Words) -> str:
         head = f"{escape(condition)} <b>{escape(words.caption(nodes, at))}</b> ({nodes.weight[at]:g})"
         if nodes.child[at] < 0:
             return f"<li>{head}</li>"
-        inside = "".join(item(int(nodes.child[at]) + v, text) for v, text in enumerate(words.conditions(nodes, at)))
+        inside = "".join(
+            item(int(nodes.child[at]) + v, text) for v, text in enumerate(words.conditions(nodes, at))
+        )
         return f"<li><details open><summary>{head}</summary><ul>{inside}</ul></details></li>"
 
     return f"<ul>{item(0, '')}</ul>"
@@ -110,15 +121,18 @@ def as_svg(nodes: Nodes, words: Words) -> str:
         place[at] = place[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].mean()
     x, y = 80 + 150 * place, 30 + 90 * depth
     drawn = []
-    for at in np.flatnonzero(nodes.child >= 0):
+    for at in np.flatnonzero(nodes.child >= 0):  # type: ignore[assignment]
         for v, text in enumerate(words.conditions(nodes, at)):
             c = int(nodes.child[at]) + v
             drawn.append(f'<line x1="{x[at]:g}" y1="{y[at]}" x2="{x[c]:g}" y2="{y[c]}" stroke="gray"/>')
             drawn.append(f'<text x="{(x[at] + x[c]) / 2:g}" y="{(y[at] + y[c]) / 2:g}">{escape(text)}</text>')
     for at in range(len(place)):
         label = words.caption(nodes, at) if nodes.child[at] < 0 else words.names[int(nodes.column[at])]
-        drawn.append(f'<rect x="{x[at] - 60:g}" y="{y[at] - 14}" width="120" height="28" rx="6" fill="white" stroke="black"/>')
+        drawn.append(
+            f'<rect x="{x[at] - 60:g}" y="{y[at] - 14}" width="120" height="28" fill="white" stroke="black"/>'
+        )
         drawn.append(f'<text x="{x[at]:g}" y="{y[at] + 4}">{escape(label)}</text>')
     width, height = 160 + 150 * max(leaf - 1, 0), 60 + 90 * int(depth.max())
     style = "font-family:sans-serif;font-size:11px;text-anchor:middle"
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" style="{style}">{"".join(drawn)}</svg>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" style="{style}">'
+    return head + "".join(drawn) + "</svg>"

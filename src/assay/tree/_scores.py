@@ -10,7 +10,8 @@ from assay.tree._reading import nominal_levels
 
 
 class ColumnScore(NamedTuple):
-    """Gain and intrinsic value in bits, gain ratio, Gini index, and the threshold of a numeric column (None if nominal)."""
+    """Gain and intrinsic value in bits, gain ratio, Gini index, and the threshold of a numeric column (None
+    if nominal)."""
 
     gain: float
     intrinsic_value: float
@@ -22,7 +23,8 @@ class ColumnScore(NamedTuple):
 def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | None]:
     """Return the score of each column as a split of all rows, None for a column with one value.
 
-    gain = rho (Ent - sum r_v Ent_v), intrinsic value = -sum r_v log2 r_v, Gini index = sum r_v Gini_v, over the rows whose value is
+    gain = rho (Ent - sum r_v Ent_v), intrinsic value = -sum r_v log2 r_v, Gini index = sum r_v Gini_v, over
+    the rows whose value is
     known (a share rho of all); a nominal column has a branch for each level, a numeric one two.
 
     >>> column_scores([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"])[0]

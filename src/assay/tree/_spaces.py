@@ -16,7 +16,7 @@ class _Everything(Unbounded):
 
 @dataclass(frozen=True)
 class OfAnySize:
-    """A family whose size is not limited in advance, such as trees with as many leaves as the rows ask for."""
+    """A family whose size is not limited in advance, such as trees with as many leaves as rows ask for."""
 
     what: str
 

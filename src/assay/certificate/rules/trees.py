@@ -1,7 +1,10 @@
-"""The checker's own predictor for trees, forests, sums of trees and votes of stumps; rules about trees and boosting.
+"""The checker's own predictor for trees, forests, sums of trees and votes of stumps; rules about trees and
+boosting.
 
-Nodes are arrays; the children of a node stand side by side after it. A row with x[column] <= threshold goes to the first child, else
-to the second; at a node with a branch table, to the child that the table gives for its code. Comparisons are exact.
+Nodes are arrays; the children of a node stand side by side after it. A row with x[column] <= threshold goes
+to the first child, else
+to the second; at a node with a branch table, to the child that the table gives for its code. Comparisons are
+exact.
 """
 
 from dataclasses import dataclass
@@ -38,7 +41,8 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Trees:
-    """Scores of trees: votes (1 for the majority class of the leaf), mean leaf values, sums of leaf values, or weighted votes."""
+    """Scores of trees: votes (1 for the majority class of the leaf), mean leaf values, sums of leaf values,
+    or weighted votes."""
 
     family: str
     columns: int
@@ -121,22 +125,39 @@ class Trees:
             return [Fraction(votes.count(k)) for k in range(K)]
         if self.family == "stump-vote-classifier":
             won = self.value[at].argmax(axis=1).tolist()
-            return [sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0)) for c in range(K)]
+            return [
+                sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0))
+                for c in range(K)
+            ]
         if self.family.startswith("tree-sum"):
             step = len(self.extra)
             leaf = self.value[at, 0].tolist()
             return [sum(map(Fraction, leaf[k::step]), Fraction(float(self.extra[k]))) for k in range(step)]
-        return [sum(map(Fraction, column), Fraction(0)) / len(self.root) for column in zip(*self.value[at].tolist())]
+        return [
+            sum(map(Fraction, column), Fraction(0)) / len(self.root)
+            for column in zip(*self.value[at].tolist())
+        ]
 
 
 def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, ...] | None) -> Trees:
     """Return the predictor after checking that the arrays are trees: finite, acyclic, in range."""
-    whole = {name: _integers(stored[name], name) for name in NODES if name not in ("node_threshold_", "node_value_")}
-    root, column, table, child = (whole[name] for name in ("tree_root_", "node_column_", "node_table_", "node_child_"))
+    whole = {
+        name: _integers(stored[name], name)
+        for name in NODES
+        if name not in ("node_threshold_", "node_value_")
+    }
+    root, column, table, child = (
+        whole[name] for name in ("tree_root_", "node_column_", "node_table_", "node_child_")
+    )
     threshold, value, tables = stored["node_threshold_"], stored["node_value_"], whole["branch_tables_"]
     extra = stored.get("base_score_", stored.get("estimator_weights_", np.zeros(0)))
     d, n = int(whole["n_features_in_"][0]), len(child)
-    if not n or any(part.shape != (n,) for part in (column, table, child, threshold)) or value.ndim != 2 or len(value) != n:
+    if (
+        not n
+        or any(part.shape != (n,) for part in (column, table, child, threshold))
+        or value.ndim != 2
+        or len(value) != n
+    ):
         raise Rejected("the arrays of the trees have different lengths")
     if root.ndim != 1 or not root.size or root.min() < 0 or root.max() >= n or tables.ndim != 2:
         raise Rejected("the roots of the trees are out of range")
@@ -147,25 +168,40 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
     last = child[inner] + 1
     if by_table.size:
         last[table[inner] >= 0] = child[by_table] + tables[table[by_table]].max(axis=1)
-    if np.any(child[inner] <= inner) or np.any(last >= n) or np.any((column[inner] < 0) | (column[inner] >= d)):
-        raise Rejected("the nodes do not describe trees: a child does not follow its parent, or a column does not exist")
+    if (
+        np.any(child[inner] <= inner)
+        or np.any(last >= n)
+        or np.any((column[inner] < 0) | (column[inner] >= d))
+    ):
+        raise Rejected(
+            "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
+        )
     if np.any(tables < -1):
         raise Rejected("a branch table has negative branches")
     _check_outputs(family, value, extra, root, classes)
     return Trees(family, d, root, column, threshold, table, child, value, tables, extra, classes)
 
 
-def _check_outputs(family: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:
+def _check_outputs(
+    family: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None
+) -> None:
     K = len(classes) if classes else 1
     outputs = value.shape[1]
     if family.startswith("tree-sum"):
-        sound = outputs == 1 and extra.ndim == 1 and len(extra) == (K if K > 2 else 1) and len(root) % len(extra) == 0
+        sound = (
+            outputs == 1
+            and extra.ndim == 1
+            and len(extra) == (K if K > 2 else 1)
+            and len(root) % len(extra) == 0
+        )
     elif family == "stump-vote-classifier":
         sound = outputs == K and extra.shape == root.shape
     else:
         sound = outputs == K and (len(root) == 1 or family.startswith(("tree-vote", "tree-mean")))
     if not sound:
-        raise Rejected(f"leaf values of shape {value.shape} do not go with the family {family} and {K} classes")
+        raise Rejected(
+            f"leaf values of shape {value.shape} do not go with the family {family} and {K} classes"
+        )
 
 
 def _integers(values: np.ndarray, name: str) -> np.ndarray:
@@ -208,11 +244,15 @@ def _size(model: Trees) -> tuple[int, int]:
 
 
 class BoostingProduct(Rule):
-    """D24: the training error is at most the mean of exp(-y f), which equals the product of the normalisers."""
+    """D24: the training error is at most the mean of exp(-y f), the product of the normalisers."""
 
     def prepare(self) -> None:
         model: Any = self.model
-        if not isinstance(model, Trees) or model.family != "stump-vote-classifier" or len(model.classes) != 2:
+        if (
+            not isinstance(model, Trees)
+            or model.family != "stump-vote-classifier"
+            or len(model.classes or ()) != 2
+        ):
             raise Rejected("it is about a vote of two classes")
         if self.count("rounds") != len(model.root):
             raise Rejected(f"rounds is {self.params['rounds']}, the model has {len(model.root)}")

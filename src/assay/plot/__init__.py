@@ -1,4 +1,4 @@
-"""Figures of fitted models. Every function returns a matplotlib Figure and shows nothing on the screen.
+"""Figures of fitted models and of learning theory. Every function returns a matplotlib Figure and shows nothing on the screen.
 
 The numbers come from the function of the same name in `assay.plot.frames`. Drawing needs matplotlib:
 `pip install assay[plot]`.
@@ -6,12 +6,31 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 
 from assay.plot.figures import (
     boundary,
+    bounds,
     calibration,
     coefficients,
     confusion,
     default,
     history,
+    rademacher,
     residuals,
+    shattering,
 )
+from assay.plot.linear import coefficient_path, descents, projection, surface
 
-__all__ = ["boundary", "calibration", "coefficients", "confusion", "default", "history", "residuals"]
+__all__ = [
+    "boundary",
+    "bounds",
+    "calibration",
+    "coefficient_path",
+    "coefficients",
+    "confusion",
+    "default",
+    "descents",
+    "history",
+    "projection",
+    "rademacher",
+    "residuals",
+    "shattering",
+    "surface",
+]

@@ -1,11 +1,18 @@
 """The numbers behind each figure, as dictionaries of arrays."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
+
+from assay.theory import plan
+from assay.theory.rademacher import Suprema, monte_carlo
+from assay.theory.spaces import Space
 
 Frame = dict[str, Any]
 
@@ -112,3 +119,124 @@ def _lines(model: Any, X: np.ndarray, y: np.ndarray) -> Frame:
     nearest = float(distances.min())
     margin = nearest if nearest > 0 else 1 / length
     return {"normal": coefficients / length, "offset": offset / length, "margin": margin}
+
+
+def bounds(
+    space: Space, rows: Sequence[int] | None = None, *, delta: float = 0.05, training_error: float = 0.0
+) -> Frame:
+    """Return `rows` and `bounds`: for each theorem the error guaranteed after that many rows.
+
+    The share `training_error` of them is wrong, rounded up to whole rows. Each bound holds at delta on its
+    own.
+    Without `rows` they run from 10 until the tightest bound is within 0.01 of the training error.
+    """
+    p = training_error
+    if not 0 <= p < 1:
+        raise ValueError(f"bounds: training_error must lie in [0, 1) (it is a share of the rows); got {p!r}.")
+    if rows is None:
+        enough = plan.ghost_rows(0.01, delta, space.log_growth, training_error=p) if p < 0.99 else 1000
+        rows = [int(n) for n in np.unique(np.geomspace(10, max(enough, 100), 40).astype(np.int64))]
+    tables = [
+        plan.error_guaranteed(n, delta, space, errors=min(n, math.ceil(p * n - 1e-9)), shared=False)
+        for n in rows
+    ]
+    lines = {line.theorem: np.array([table[i].value for table in tables]) for i, line in enumerate(tables[0])}
+    return {"rows": np.asarray(rows), "bounds": lines, "training_error": p}
+
+
+def shattering(space: Space, points: ArrayLike, steps: int = 40) -> Frame:
+    """Return every labelling of at most five points of a line or plane, and whether the space makes it.
+
+    `points` (m, 2) (height 0 on a line), `labels` (2^m, m) of -1 and +1, `made` (2^m,), and for the
+    labellings
+    made `regions` (2^m, steps, steps), the label that one hypothesis with this labelling gives to the grid
+    with axes `x` and `y`; zeros elsewhere, and everywhere if the space cannot name its hypotheses.
+    """
+    given = np.asarray(points, dtype=np.float64)
+    given = given.reshape(-1, 1) if given.ndim == 1 else given
+    if given.ndim != 2 or given.shape[1] not in (1, 2) or not 1 <= len(given) <= 5:
+        raise ValueError(f"shattering: draws 1 to 5 points of a line or plane; got shape {given.shape}.")
+    made = {tuple(row) for row in space.dichotomies(given).tolist()}
+    labels = np.array(list(product((-1, 1), repeat=len(given))))
+    flat = np.column_stack([given, np.zeros(len(given))])[:, :2]
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    pad = np.where(high > low, 0.3 * (high - low), 1.0)
+    axes = [np.linspace(low[j] - pad[j], high[j] + pad[j], steps) for j in range(2)]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)[:, : given.shape[1]]
+    regions = np.zeros((len(labels), steps, steps), dtype=np.int8)
+    flags = np.array([tuple(row) in made for row in labels.tolist()])
+    for i in np.flatnonzero(flags):
+        try:
+            rule = space.erm(given, labels[i]).hypothesis
+        except NotImplementedError:
+            break
+        regions[i] = rule(grid).reshape(steps, steps)
+    return {"points": flat, "labels": labels, "made": flags, "x": axes[0], "y": axes[1], "regions": regions}
+
+
+def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: float = 0.05) -> Frame:
+    """Return `draws`, `value`, `lower` and `upper`: the estimated complexity as sign vectors are added.
+
+    Each interval holds on its own with chance 1 - delta; `upper` is infinite if the suprema are not exact.
+    """
+    counts = np.unique(np.geomspace(2, max(2, draws), 25).astype(np.int64))
+    found = [monte_carlo(suprema, int(count), seed, delta) for count in counts]
+    columns = {name: np.array([getattr(one, name) for one in found]) for name in ("value", "lower", "upper")}
+    return {"draws": counts, **columns}
+
+
+def projection(model: Any, X: Any, y: Any) -> Frame:
+    """Return `points` (rows, 1 or 2), the first projections of a discriminant analysis, and `labels`.
+
+    With two classes, `threshold` is where the projection changes the predicted class.
+    """
+    if not hasattr(model, "transform") or not hasattr(model, "scalings_"):
+        raise ValueError(f"{type(model).__name__}: has no discriminant directions to project on.")
+    points = model.transform(X)[:, :2]
+    frame = {"points": points, "labels": np.asarray(y), "classes": np.asarray(model.classes_)}
+    if len(model.classes_) == 2:
+        w, direction = model.coef_[0], model.scalings_[:, 0]
+        length = float(w @ w) / float(w @ direction)  # scores are `length` times the projection, up to a shift
+        frame["threshold"] = (model.threshold_ - float(model.xbar_ @ w)) / length
+    return frame
+
+
+def coefficient_path(path: Any, names: Sequence[str] | None = None) -> Frame:
+    """Return `alphas`, `coefs` (columns x alphas), `names` and `used`, the number of columns not zero at
+    each alpha."""
+    d = len(path.coefs)
+    names = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
+    if len(names) != d:
+        raise ValueError(f"coefficient_path: {len(names)} names for {d} coefficients.")
+    return {
+        "alphas": np.asarray(path.alphas),
+        "coefs": np.asarray(path.coefs),
+        "names": names,
+        "used": np.count_nonzero(path.coefs, axis=0),
+    }
+
+
+def descents(runs: Mapping[str, Any]) -> Frame:
+    """Return for each named descent `objective`, `epoch` and `seconds`, and `path` if it was kept."""
+    return {
+        name: {
+            "objective": run.trace.objective,
+            "epoch": np.arange(1, len(run.trace.objective) + 1),
+            "seconds": run.trace.seconds,
+            "path": run.trace.path,
+        }
+        for name, run in runs.items()
+    }
+
+
+def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any], steps: int = 80) -> Frame:
+    """Return a grid `x`, `y` and `values` of a function of two numbers around the paths of the descents."""
+    paths = {name: run.trace.path for name, run in runs.items()}
+    if not paths or any(path.ndim != 2 or path.shape[1] != 2 or not len(path) for path in paths.values()):
+        raise ValueError("surface: draws paths of two numbers; run descend with keep_path=True on two parameters.")
+    together = np.vstack(list(paths.values()))
+    low, high = together.min(axis=0), together.max(axis=0)
+    pad = 0.15 * np.where(high > low, high - low, 1.0)
+    axes = [np.linspace(low[j] - pad[j], high[j] + pad[j], steps) for j in range(2)]
+    values = np.array([[float(value(np.array([a, b]))) for a in axes[0]] for b in axes[1]])
+    return {"x": axes[0], "y": axes[1], "values": values, "paths": paths}

@@ -54,7 +54,7 @@ def race(contestants, quality, unit):
     for name, seconds in medians.items():
         spread, reached = max(times[name]) - min(times[name]), quality(results[name])
         print(
-            f"  {name:24s} {seconds:8.3f} s (spread {spread:.2f})  {seconds / own:6.2f}x  {unit} {reached:.5f}"
+            f"  {name:24s} {seconds:8.3f} s (spread {spread:.2f}) {seconds / own:6.2f}x  {unit} {reached:.5f}"
         )
 
 

@@ -63,15 +63,16 @@ class Suboptimality(Rule):
 
     def block(self, view: View) -> None:
         pull, off = self._pull(view)
-        A = view.X - self.center if self.form == "a" else view.X
-        if self.intercept:
-            A = np.hstack([A, np.ones((len(A), 1))])
-        A = A * self.scale
-        largest = np.abs(A).max(axis=0) * (1 + 4 * U)
+        d = len(self.center)
+        A = np.ones((len(view.X), len(self.scale)))
+        np.subtract(view.X, self.center, out=A[:, :d])
+        A *= self.scale
+        largest = np.maximum(A.max(axis=0), -A.min(axis=0)) * (1 + 4 * U)
         slack = (off + 4 * U * np.abs(pull)).sum(axis=0)
         self.products.add(A, np.where(np.abs(pull) < SMALLEST, 0.0, pull), largest, slack + len(A) * SMALLEST)
         if self.form == "a":
-            self.gram += A.T @ (A * view.weight[:, None])
+            plain = np.all(view.weight == 1.0)
+            self.gram += A.T @ (A if plain else A * view.weight[:, None])
             self.roundings, self.adds = max(self.roundings, len(A)), self.adds + 1
 
     def _pull(self, view: View) -> tuple[np.ndarray, np.ndarray]:

@@ -36,6 +36,8 @@ _ROOMS = (
     "certificate",
     "datasets",
     "ensemble",
+    "kernel_ridge",
+    "kernels",
     "linear_model",
     "plot",
     "report",

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from assay.base import Learner
 
-LEARNER_ROOMS = ("discriminant_analysis", "linear_model", "svm", "tree", "ensemble")
+LEARNER_ROOMS = ("discriminant_analysis", "linear_model", "kernel_ridge", "svm", "tree", "ensemble")
 """Rooms that hold learners. A new room is added here; a test notices a learner that is missing."""
 
 

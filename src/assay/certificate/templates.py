@@ -175,6 +175,7 @@ TEMPLATES: dict[str, Template] = {
     "D05/1": Template("opt.suboptimality", True, _suboptimality),
     "D06/1": Template("ridge.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", **p})),
     "D07/1": Template("elastic-net.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", **p})),
+    "D06/2": Template("kernel-ridge.gap", True, _machine_gap("squared")),
     "D08/1": Template("logistic.gap", True, lambda v, d, p: _gap(v, d, {"loss": "logistic", **p})),
     "D09/1": Template("multinomial.gap", True, lambda v, d, p: _gap(v, d, {"loss": "multinomial logistic", **p})),
     "D10/1": Template("svm.gap", True, _machine_gap("hinge")),

@@ -29,6 +29,7 @@ RULES: dict[str, type[Rule]] = {
     "D04/1": duality.NamedGap,
     "D05/1": gradient.Suboptimality,
     "D06/1": duality.RidgeGap,
+    "D06/2": kernels.KernelRidgeGap,
     "D08/1": duality.LogisticGap,
     "D09/1": multinomial.MultinomialGap,
     "D10/1": kernels.HingeGap,

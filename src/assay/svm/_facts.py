@@ -125,7 +125,7 @@ def clipped_errors(machine: Any, rows: Rows, clip: float) -> np.ndarray:
 # Gaps -------------------------------------------------------------------------------------------------------
 
 
-def _why_not(machine: Any) -> str | None:
+def why_no_gap(machine: Any) -> str | None:
     """Return why no gap can be claimed, or None."""
     kernel = machine._kernel()
     stationary = f" The conditions of a stationary point hold to {machine.violation_:.3g}."
@@ -166,7 +166,7 @@ def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
 
 def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield D10 for each pair of classes, D15, and for a hard margin D13 from both sides."""
-    reason = _why_not(machine)
+    reason = why_no_gap(machine)
     if reason is not None:
         yield NotApplicable("D10/1", reason)
         return
@@ -227,7 +227,7 @@ def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
 
 def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield D11 and D15."""
-    reason = _why_not(machine)
+    reason = why_no_gap(machine)
     if reason is not None:
         yield NotApplicable("D11/1", reason)
         return

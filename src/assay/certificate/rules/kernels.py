@@ -149,8 +149,7 @@ def read_kernel_machine(
     kind, degree, width = KINDS[int(kernel[0])], kernel[2], int(kernel[4])
     m = len(support)
     if (
-        (kind in ("poly", "rbf", "laplacian")
-        and not kernel[1] > 0)
+        (kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0)
         or degree != int(degree)
         or not 1 <= degree <= 1000
     ):
@@ -170,6 +169,16 @@ def read_kernel_machine(
     return KernelMachine(
         vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes
     )
+
+
+def diagonal_above(model: KernelMachine, X: np.ndarray) -> np.ndarray:
+    """Return an upper bound of kappa(x, x) for each row."""
+    if model.kind in ("rbf", "laplacian"):
+        return np.ones(len(X))
+    squares = np.square(_norms(X))
+    if model.kind == "linear":
+        return above(squares)
+    return above(above(model.gamma * squares + abs(model.coef0)) ** model.degree, model.degree + 4)
 
 
 class KernelGap(Rule):
@@ -205,18 +214,8 @@ class KernelGap(Rule):
         positive, negative = math.fsum(beta[beta > 0]), -math.fsum(beta[beta < 0])
         least = min(positive, negative)
         factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * SHORTEN
-        own = np.sqrt(np.maximum(self._diagonal(), 0.0))
+        own = np.sqrt(diagonal_above(self.model, self.model.vectors))
         return beta * factor, above(math.fsum(np.abs(beta) * (1 - factor + 8 * U) * own), len(beta) + 16)
-
-    def _diagonal(self) -> np.ndarray:
-        """Return an upper bound of kappa(v, v) for each stored vector."""
-        if self.model.kind in ("rbf", "laplacian"):
-            return np.ones(len(self.sorted))
-        squares = np.square(_norms(self.model.vectors))
-        if self.model.kind == "linear":
-            return above(squares)
-        size = above(self.model.gamma * squares + abs(self.model.coef0))
-        return above(size**self.model.degree, self.model.degree + 4)
 
     def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
@@ -352,3 +351,47 @@ class KernelMargin(Rule):
             K_most
         )
         return above(distance / 2, 64)
+
+
+class KernelRidgeGap(Rule):
+    """D06/2: 1/2 sum s_i (y_i - f_i)^2 + alpha/2 |f|^2, f = sum c_i kappa(x_i, .) over all training rows,
+    no offset.
+
+    With q_i = s_i (y_i - f_i) - alpha c_i the gap is q' K q / (2 alpha), at most (sum |q_i|
+    sqrt(kappa_ii))^2 / (2 alpha).
+    """
+
+    intercept = False
+
+    def prepare(self) -> None:
+        model = self.model
+        if (
+            not isinstance(model, KernelMachine)
+            or model.classes is not None
+            or not model.psd
+            or np.any(model.b)
+        ):
+            raise Rejected("it needs a kernel regression without offset and a positive semidefinite kernel")
+        if not np.array_equal(model.support, np.arange(self.rows)):
+            raise Rejected("support_ must name every training row in order")
+        self.strength, self.sums = self.number("alpha"), Sums(1)
+
+    def block(self, view: View) -> None:
+        here = slice(view.start, view.start + len(view.X))
+        if not np.array_equal(view.X, self.model.vectors[here]) or view.targets.shape[1] != 1:
+            raise Rejected("the stored rows are not the training rows, or there are several targets")
+        scores, errors = self.model.pair_scores(view.X)
+        y, c = view.targets[:, 0], self.strength * self.model.coef[0, here]
+        residual = y - scores[:, 0]
+        q = np.abs(view.weight * residual - c)
+        slack = (
+            view.weight * (errors[:, 0] + 4 * U * (np.abs(y) + np.abs(scores[:, 0])))
+            + 4 * U * np.abs(c)
+            + 4 * U * q
+        )
+        own = np.sqrt(diagonal_above(self.model, view.X))
+        self.sums.add(above((q + slack) * own, 8)[:, None])
+
+    def measure(self) -> float:
+        total = float(self.sums.value[0] + self.sums.error[0])
+        return above(total * total / (2 * self.strength), 8) + UNDERFLOW

@@ -1,0 +1,173 @@
+"""Kernel ridge regression.
+
+    minimise over h   1/2 sum_i s_i (y_i - h(x_i))^2 + (alpha / 2) |h|^2,      h in the kernel's space
+
+By the representer theorem h = sum_i c_i kappa(x_i, .), whatever the dimension of the space, and c = (S K +
+alpha I)^-1 S y.
+
+Claims: the duality gap; with q = s (y - K c) - alpha c it is q' K q / (2 alpha).
+Method: one Cholesky factorisation of the n x n matrix S^1/2 K S^1/2 + alpha I.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from assay.base import read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog
+from assay.kernels import Precomputed
+from assay.optim.duality import enclosure, outward
+from assay.params import positive, refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.svm._base import KernelFunctions, KernelMachine, dense
+from assay.svm._facts import clipped_errors, scores, squared_error, why_no_gap
+
+
+class KernelRidge(RegressorMixin, KernelMachine):
+    """Least squares in a kernel's space with a penalty on the norm.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Weight of the penalty.
+    kernel, gamma, degree, coef0
+        As in `assay.svm.SVC`, whose names of kernels this shares; gamma=None is 1 / n_features.
+    n_jobs : int or None
+        Threads; None uses all cores.
+
+    Attributes
+    ----------
+    dual_coef_ : (n,)
+        c of f(x) = sum_i c_i kappa(x_i, x).
+    X_fit_ : (n, d)
+        The training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.kernel_ridge import KernelRidge
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> model = KernelRidge(alpha=1e-3, kernel="rbf", gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> bool(np.abs(model.predict(X) - np.sin(X[:, 0])).max() < 0.01)
+    True
+    """
+
+    family = "kernel-regressor"
+    card = Card(
+        name="Kernel ridge regression",
+        zh="核岭回归",
+        mission=("KER-78",),
+        task="regress",
+        model=KernelFunctions(),
+        strategy="squared loss + squared norm of the kernel's space",
+        algorithm="Cholesky factorisation of the regularised Gram matrix",
+        guarantee=("kernel-ridge.gap", "solution.enclosure"),
+    )
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: Any = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelRidge":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
+        alpha = positive(self, "alpha", why="without it the Gram matrix need not be invertible")
+        rows = read_rows(self, X, y, sample_weight)
+        require_finite(rows, self)
+        features, target, weight = dense(rows)
+        target = column_or_1d(target, warn=True)
+        kernel = self._set_kernel(features)
+        gram = features.copy() if isinstance(kernel, Precomputed) else kernel(features)
+        root = np.ones(len(gram)) if weight is None else np.sqrt(weight)
+        with FitLog(self, 1, X, y) as log:
+            gram *= root[:, None] * root[None, :]
+            gram[np.diag_indices_from(gram)] += alpha
+            try:
+                factor = cho_factor(gram, overwrite_a=True)
+            except np.linalg.LinAlgError:
+                raise refuse(
+                    self, "K + alpha I is not positive definite: the kernel is indefinite; raise alpha."
+                ) from None
+            self.dual_coef_ = root * cho_solve(factor, root * target)
+            self.support_ = np.arange(len(features), dtype=np.int32)
+            self.X_fit_ = features
+            residual = target - self._expansion(features, self.pair_coef_)[:, 0]
+            fitted = {"dual_coef_": self.dual_coef_, "X_fit_": features, "gamma_": self.gamma_}
+            log.step(0.5 * float(np.sum((root * residual) ** 2)), 0.0, **fitted)
+        return self
+
+    def _gamma(self, X: np.ndarray) -> float:
+        return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
+
+    @property
+    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
+        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+
+    @property
+    def pair_coef_(self) -> np.ndarray:
+        return self.dual_coef_[None, :]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return np.zeros(1)
+
+    @property
+    def violation_(self) -> float:
+        return 0.0
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return sum_i c_i kappa(x_i, x) for each row."""
+        check_is_fitted(self)
+        return self._expansion(X, self.pair_coef_)[:, 0]
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
+        scores."""
+        return squared_error(self, rows)
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
+        return clipped_errors(self, rows, clip)
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap and what it implies."""
+        reason = why_no_gap(self)
+        if reason is not None:
+            yield NotApplicable("D06/2", reason)
+            return
+        alpha = float(self.alpha)
+        own = np.sqrt(np.maximum(self._kernel().diagonal(self.X_fit_), 0.0)) * (1 + 1e-12)
+
+        def part(block: Block) -> float:
+            values, error = scores(self, block)
+            s = np.ones(len(values)) if block.weight is None else block.weight
+            here = slice(block.start, block.start + len(values))
+            c = alpha * self.dual_coef_[here]
+            q = s * (block.y - values[:, 0]) - c
+            slack = s * (error[:, 0] + 1e-14 * (np.abs(block.y) + np.abs(values[:, 0]))) + 1e-14 * np.abs(c)
+            return float(np.sum((np.abs(q) + slack) * own[here]))
+
+        gap = outward(float(np.sum(rows.map(part))) ** 2 * (1 + 1e-9) / (2 * alpha))
+        yield Claim("D06/2", gap, params={"alpha": alpha})
+        yield enclosure("D06/2", gap, alpha)

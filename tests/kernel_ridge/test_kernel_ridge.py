@@ -1,0 +1,77 @@
+"""Kernel ridge regression against its closed form, scikit-learn and the representer theorem."""
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge as Peer
+from sklearn.linear_model import Ridge
+
+import assay
+from assay.kernel_ridge import KernelRidge
+from assay.kernels import Polynomial
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=60)
+
+
+@pytest.mark.mission("KER-78")
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid", "laplacian"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coefficients_are_those_of_the_closed_form_and_of_scikit_learn(kernel, weighted):
+    weight = RNG.uniform(0.2, 3.0, 60) if weighted else None
+    alpha = 30.0 if kernel == "sigmoid" else 0.7
+    ours = KernelRidge(alpha, kernel=kernel, gamma=0.3).fit(X, y, weight)
+    theirs = Peer(alpha=alpha, kernel=kernel, gamma=0.3).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.predict(X[:7] + 0.1), theirs.predict(X[:7] + 0.1), rtol=1e-7)
+    if not weighted:
+        K = ours._kernel()(X)
+        np.testing.assert_allclose(ours.dual_coef_, np.linalg.solve(K + alpha * np.eye(60), y), atol=1e-8)
+
+
+@pytest.mark.mission("KER-78", "KER-79")
+def test_representer_theorem():
+    kernel = Polynomial(2, 0.5, 1.0)
+    model = KernelRidge(0.5, kernel=kernel).fit(X, y)
+    phi = kernel.features(X)
+    explicit = Ridge(alpha=0.5, fit_intercept=False).fit(phi, y)
+    np.testing.assert_allclose(model.predict(X), explicit.predict(phi), atol=1e-8)
+    np.testing.assert_allclose(phi.T @ model.dual_coef_, explicit.coef_, atol=1e-8)
+    few = slice(0, 5)
+    small = KernelRidge(0.5, kernel=kernel).fit(X[few], y[few])
+    w = phi[few].T @ small.dual_coef_
+    span = np.linalg.qr(phi[few].T)[0]
+    extra = RNG.normal(size=phi.shape[1])
+    outside = extra - span @ (span.T @ extra)
+    value = lambda v: np.sum((y[few] - phi[few] @ v) ** 2) + 0.5 * v @ v  # noqa: E731
+    assert value(w + outside) > value(w)
+    linear = KernelRidge(0.5, kernel="linear").fit(X, y)
+    np.testing.assert_allclose(
+        linear.predict(X), Ridge(alpha=0.5, fit_intercept=False).fit(X, y).predict(X), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian"])
+def test_gap_is_proved_and_a_worse_model_is_rejected(kernel):
+    model = KernelRidge(0.5, kernel=kernel, gamma=0.3).fit(X, y)
+    certificate = model.certify(X, y)
+    assert certificate.find("D06/2").value < 1e-6
+    assert assay.verify(certificate, model, X, y).holds
+    exact = (
+        0.5 * np.sum((y - model.predict(X)) ** 2)
+        + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
+    )
+    model.dual_coef_ = model.dual_coef_ * 1.01
+    worse = (
+        0.5 * np.sum((y - model.predict(X)) ** 2)
+        + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
+    )
+    moved = model.certify(X, y)
+    assert moved.find("D06/2").value >= worse - exact > 1e-6
+    assert assay.verify(moved, model, X, y).holds
+    assert not assay.verify(certificate, model, X, y).holds
+
+
+def test_an_indefinite_gram_matrix_is_refused():
+    with pytest.raises(ValueError, match="indefinite"):
+        KernelRidge(0.1, kernel="precomputed").fit(np.array([[0.0, 1.0], [1.0, 0.0]]), [0.0, 1.0])

@@ -114,6 +114,50 @@ def predict(
 
 
 @app.command()
+def plan(
+    error: Annotated[
+        float | None,
+        typer.Option(help="Error wanted beyond the training error; gives the rows.", show_default=False),
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows at hand; gives the error guaranteed.", show_default=False)
+    ] = None,
+    confidence: Annotated[str, typer.Option(help="How sure the statement must be.")] = "0.95",
+    vc: Annotated[int | None, typer.Option(help="The class by its VC dimension.", show_default=False)] = None,
+    size: Annotated[
+        int | None, typer.Option(help="The class by its number of hypotheses.", show_default=False)
+    ] = None,
+    learner: Annotated[
+        str, typer.Option(help="The class of a learner; needs --features.", show_default=False)
+    ] = "",
+    features: Annotated[
+        int | None, typer.Option(help="Columns that the learner will see.", show_default=False)
+    ] = None,
+    classes: Annotated[int, typer.Option(help="Classes that the learner will tell apart.")] = 2,
+    training_error: Annotated[float, typer.Option(help="Share of training rows expected wrong.")] = 0.0,
+    holdout_width: Annotated[
+        float | None,
+        typer.Option(help="How far the bound may lie above the hold-out error.", show_default=False),
+    ] = None,
+    holdout_error: Annotated[float, typer.Option(help="Share of hold-out rows expected wrong.")] = 0.0,
+    candidates: Annotated[int, typer.Option(help="Models compared on the same hold-out rows.")] = 1,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="A .png, .svg or .pdf file: the bounds against the rows.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Tell how many rows a guarantee needs, or what a number of rows guarantees, by each theorem."""
+    from assay.cli import planning
+
+    with _messages():
+        space = planning.space(vc, size, learner, features, classes)
+        training = planning.Training(error, rows, training_error)
+        holdout = planning.Holdout(holdout_width, holdout_error, candidates)
+        planning.plan(space, training, holdout, confidence, plot, as_json)
+
+
+@app.command()
 def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:

@@ -1,4 +1,6 @@
-"""Figures of fitted models and of learning theory. Every function returns a matplotlib Figure and shows nothing on the screen.
+"""Figures of fitted models and of learning theory.
+
+Every function returns a matplotlib Figure and shows nothing on the screen.
 
 The numbers come from the function of the same name in `assay.plot.frames`. Drawing needs matplotlib:
 `pip install assay[plot]`.

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from assay.plot import frames
+from assay.theory.rademacher import Suprema
+from assay.theory.spaces import Space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,13 +154,79 @@ def boundary(model: Any, X: Any, y: Any) -> "Figure":
     return figure
 
 
+def bounds(
+    space: Space, rows: Sequence[int] | None = None, *, delta: float = 0.05, training_error: float = 0.0
+) -> "Figure":
+    """Draw the error that each theorem guarantees for a space against the number of rows."""
+    frame = frames.bounds(space, rows, delta=delta, training_error=training_error)
+    figure, (axes,) = _canvas(1, width=6.4)
+    for k, (theorem, values) in enumerate(frame["bounds"].items()):
+        axes.plot(frame["rows"], values, color=CLASS_COLOURS[k], label=theorem)
+    axes.axhline(frame["training_error"], color=GREY, linewidth=1, linestyle="--", label="training error")
+    axes.set_xscale("log")
+    axes.set(
+        xlabel="rows",
+        ylabel=f"error at most ({100 * (1 - delta):g} % confidence)",
+        title=_short(space, 60),
+        ylim=(-0.02, 1.02),
+    )
+    axes.legend(framealpha=0.9, fontsize=7, loc="upper right")
+    return figure
+
+
+def shattering(space: Space, points: ArrayLike) -> "Figure":
+    """Draw every labelling of a few points with a hypothesis that makes it; a red frame: there is none."""
+    frame = frames.shattering(space, points)
+    count = len(frame["labels"])
+    across = min(8, count)
+    down = -(-count // across)
+    figure, panels = _canvas(across, height=1.5 * down + 0.5, down=down, width=1.5)
+    from matplotlib.colors import ListedColormap
+
+    for axes, labels, made, region in zip(
+        panels, frame["labels"], frame["made"], frame["regions"], strict=True
+    ):
+        if region.any():
+            axes.pcolormesh(
+                frame["x"], frame["y"], region, cmap=ListedColormap([BLUE, ORANGE]), alpha=0.15, vmin=-1,
+                vmax=1, shading="nearest", rasterized=True,
+            )  # fmt: skip
+        colours = np.where(labels > 0, ORANGE, BLUE)
+        axes.scatter(
+            frame["points"][:, 0], frame["points"][:, 1], s=30, color=colours, edgecolors="white", zorder=3
+        )
+        axes.grid(visible=False)
+        axes.set(xticks=[], yticks=[], xlim=frame["x"][[0, -1]], ylim=frame["y"][[0, -1]])
+        for spine in axes.spines.values():
+            spine.set(visible=True, color=GREY if made else "#b3261e", linewidth=1 if made else 2.5)
+    figure.suptitle(f"{_short(space, 60)}: {frame['made'].sum()} of {count} labellings", fontsize=9)
+    return figure
+
+
+def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: float = 0.05) -> "Figure":
+    """Draw the estimated Rademacher complexity and its interval as sign vectors are added."""
+    frame = frames.rademacher(suprema, draws, seed=seed, delta=delta)
+    figure, (axes,) = _canvas(1)
+    if np.isfinite(frame["upper"]).all():
+        axes.fill_between(frame["draws"], frame["lower"], frame["upper"], color=PALE, label="interval")
+    else:
+        axes.plot(frame["draws"], frame["lower"], color=GREY, label="lower limit")
+    axes.plot(frame["draws"], frame["value"], color=BLUE, marker=".", label="estimate")
+    axes.set_xscale("log")
+    axes.set(xlabel="sign vectors drawn", ylabel="complexity", title="Empirical Rademacher complexity")
+    axes.legend(frameon=False)
+    return figure
+
+
 def default(model: Any) -> "Figure":
     """Draw what a fitted model can show without data: the history of its fit, or else its coefficients."""
     return history(model) if len(getattr(model, "history_", ())) > 1 else coefficients(model)
 
 
-def _canvas(panels: int, height: float = 3.6) -> tuple["Figure", "Sequence[Axes]"]:
-    """Return an empty figure with panels side by side; it belongs to no window."""
+def _canvas(
+    panels: int, height: float = 3.6, *, down: int = 1, width: float = 4.8
+) -> tuple["Figure", "Sequence[Axes]"]:
+    """Return an empty figure with `down` rows of panels side by side; it belongs to no window."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -171,8 +240,8 @@ def _canvas(panels: int, height: float = 3.6) -> tuple["Figure", "Sequence[Axes]
         "font.size": 9,
     }  # fmt: skip
     with rc_context(style):
-        figure = Figure(figsize=(4.8 * panels, height), layout="constrained")
-        axes = figure.subplots(1, panels, squeeze=False)[0]
+        figure = Figure(figsize=(width * panels, height), layout="constrained")
+        axes = figure.subplots(down, panels, squeeze=False).ravel().tolist()
     return figure, axes
 
 

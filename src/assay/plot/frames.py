@@ -196,7 +196,9 @@ def projection(model: Any, X: Any, y: Any) -> Frame:
     frame = {"points": points, "labels": np.asarray(y), "classes": np.asarray(model.classes_)}
     if len(model.classes_) == 2:
         w, direction = model.coef_[0], model.scalings_[:, 0]
-        length = float(w @ w) / float(w @ direction)  # scores are `length` times the projection, up to a shift
+        length = float(w @ w) / float(
+            w @ direction
+        )  # scores are `length` times the projection, up to a shift
         frame["threshold"] = (model.threshold_ - float(model.xbar_ @ w)) / length
     return frame
 
@@ -233,7 +235,9 @@ def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any], steps
     """Return a grid `x`, `y` and `values` of a function of two numbers around the paths of the descents."""
     paths = {name: run.trace.path for name, run in runs.items()}
     if not paths or any(path.ndim != 2 or path.shape[1] != 2 or not len(path) for path in paths.values()):
-        raise ValueError("surface: draws paths of two numbers; run descend with keep_path=True on two parameters.")
+        raise ValueError(
+            "surface: draws paths of two numbers; run descend with keep_path=True on two parameters."
+        )
     together = np.vstack(list(paths.values()))
     low, high = together.min(axis=0), together.max(axis=0)
     pad = 0.15 * np.where(high > low, high - low, 1.0)

@@ -11,7 +11,33 @@ from typing import Any, ClassVar
 
 from assay.theory import _checks as check
 from assay.theory._space import CountedSpace
-from assay.theory.vc import cover
+from assay.theory.vc import cover, log_sauer, sauer
+
+
+@dataclass(frozen=True)
+class OfDimension(CountedSpace):
+    """Any class of the given VC dimension, nothing else known of it: Sauer's lemma counts its patterns.
+
+    >>> OfDimension(11).vc_dimension
+    11
+    """
+
+    dimension: int
+    tag: ClassVar[str] = "vc-dimension"
+    exact_vc: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return f"a class of VC dimension {self.dimension}"
+
+    @property
+    def vc_dimension(self) -> int:
+        return self.dimension
+
+    def _growth(self, m: int) -> int:
+        return sauer(m, self.dimension)
+
+    def _log_growth(self, n: int) -> float:
+        return log_sauer(n, self.dimension)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from assay.theory.concentration import (
 from assay.theory.spaces import Finite, Space
 
 LogGrowth = Callable[[int], float]
-_LIMIT = 2**40
+LIMIT = 2**40
 
 
 def smallest(holds: Callable[[int], bool], start: int = 1) -> int:
@@ -32,9 +32,9 @@ def smallest(holds: Callable[[int], bool], start: int = 1) -> int:
     high = max(1, start)
     while not holds(high):
         high *= 2
-        if high > _LIMIT:
+        if high > LIMIT:
             raise ValueError(
-                f"more than 2^40 = {_LIMIT} rows would be needed; ask for a larger error or width."
+                f"more than 2^40 = {LIMIT} rows would be needed; ask for a larger error or width."
             )
     low = high // 2 if high > start else start - 1
     while high - low > 1:

@@ -1,0 +1,245 @@
+"""`assay plan`: rows for an error, the error for some rows, the size of a hold-out set; by each theorem."""
+
+import json
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from assay.theory import plan as theory
+from assay.theory.spaces import Finite, OfDimension, Space
+
+NEEDS = {
+    "finite class": "finitely many hypotheses",
+    "finite class, consistent": "finitely many hypotheses, no training error",
+    "finite class, any training error": "finitely many hypotheses",
+    "VC dimension, consistent (Blumer et al.)": "finite VC dimension, no training error",
+    "VC dimension, any training error": "finite VC dimension",
+    "VC inequality": "finite VC dimension",
+    "growth function, consistent": "finite VC dimension, no training error",
+    "growth function through Rademacher averages": "finite VC dimension",
+    "exact ghost sample": "finite VC dimension; ghost size 4n fixed in advance",
+}
+"""What each theorem assumes beyond independent rows and a class fixed in advance."""
+
+_SUFFIXES = (".png", ".svg", ".pdf")
+_LEAST_ERROR = 1e-4  # the search for a hold-out size looks at 1/error sizes at every step
+
+
+class Training(NamedTuple):
+    """What is asked of the training rows: an error or a number of rows, and the training error expected."""
+
+    error: float | None
+    rows: int | None
+    training_error: float
+
+
+class Holdout(NamedTuple):
+    """What is asked of the hold-out rows."""
+
+    width: float | None
+    error: float
+    candidates: int
+
+
+def space(vc: int | None, size: int | None, learner: str, features: int | None, classes: int) -> Space | None:
+    """Return the class that the options name, None if they name none."""
+    if sum((vc is not None, size is not None, bool(learner))) > 1:
+        raise ValueError("give the class once: --vc, --size or --learner.")
+    if features is not None and not learner:
+        raise ValueError("--features goes with --learner.")
+    if vc is not None:
+        return OfDimension(_least("--vc", vc, 1))
+    if size is not None:
+        return Finite(_least("--size", size, 1))
+    return _of_learner(learner, features, classes) if learner else None
+
+
+def _of_learner(name: str, features: int | None, classes: int) -> Space:
+    from assay.registry import learners
+
+    known = {kind.__name__: kind for kind in learners("classify")}
+    if name not in known:
+        raise ValueError(f"--learner {name}: no such classifier; there are {', '.join(known)}.")
+    if features is None:
+        raise ValueError("--learner needs --features: the capacity of its class depends on their number.")
+    found = known[name].card.model.at(_least("--features", features, 1), _least("--classes", classes, 2))
+    if not math.isfinite(found.vc_dimension):
+        raise ValueError(
+            f"{name}: {found}; a class without finite capacity has no bound in advance. "
+            "Plan a hold-out set instead: --holdout-width."
+        )
+    return found
+
+
+def plan(
+    space: Space | None,
+    training: Training,
+    holdout: Holdout,
+    confidence: str,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Run the command."""
+    delta = _delta(confidence)
+    _check(space, training, holdout, plot)
+    answer: dict[str, Any] = {"confidence": float(confidence)}
+    if space is not None:
+        answer["class"] = space.descriptor() | {"vc_dimension": space.vc_dimension}
+        answer["training_error"] = training.training_error
+    if space is not None and training.error is not None:
+        lines = theory.rows_needed(training.error, delta, space, training_error=training.training_error)
+        answer["rows_needed"] = {"error": training.error, "theorems": _records(lines, "rows")}
+    if space is not None and training.rows is not None:
+        errors = min(training.rows, math.ceil(training.training_error * training.rows - 1e-9))
+        lines = theory.error_guaranteed(training.rows, delta, space, errors=errors, shared=False)
+        answer["error_guaranteed"] = {"rows": training.rows, "theorems": _records(lines, "error")}
+    if holdout.width is not None:
+        found = theory.holdout_rows(holdout.width, delta, error=holdout.error, candidates=holdout.candidates)
+        answer["holdout"] = holdout._asdict() | {"rows": found._asdict()}
+    if plot is not None and space is not None:
+        from assay.plot import bounds
+
+        bounds(space, delta=delta, training_error=training.training_error).savefig(plot, dpi=150)
+    if as_json:
+        print(json.dumps(answer, ensure_ascii=False, indent=1))
+    else:
+        _show(Console(), answer, space, plot)
+
+
+def _check(space: Space | None, training: Training, holdout: Holdout, plot: Path | None) -> None:
+    """Refuse what has no answer, in the words of the options."""
+    asked = training.error is not None or training.rows is not None or plot is not None
+    if asked and space is None:
+        raise ValueError("which class? Give --vc, --size, or --learner with --features.")
+    if not asked and (space is not None or holdout.width is None):
+        raise ValueError("what is wanted? Give --error, --rows or --holdout-width; see assay plan --help.")
+    if training.error is not None and not 0 < training.error < 1:
+        raise ValueError(f"--error must lie strictly between 0 and 1; got {training.error:g}.")
+    if not 0 <= training.training_error < 1:
+        raise ValueError(f"--training-error must lie in [0, 1); got {training.training_error:g}.")
+    if training.error is not None and training.error + training.training_error >= 1:
+        raise ValueError("--error and --training-error add up to 1 or more: that needs no rows.")
+    if training.rows is not None:
+        _least("--rows", training.rows, 1)
+        if training.rows > theory.LIMIT:
+            raise ValueError(f"--rows must be at most 2^40 = {theory.LIMIT}; got {training.rows}.")
+    if holdout.width is not None and not 0 < holdout.width < 1:
+        raise ValueError(f"--holdout-width must lie strictly between 0 and 1; got {holdout.width:g}.")
+    if not (holdout.error == 0 or _LEAST_ERROR <= holdout.error < 1):
+        raise ValueError(f"--holdout-error must be 0 or lie in [{_LEAST_ERROR:g}, 1); got {holdout.error:g}.")
+    if holdout.width is not None and holdout.error + holdout.width >= 1:
+        raise ValueError("--holdout-error and --holdout-width add up to 1 or more: that needs no rows.")
+    _least("--candidates", holdout.candidates, 1)
+    if plot is not None and plot.suffix.lower() not in _SUFFIXES:
+        raise ValueError(
+            f"--plot {plot}: the name must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}."
+        )
+    if plot is not None and not plot.parent.is_dir():
+        raise ValueError(f"--plot {plot}: the folder {plot.parent} does not exist.")
+
+
+def _least(option: str, value: int, low: int) -> int:
+    if value < low:
+        raise ValueError(f"{option} must be at least {low}; got {value}.")
+    return value
+
+
+def _delta(confidence: str) -> float:
+    """Return 1 - confidence, computed in decimals so that 0.95 gives 0.05."""
+    try:
+        delta = float(1 - Decimal(confidence))
+    except InvalidOperation:
+        delta = math.nan
+    if not 0 < delta < 1:
+        raise ValueError(
+            f"--confidence must be a number strictly between 0 and 1 such as 0.95; got {confidence}."
+        )
+    return delta
+
+
+def _records(lines: Sequence[theory.Line], unit: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "claim": line.claim,
+            "theorem": line.theorem,
+            "assumes": NEEDS[line.theorem],
+            unit: line.value,
+            "recommended": line.recommended,
+        }
+        for line in lines
+    ]
+
+
+def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: Path | None) -> None:
+    sure = f"{100 * answer['confidence']:g} %"
+    if "rows_needed" in answer:
+        part = answer["rows_needed"]
+        most = answer["training_error"] + part["error"]
+        _table(
+            console, f"Rows until, for {space}, the error is at most {most:g} with {sure} confidence:", part
+        )
+    if "error_guaranteed" in answer:
+        part = answer["error_guaranteed"]
+        _table(
+            console, f"Error of {space} after {part['rows']:,} rows, at most, with {sure} confidence:", part
+        )
+    if "rows_needed" in answer or "error_guaranteed" in answer:
+        expected = answer["training_error"]
+        console.print(
+            "All assume independent rows from one source, a class fixed before they were seen and a training "
+            f"error of {expected:g} at most. Each holds on its own; * is the best, to be chosen before the "
+            "rows are seen.",
+            style="dim",
+            highlight=False,
+        )
+    if "holdout" in answer:
+        _show_holdout(console, answer["holdout"], sure)
+    if plot is not None:
+        console.print(f"Wrote [bold]{plot}[/].", highlight=False)
+
+
+def _table(console: Console, title: str, part: dict[str, Any]) -> None:
+    unit = "error" if "rows" in part else "rows"
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("Theorem")
+    grid.add_column(unit.capitalize(), justify="right", no_wrap=True)
+    grid.add_column("")
+    grid.add_column("Assumes", style="dim")
+    for one in part["theorems"]:
+        shown = f"{one['rows']:,}" if unit == "rows" else _rounded_up(one["error"])
+        grid.add_row(one["theorem"], shown, "*" if one["recommended"] else "", one["assumes"])
+    console.print(title, highlight=False, markup=False)
+    console.print(grid, highlight=False)
+
+
+def _rounded_up(value: float) -> str:
+    """Return a bound to four digits, never below itself; a bound of 1 says nothing and is called so."""
+    upwards = Context(prec=4, rounding=ROUND_CEILING)
+    return "says nothing" if value >= 1 else f"{upwards.create_decimal(value).normalize():g}"
+
+
+def _show_holdout(console: Console, part: dict[str, Any], sure: str) -> None:
+    rows = part["rows"]
+    console.print(
+        f"Hold-out rows until {part['error']:g} wrong proves at most {part['error'] + part['width']:g} "
+        f"with {sure} confidence, the best of {part['candidates']} model(s):",
+        highlight=False,
+    )
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("Theorem")
+    grid.add_column("Rows", justify="right", no_wrap=True)
+    grid.add_row("exact binomial limit, the first number that does", f"{rows['first']:,}")
+    grid.add_row("exact binomial limit, from here on every number", f"{rows['safe']:,}")
+    grid.add_row("relative entropy bound", f"{rows['kl']:,}")
+    grid.add_row("Hoeffding's inequality", f"{rows['hoeffding']:,}")
+    console.print(grid, highlight=False)
+    console.print(
+        "All assume independent rows from one source that took no part in fitting.",
+        style="dim",
+        highlight=False,
+    )

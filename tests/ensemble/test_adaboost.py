@@ -195,3 +195,9 @@ def test_certificate_of_the_product():
         assert not assay.verify(replace(honest, claims=others), model, X, y).holds
     model.estimator_weights_[2] *= 1.5
     assert not assay.verify(honest, model, X, y).holds
+
+
+def test_other_base_learners_are_not_certified():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="votes of stumps"):
+        AdaBoostClassifier(GaussianNB(), n_estimators=2).fit(X, y).certify(X, y)

@@ -351,10 +351,6 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 "D24/1",
                 "With more than two classes SAMME's exponential loss does not bound the training error.",
             )
-        elif self.estimators_:
-            yield NotApplicable(
-                "D24/1", "The checker re-derives votes of stumps; other base learners are not re-run."
-            )
         elif rows.has_weight:
             yield NotApplicable("D24/1", "Row weights: the bound is about rows that count alike.")
         else:
@@ -365,6 +361,12 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
             )
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if self.estimators_:
+            raise refuse(
+                self,
+                f"certificates are about votes of stumps; {type(self.estimator).__name__} is not re-run "
+                "by the checker. Use estimator=None.",
+            )
         return known_rows(self, X, y, sample_weight)
 
 

@@ -1,8 +1,8 @@
 """Run contestants in turn, score them alike, print ratios.
 
-Times on a shared machine are noise; ratios within one run are less so. Every contestant is run once to warm up, then all
-of them in turn, several rounds; the median counts. The judge computes the quality from the fitted model, so that a
-contestant cannot be fast by stopping early unseen.
+Times on a shared machine are noise; ratios within one run are less so. Every contestant is run once to warm up,
+then all of them in turn, several rounds; the median counts. The judge computes the quality from the fitted model, so
+that a contestant cannot be fast by stopping early unseen.
 """
 
 import gc

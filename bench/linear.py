@@ -28,9 +28,7 @@ def peers() -> Any:
 
         return sklearnex.linear_model
     except ImportError:
-        console.print(
-            "scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]')."
-        )
+        console.print("scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]').")
         return None
 
 
@@ -68,9 +66,7 @@ def logistic(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
         Contestant("assay lbfgs", lambda: LogisticRegression(solver="lbfgs").fit(X, y)),
         Contestant("scikit-learn lbfgs", lambda: sk.LogisticRegression().fit(X, y)),
         Contestant("scikit-learn lbfgs, tol=1e-6", lambda: sk.LogisticRegression(tol=1e-6).fit(X, y)),
-        Contestant(
-            "scikit-learn newton-cholesky", lambda: sk.LogisticRegression(solver="newton-cholesky").fit(X, y)
-        ),
+        Contestant("scikit-learn newton-cholesky", lambda: sk.LogisticRegression(solver="newton-cholesky").fit(X, y)),
     ]
     if intelex := peers():
         contestants.append(Contestant("intelex lbfgs", lambda: intelex.LogisticRegression().fit(X, y)))
@@ -85,7 +81,8 @@ def logistic(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
 def certificates(cases: list[tuple[Any, np.ndarray, np.ndarray]], repeats: int) -> list[dict]:
     """Print fit, certify and verify beside each other; the verdict must hold."""
     rows = []
-    for model, X, y in cases:
+    for case in cases:
+        model, X, y = case
         fit = _median(lambda: model.fit(X, y), repeats)
         certificate = model.certify(X, y)
         certify = _median(lambda: model.certify(X, y), repeats)
@@ -107,9 +104,7 @@ def growth(repeats: int) -> list[dict]:
     for learner in (LinearRegression, LogisticRegression):
         make = regression if learner is LinearRegression else classification
         small, large = make(50_000, 28), make(500_000, 28)
-        ratio = _median(lambda: learner().fit(*large), repeats) / _median(
-            lambda: learner().fit(*small), repeats
-        )
+        ratio = _median(lambda: learner().fit(*large), repeats) / _median(lambda: learner().fit(*small), repeats)
         memory = _peak_memory(learner.__name__)
         console.print(
             f"{learner.__name__:20s} ten times the rows: {ratio:.1f} times the time; "

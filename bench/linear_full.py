@@ -78,7 +78,8 @@ def epochs(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
         for name, run in kinds.items():
             score, ratio = run(5).score(X, y), medians[name] / medians["assay"]
             console.print(
-                f"SGD {loss:9s} {name:13s} {medians[name]:.4f} s per epoch, accuracy {score:.4f}, {ratio:.2f} times Assay's"
+                f"SGD {loss:9s} {name:13s} {medians[name]:.4f} s per epoch, accuracy {score:.4f}, "
+                f"{ratio:.2f} times Assay's"
             )
             rows.append(
                 {
@@ -178,7 +179,8 @@ def certificates(X: np.ndarray, y: np.ndarray) -> list[dict]:
         verify = time.perf_counter() - began
         name = type(model).__name__
         console.print(
-            f"{name:28s} fit {fit:.3f} s, certify {certify:.3f} s, verify {verify:.3f} s; {'holds' if report.holds else report.reason}"
+            f"{name:28s} fit {fit:.3f} s, certify {certify:.3f} s, verify {verify:.3f} s; "
+            f"{'holds' if report.holds else report.reason}"
         )
         rows.append(
             {

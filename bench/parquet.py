@@ -1,7 +1,7 @@
 """Fit on a Parquet file larger than the memory the process may use.
 
-The file is written first (at least 4 GiB uncompressed); then the learner is fitted in a process whose address space is limited
-to 2 GiB above what the imports take, and its coefficients are compared with the true ones of the generator.
+The file is written first (at least 4 GiB uncompressed); then the learner is fitted in a process whose address space is
+limited to 2 GiB above what the imports take, and its coefficients are compared with the true ones of the generator.
 """
 
 import argparse
@@ -26,9 +26,7 @@ def write(path: Path, rows: int, columns: int, learner: str) -> np.ndarray:
     rng = np.random.default_rng(0)
     w = rng.normal(size=columns) / np.sqrt(columns)
     names = [*(f"x{j}" for j in range(columns)), "y"]
-    with pq.ParquetWriter(
-        path, pa.schema([(name, pa.float64()) for name in names]), compression="none"
-    ) as writer:
+    with pq.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names]), compression="none") as writer:
         for _ in range(0, rows, GROUP):
             X = rng.normal(size=(GROUP, columns))
             noise = rng.logistic(size=GROUP)
@@ -89,6 +87,7 @@ def main(arguments: list[str]) -> None:
             sys.exit(f"{learner}: failed\n{answer.stderr[-2000:]}")
         seconds, error, peak = map(float, answer.stdout.split())
         console.print(
-            f"{learner}: {rows} x {options.columns}, {size:.2f} GiB, address space limited to {options.limit:g} GiB above the imports: "
+            f"{learner}: {rows} x {options.columns}, {size:.2f} GiB, "
+            f"address space limited to {options.limit:g} GiB above the imports: "
             f"{seconds:.1f} s, largest error of a coefficient {error:.1e}, peak {peak:.2f} GiB resident"
         )

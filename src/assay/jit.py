@@ -21,16 +21,14 @@ def compiled(function: Callable | None = None, *, reduction: bool = False) -> An
     """Compile a block function; `reduction=True` lets sums be re-ordered so that they vectorise."""
 
     def wrap(body: Callable) -> Any:
-        return njit(nogil=True, cache=True, error_model="numpy", fastmath=_REDUCTION if reduction else False)(
-            body
-        )
+        return njit(nogil=True, cache=True, error_model="numpy", fastmath=_REDUCTION if reduction else False)(body)
 
     return wrap if function is None else wrap(function)
 
 
 @intrinsic
 def _prefetch(typing: Any, array: Any, byte: Any) -> Any:
-    """Ask the processor to fetch the cache line `byte` bytes into `array`, for a loop that will read it a little later."""
+    """Ask the processor to fetch the cache line `byte` bytes into `array`, for a loop that reads it later."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         start = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -33,7 +33,11 @@ def test_hold_out_errors_cannot_be_dropped_from_the_split():
 @pytest.mark.parametrize("order", ["same rows", "some of them", "shuffled"])
 def test_training_rows_are_no_hold_out_rows(order):
     X, y = noise(n=60, d=30)
-    pick = {"same rows": np.arange(60), "some of them": np.arange(30), "shuffled": np.random.default_rng(1).permutation(60)}
+    pick = {
+        "same rows": np.arange(60),
+        "some of them": np.arange(30),
+        "shuffled": np.random.default_rng(1).permutation(60),
+    }
     again = X[pick[order]], y[pick[order]]
     model = LogisticRegression(C=100.0).fit(X, y)
     assert not assay.verify(model.certify(X, y, holdout=again), model, X, y, holdout=again).holds

@@ -53,7 +53,7 @@ def _groups(X: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return a number for each row, the same for two rows only if they are identical; equal rows have equal
     keys."""
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    other = np.flatnonzero((X != X[first[group]]).any(axis=1))
+    other = np.flatnonzero((X[first[group]] != X).any(axis=1))
     if len(other):  # different rows with one key
         group[other] = len(first) + np.unique(X[other], axis=0, return_inverse=True)[1]
     return group

@@ -109,7 +109,9 @@ def _regrouped(rows: Rows) -> Iterator[Block]:
             whole = _joined(held, start)
             yield Block(whole.X[:CHUNK], whole.y[:CHUNK], _slice(whole.weight, 0), start)
             start, size = start + CHUNK, size - CHUNK
-            held = [Block(whole.X[CHUNK:], whole.y[CHUNK:], None if whole.weight is None else whole.weight[CHUNK:], start)]
+            held = [
+                Block(whole.X[CHUNK:], whole.y[CHUNK:], None if whole.weight is None else whole.weight[CHUNK:], start)
+            ]
     if size:
         yield _joined(held, start)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 ASSUMPTIONS = {
-    "A-IID(train)": "the training rows are independent draws from one distribution, and new data come from the same one",
-    "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, and new data come from the same one",
+    "A-IID(train)": "the training rows are independent draws from one distribution, from which new data come too",
+    "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, from which new data come too",
     "A-SPLIT(holdout)": "nothing about the model (preprocessing, features, hyper-parameters, stopping) was chosen "
     "by looking at the hold-out rows",
     "A-RANGE": "the loss lies in the stated range by construction",
@@ -48,7 +48,9 @@ def _problem(params: Mapping[str, Any]) -> str:
     """Name the problem completely: the loss and every number that defines the objective."""
     shown = {"C": "C", "alpha": "alpha", "l1": "lambda1", "l2": "lambda2", "scale": "scale", "epsilon": "epsilon"}
     numbers = [f"{symbol} = {params[name]:g}" for name, symbol in shown.items() if params.get(name) is not None]
-    numbers += [f"class weights {', '.join(f'{w:g}' for w in params['class_weight'])}"] if params.get("class_weight") else []
+    numbers += (
+        [f"class weights {', '.join(f'{w:g}' for w in params['class_weight'])}"] if params.get("class_weight") else []
+    )
     numbers += [f"{name} {params[name]}" for name in ("penalty", "loss_params") if params.get(name)]
     intercept = {True: "free intercept", False: "no intercept"}.get(params.get("intercept"), "")
     return ", ".join([f"{params.get('loss', 'squared')} loss", *numbers, *([intercept] if intercept else [])])
@@ -58,7 +60,8 @@ def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if params["loss"] == "zero-one":
         many = f"{int(value)}" if params["low"] == value else f"between {params['low']} and {int(value)}"
         return f"On the {params['rows']} {params['set']} rows the model makes {many} errors."
-    return f"On the {params['rows']} {params['set']} rows the mean squared error lies between {params['low']:.6g} and {value:.6g}."
+    rows = f"{params['rows']} {params['set']} rows"
+    return f"On the {rows} the mean squared error lies between {params['low']:.6g} and {value:.6g}."
 
 
 def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -122,7 +125,9 @@ def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
     curved = f" There it is curved upwards, by at least {params['mu']:.3g} in scaled columns." if params["mu"] else ""
-    near = f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
+    near = (
+        f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
+    )
     return f"{near} by more than {value:.3g}.{curved}"
 
 
@@ -161,13 +166,19 @@ _BOTH = ("upper", "lower")
 
 TEMPLATES: dict[str, Template] = {
     "D01/1": Template(
-        "data.identity", True, lambda v, d, p: f"The certificate is about exactly these {int(v)} {p['set']} rows.", (), ("lower",)
+        "data.identity",
+        True,
+        lambda v, d, p: f"The certificate is about exactly these {int(v)} {p['set']} rows.",
+        (),
+        ("lower",),
     ),
     "D02/1": Template("train.errors", True, _errors),
     "D03/1": Template(
         "train.error-floor",
         True,
-        lambda v, d, p: f"Every classifier makes at least {int(v)} training errors, because identical rows carry different labels.",
+        lambda v, d, p: (
+            f"Every classifier makes at least {int(v)} training errors, because identical rows carry different labels."
+        ),
         (),
         ("lower",),
     ),
@@ -189,15 +200,23 @@ TEMPLATES: dict[str, Template] = {
     "D24/1": Template(
         "adaboost.product",
         True,
-        lambda v, d, p: f"The training error is at most {v:.6g}, the product of the {p['rounds']} normalisers of boosting.",
+        lambda v, d, p: (
+            f"The training error is at most {v:.6g}, the product of the {p['rounds']} normalisers of boosting."
+        ),
     ),
     "D27/1": Template(
-        "tree.facts", True, lambda v, d, p: f"The tree has {p['leaves']} leaves and at most {p['depth']} tests on a way down."
+        "tree.facts",
+        True,
+        lambda v, d, p: f"The tree has {p['leaves']} leaves and at most {p['depth']} tests on a way down.",
     ),
     "D32/1": Template("glm.stationarity", True, _stationary),
     "P01/1": Template("holdout.binomial", False, _risk("{errors} errors in {rows} hold-out rows"), _HOLDOUT, _BOTH),
-    "P02/1": Template("holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH),
-    "P04/1": Template("holdout.empirical-bernstein", False, _mean_loss("empirical Bernstein, hold-out rows"), (*_HOLDOUT, "A-RANGE")),
+    "P02/1": Template(
+        "holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH
+    ),
+    "P04/1": Template(
+        "holdout.empirical-bernstein", False, _mean_loss("empirical Bernstein, hold-out rows"), (*_HOLDOUT, "A-RANGE")
+    ),
     "P07/1": Template(
         "holdout.select",
         False,
@@ -205,5 +224,7 @@ TEMPLATES: dict[str, Template] = {
         _HOLDOUT,
     ),
     "P08/1": Template("finite.class", False, _risk("{errors} errors in {rows} training rows, finite class"), _UNIFORM),
-    "P10/1": Template("vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM),
+    "P10/1": Template(
+        "vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM
+    ),
 }

@@ -128,9 +128,7 @@ def curvatures(
             _exponentials(f, e, scratch)
         for r in range(size):
             s = weight[start + r] if weight.size else 1.0
-            out[start + r] = s * (
-                e[r] if family == 1 and link == 1 else row_terms(family, link, y[start + r], f[r])[2]
-            )
+            out[start + r] = s * (e[r] if family == 1 and link == 1 else row_terms(family, link, y[start + r], f[r])[2])
     return out
 
 
@@ -139,7 +137,5 @@ def pull_size_block(y: np.ndarray, f: np.ndarray, weight: np.ndarray, family: in
     """Return sum s_i (|d loss_i / d f_i| + |y_i|)."""
     total = 0.0
     for i in range(y.shape[0]):
-        total += (weight[i] if weight.size else 1.0) * (
-            abs(row_terms(family, link, y[i], f[i])[1]) + abs(y[i])
-        )
+        total += (weight[i] if weight.size else 1.0) * (abs(row_terms(family, link, y[i], f[i])[1]) + abs(y[i]))
     return total

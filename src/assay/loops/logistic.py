@@ -1,6 +1,7 @@
 """Block functions of the logistic loss for two classes, compiled so that a block is one call that holds no lock.
 
-Rows have y in {0, 1} and f_i = <w, x_i> + b; loss_i = ln(1 + exp(f_i)) - y_i f_i = ln(1 + exp(-z_i)), z_i = (2 y_i - 1) f_i.
+Rows have y in {0, 1} and f_i = <w, x_i> + b; loss_i = ln(1 + exp(f_i)) - y_i f_i = ln(1 + exp(-z_i)) with
+z_i = (2 y_i - 1) f_i.
 `cost` (2,) holds C of either class, `weight` (n,) a factor per row, or is empty.
 """
 
@@ -17,8 +18,9 @@ _PANEL = 512  # rows taken through all steps while they are in cache; a product 
 def exp_of_negative(t: np.ndarray, out: np.ndarray, power: np.ndarray) -> None:
     """Write exp(t) to `out` for t <= 0, to one unit in the last place; `power` is scratch of the same length.
 
-    t = k ln 2 + r with |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 13, remainder below 2^-56; 2^k by writing
-    the exponent's bits. Vectorises, unlike a call of the C library. Below -708, where doubles end, t counts as -708.
+    t = k ln 2 + r with |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 13, remainder below 2^-56; 2^k by
+    writing the exponent's bits. Vectorises, unlike a call of the C library. Below -708 t
+    counts as -708.
     """
     bits = power.view(np.int64)
     for i in range(t.shape[0]):
@@ -45,7 +47,9 @@ def exp_of_negative(t: np.ndarray, out: np.ndarray, power: np.ndarray) -> None:
 
 
 @compiled(reduction=True)
-def _scores(X: np.ndarray, w: np.ndarray, b: float, start: int, f: np.ndarray, e: np.ndarray, scratch: np.ndarray) -> int:
+def _scores(
+    X: np.ndarray, w: np.ndarray, b: float, start: int, f: np.ndarray, e: np.ndarray, scratch: np.ndarray
+) -> int:
     """Write f and exp(-|f|) of the panel of rows from `start` on; return how many they are."""
     size = min(_PANEL, X.shape[0] - start)
     for r in range(size):
@@ -117,7 +121,8 @@ def curvatures(
 def pull_block(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return per class sum alpha_i, sum C_i exp(-z_i) (both (2,)) and sum alpha_i x_i (2, d), alpha_i = C_i sigma(-z_i)."""
+    """Return per class sum alpha_i, sum C_i exp(-z_i) (both (2,)) and sum alpha_i x_i (2, d), where
+    alpha_i = C_i sigma(-z_i)."""
     n, d = X.shape
     f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
     total, tail, pulled = np.zeros(2), np.zeros(2), np.zeros((2, d))

@@ -3,7 +3,7 @@
     M = sum_i s_i (a_i a_i^T),   a_i = (x_i - c, 1, y_i)
 
 A panel of rows is transposed into a buffer that stays in cache, and M is built in 4 x 4 tiles: sixteen sums that run
-along the panel in vector registers, two loads for every four multiply-adds. BLAS needs twice the time on matrices this thin.
+along the panel in vector registers, two loads for every four multiply-adds. On matrices this thin BLAS takes longer.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _WIDEST = 128  # beyond this width BLAS is the faster way
 
 
 def moments(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, center: np.ndarray) -> np.ndarray:
-    """Return the (d + 1 + k, d + 1 + k) symmetric matrix M of one block; X (n, d), y (n, k), weight (n,), center (d,)."""
+    """Return the (d + 1 + k, d + 1 + k) symmetric matrix M of one block; X (n, d), y (n, k), center (d,)."""
     if X.shape[1] <= _WIDEST:
         width = X.shape[1] + 1 + y.shape[1]
         return moments_block(X, y, np.empty(0) if weight is None else weight, center)[:width, :width]

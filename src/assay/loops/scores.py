@@ -7,7 +7,7 @@ from assay.jit import compiled
 
 @compiled(reduction=True)
 def binary_errors_block(X: np.ndarray, y: np.ndarray, w: np.ndarray, b: float, slack: float) -> tuple[int, int]:
-    """Return how many rows with y in {0, 1} have z_i < -slack, and how many z_i <= slack, z_i = (2 y_i - 1)(<w, x_i> + b)."""
+    """Return how many rows have z_i < -slack, and how many z_i <= slack, z_i = (2 y_i - 1)(<w, x_i> + b)."""
     low = high = 0
     for i in range(X.shape[0]):
         score = b

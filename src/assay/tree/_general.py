@@ -324,10 +324,8 @@ class _Growth:
         tabled = [split.table for split in self.splits if split is not None and split.table is not None]
         width = max((len(table) for table in tabled), default=0)
         place = np.cumsum([split is not None and split.table is not None for split in self.splits]) - 1
-        if self.method.n_classes:
-            value = totals / totals.sum(axis=1, keepdims=True)
-        else:
-            value = totals[:, 1:2] / totals[:, :1]
+        shares = self.method.n_classes > 0
+        value = totals / totals.sum(axis=1, keepdims=True) if shares else totals[:, 1:2] / totals[:, :1]
         return Nodes(
             root=np.zeros(1, dtype=np.int32),
             column=np.array([split.column if split else -1 for split in self.splits], dtype=np.int32),

@@ -97,9 +97,7 @@ class DataDigest:
         """Return class codes, or numeric targets as (rows, targets)."""
         if y is None:
             raise Rejected("y is missing")
-        return (
-            (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
-        )
+        return (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
 
     def feed(self, X: np.ndarray, targets: np.ndarray | None, weight: np.ndarray | None) -> np.ndarray:
         """Take in a block whose targets were just read; return the largest magnitude of each column."""
@@ -166,17 +164,11 @@ class LabelReader:
                 where = np.minimum(np.searchsorted(self._values, y), len(self._values) - 1)
                 if np.all(self._values[where] == y):
                     return where
-            met = (
-                np.unique(y)
-                if self._values is None
-                else np.unique(np.concatenate([self._values, np.unique(y)]))
-            )
+            met = np.unique(y) if self._values is None else np.unique(np.concatenate([self._values, np.unique(y)]))
             names = [str(value) for value in met.tolist()]
             unknown = [name for name in names if name not in self._position]
             if unknown:
-                raise Rejected(
-                    f"the rows have the label {unknown[0][:40]!r}, which the certificate does not list"
-                )
+                raise Rejected(f"the rows have the label {unknown[0][:40]!r}, which the certificate does not list")
             self._values = met
             self._positions = np.array([self._position[name] for name in names])
             self._codes = np.array([self._class.get(name, -1) for name in names])
@@ -187,9 +179,7 @@ def numeric_targets(y: Any) -> np.ndarray:
     """Return a numeric target as (rows, targets) binary64."""
     values = np.asarray(y)
     if values.dtype.kind not in "iufb" or values.ndim not in (1, 2):
-        raise Rejected(
-            f"y must be one or more columns of numbers; it is {values.dtype} of shape {values.shape}"
-        )
+        raise Rejected(f"y must be one or more columns of numbers; it is {values.dtype} of shape {values.shape}")
     columns = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
     column_range(columns, "y")
     return columns
@@ -198,7 +188,9 @@ def numeric_targets(y: Any) -> np.ndarray:
 def row_keys(X: np.ndarray) -> np.ndarray:
     """Return a 64-bit number per row; equal rows have equal numbers, others almost surely not."""
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
-    multipliers = np.random.default_rng(1).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    multipliers = np.random.default_rng(1).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
     return np.einsum("ij,j->i", bits ^ (bits >> np.uint64(31)), multipliers)
 
 

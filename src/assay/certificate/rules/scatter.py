@@ -1,4 +1,5 @@
-"""Fisher's criterion: that no direction has a larger ratio of scatter between classes to scatter within (claim D19)."""
+"""Fisher's criterion: that no direction has a larger ratio of scatter between classes to scatter within
+(claim D19)."""
 
 import math
 
@@ -10,11 +11,15 @@ from assay.certificate.rules.rule import Rule, View
 
 
 class FisherOptimality(Rule):
-    """D19. The first pass gives the class means, the second W = sum_k omega_k S_k about them, shrunk as declared.
+    """D19. The first pass gives the class means, the second W = sum_k omega_k S_k about them, shrunk as
+    declared.
 
-    Columns are scaled by powers of two, a change of coordinates that leaves every ratio as it is. Two classes: with
-    u = t w, e = Delta - W u and W - mu I positive semidefinite, max J - J(w) <= |e|^2 / mu. More classes: tau W - B is
-    positive semidefinite, so max J <= tau, and the distance from tau to J of the listed direction is measured.
+    Columns are scaled by powers of two, a change of coordinates that leaves every ratio as it is. Two
+    classes: with
+    u = t w, e = Delta - W u and W - mu I positive semidefinite, max J - J(w) <= |e|^2 / mu. More classes:
+    tau W - B is
+    positive semidefinite, so max J <= tau, and the distance from tau to J of the listed direction is
+    measured.
     """
 
     def prepare(self) -> None:

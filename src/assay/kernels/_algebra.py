@@ -236,8 +236,7 @@ class PowerSeries(Kernel):
         self.factors = [float(c) for c in factors]
         if not self.factors or not all(math.isfinite(c) and c >= 0 for c in self.factors):
             raise ValueError(
-                "PowerSeries: factors must be finite and >= 0 (a negative one may leave no kernel); "
-                f"got {factors!r}."
+                f"PowerSeries: factors must be finite and >= 0 (a negative one may leave no kernel); got {factors!r}."
             )
 
     def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:

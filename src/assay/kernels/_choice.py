@@ -20,9 +20,7 @@ from assay.kernels._algebra import (
 NAMES = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed", "auto")
 
 
-def named_kernel(
-    kernel: str | Kernel | Callable, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
-) -> Kernel:
+def named_kernel(kernel: str | Kernel | Callable, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
     """Return the kernel object for a name of scikit-learn's ("linear", "poly", "rbf", "sigmoid", "laplacian",
     "precomputed"), a kernel object itself, or a function of two arrays of rows.
 
@@ -42,9 +40,7 @@ def named_kernel(
         "precomputed": Precomputed,
     }
     if kernel not in made:
-        raise ValueError(
-            f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}."
-        )
+        raise ValueError(f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}.")
     return made[kernel]()
 
 

@@ -5,6 +5,8 @@ BLAS; the loops
 here turn them into kernel values in place.
 """
 
+from typing import Any
+
 import numpy as np
 from numba.extending import intrinsic
 
@@ -45,14 +47,16 @@ def gaussian_single(tile: np.ndarray, left: np.ndarray, right: np.ndarray) -> No
             row[j] = np.int32(np.float32(p).view(np.int32) + exponent).view(np.float32)
 
 
-@intrinsic
-def _bit_count(typing_context, word):
+def _count_bits(typing_context, word):
     """Number of set bits of a 64-bit word, as one processor instruction."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return word(word), generate
+
+
+_bit_count: Any = intrinsic(_count_bits)
 
 
 @compiled

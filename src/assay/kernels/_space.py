@@ -19,9 +19,7 @@ class Expansion:
         self.kernel, self.points = kernel, np.asarray(points, dtype=np.float64)
         self.alpha = np.asarray(alpha, dtype=np.float64)
         if self.alpha.shape != (len(self.points),):
-            raise ValueError(
-                f"Expansion: alpha must have {len(self.points)} numbers, one per point; got {self.alpha.shape}."
-            )
+            raise ValueError(f"Expansion: alpha must have {len(self.points)} entries; got shape {self.alpha.shape}.")
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return h(x) for each row."""

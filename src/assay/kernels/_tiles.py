@@ -78,9 +78,7 @@ class BitTiles(Tiles):
     def fill(self, rows: np.ndarray, start: int, stop: int, out: np.ndarray) -> None:
         from assay.kernels._loops import hamming_lookup
 
-        hamming_lookup(
-            np.ascontiguousarray(self.words[:, rows].T), self.words[:, start:stop], self.table, out
-        )
+        hamming_lookup(np.ascontiguousarray(self.words[:, rows].T), self.words[:, start:stop], self.table, out)
 
     def take(self, index: np.ndarray) -> "BitTiles":
         return BitTiles(np.ascontiguousarray(self.words[:, index]), self.table, self.diagonal[index])
@@ -133,9 +131,7 @@ def _gaussian_tiles(kernel: Gaussian, X: np.ndarray, single: bool) -> Tiles:
     """Centre and scale, so that -gamma |x - z|^2 = <a, b> - |a|^2 / 2 - |b|^2 / 2 with small norms."""
     A = (X - X.mean(axis=0)) * np.sqrt(2.0 * kernel.gamma)
     half = 0.5 * np.einsum("ij,ij->i", A, A)
-    single = (
-        single and float(half.max(initial=0.0)) < 2_000.0
-    )  # beyond, cancellation would show in the kernel values
+    single = single and float(half.max(initial=0.0)) < 2_000.0  # beyond, cancellation would show in the kernel values
     dtype = np.float32 if single else np.float64
     A = np.ascontiguousarray(A, dtype=dtype)
     half = 0.5 * np.einsum("ij,ij->i", A, A, dtype=np.float64)

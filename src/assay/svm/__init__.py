@@ -12,8 +12,9 @@ from assay.svm._geometry import (
     problem_size,
     zero_one_soft_margin,
 )
+from assay.svm._nu_svc import NuSVC
 from assay.svm._routes import hinge_only
-from assay.svm._svc import SVC, NuSVC
+from assay.svm._svc import SVC
 from assay.svm._svr import SVR, NuSVR, OneClassSVM
 from assay.svm._textbook import smo
 

@@ -1,6 +1,5 @@
 """What all kernel machines share: the kernel, scores of an expansion over support vectors, the offset."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from assay.kernels._choice import NAMES
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles
 from assay.params import choice, count, number, positive, refuse
 from assay.scan import Rows, thread_map
+from assay.scan.memory import MemoryRows
 from assay.svm._decomposition import Problem, Solution
 from assay.theory.spaces import Space, Unbounded
 
@@ -63,9 +63,7 @@ class KernelMachine(Learner):
         number(self, "coef0")
         self.gamma_ = self._gamma(X)
         if kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"Precomputed matrix must be a square matrix; {type(self).__name__} got shape {X.shape}."
-            )
+            raise ValueError(f"Precomputed matrix must be a square matrix; {type(self).__name__} got shape {X.shape}.")
         self.chosen_kernel_ = kernel if isinstance(kernel, str) else "given"
         if kernel == "auto":
             chosen = choose_kernel(X)
@@ -108,9 +106,7 @@ class KernelMachine(Learner):
         """The kernel as numbers: kind (-1: not one of the named ones), gamma, degree, coef0, columns of X."""
         kinds = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
         kind = kinds.index(self.chosen_kernel_) if self.chosen_kernel_ in kinds else -1
-        return np.array(
-            [kind, self.gamma_, max(self.degree, 1), self.coef0, self.n_features_in_], dtype=np.float64
-        )
+        return np.array([kind, self.gamma_, max(self.degree, 1), self.coef0, self.n_features_in_], dtype=np.float64)
 
     def _store_support(self, X: np.ndarray, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)
@@ -148,8 +144,8 @@ def expansion(
 
 def dense(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return X, y and the weights of all rows in memory."""
-    if hasattr(rows, "X"):
-        return rows.X, rows.y, rows.weight
+    if isinstance(rows, MemoryRows):
+        return rows.X, np.asarray(rows.y), rows.weight
     parts = list(rows.blocks())
     weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
     return np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight
@@ -169,11 +165,9 @@ def offset(problem: Problem, found: Solution, group: int = 0) -> float:
     can_rise, can_fall = members & (beta < problem.hi), members & (beta > problem.lo)
     rise = np.where(beta >= 0, e - problem.eps, e + problem.eps)
     fall = np.where(beta > 0, e - problem.eps, e + problem.eps)
-    low = float(rise[can_rise].max()) if can_rise.any() else None
-    high = float(fall[can_fall].min()) if can_fall.any() else None
-    if low is None or high is None:
-        return float(high if low is None else low) if (low is not None or high is not None) else 0.0
-    return 0.5 * (low + high)
+    ends = [float(rise[can_rise].max())] if can_rise.any() else []
+    ends += [float(fall[can_fall].min())] if can_fall.any() else []
+    return float(np.mean(ends)) if ends else 0.0
 
 
 def one_group(
@@ -183,4 +177,6 @@ def one_group(
     return Problem(v, lo, hi, eps, np.zeros(len(v)) if start is None else start, np.zeros(len(v), np.int64))
 
 
-Solver = Callable[[Tiles, Problem], Solution]
+def filled(room: np.ndarray, total: float) -> np.ndarray:
+    """Return 0 <= a <= room with sum `total`, filled from the front."""
+    return np.clip(total - (np.cumsum(room) - room), 0.0, room)

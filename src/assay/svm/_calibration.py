@@ -20,9 +20,7 @@ def wants_probability(machine: Any) -> bool:
     return True
 
 
-def cross_validated_sigmoids(
-    machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
-) -> tuple:
+def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> tuple:
     """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair."""
     K = len(machine.classes_)
     pairs = list(combinations(range(K), 2))
@@ -33,13 +31,9 @@ def cross_validated_sigmoids(
             f"{type(machine).__name__}: probability=True needs two rows of each class for cross-validation."
         )
     plain = clone(machine).set_params(probability=False)
-    for fit_rows, held in StratifiedKFold(folds, shuffle=True, random_state=machine.random_state).split(
-        X, codes
-    ):
+    for fit_rows, held in StratifiedKFold(folds, shuffle=True, random_state=machine.random_state).split(X, codes):
         columns = fit_rows if machine.kernel == "precomputed" else slice(None)
-        part = clone(plain).fit(
-            X[fit_rows][:, columns], codes[fit_rows], None if weight is None else weight[fit_rows]
-        )
+        part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], None if weight is None else weight[fit_rows])
         scores[held] = part._pair_scores(X[held][:, columns])
     fitted = []
     for p, (i, j) in enumerate(pairs):

@@ -44,7 +44,8 @@ class Problem(NamedTuple):
     group: np.ndarray
 
     def take(self, index: np.ndarray) -> "Problem":
-        return Problem(*(part if part is self.eps else part[index] for part in self))
+        v, lo, hi, eps, start, group = self
+        return Problem(v[index], lo[index], hi[index], eps, start[index], group[index])
 
 
 class Solution(NamedTuple):
@@ -200,9 +201,7 @@ class _Run:
 
     shrinking = True
 
-    def __init__(
-        self, source: Tiles, problem: Problem, cache: float | str, seed: int, n_jobs: int | None
-    ) -> None:
+    def __init__(self, source: Tiles, problem: Problem, cache: float | str, seed: int, n_jobs: int | None) -> None:
         from assay.svm import _smo
 
         self.loops, self.n_jobs = _smo, n_jobs
@@ -235,9 +234,7 @@ class _Run:
             np.zeros(self.full_source.n, np.int64),
         )
 
-    def _use(
-        self, source: Tiles, problem: Problem, beta: np.ndarray, F: np.ndarray, stuck: np.ndarray
-    ) -> None:
+    def _use(self, source: Tiles, problem: Problem, beta: np.ndarray, F: np.ndarray, stuck: np.ndarray) -> None:
         self.source, self.problem, self.beta, self.F, self.stuck = source, problem, beta, F, stuck
         self.rise, self.fall = np.empty(source.n), np.empty(source.n)
         self.ring = _Ring(source, self.buffer) if len(self.buffer) else None
@@ -272,9 +269,7 @@ class _Run:
     def look(self) -> None:
         """Measure how far each variable, and each group, is from optimal."""
         e = self.problem.v - self.F
-        self.loops.offsets(
-            self.beta, self.problem.lo, self.problem.hi, self.problem.eps, self.rise, self.fall
-        )
+        self.loops.offsets(self.beta, self.problem.lo, self.problem.hi, self.problem.eps, self.rise, self.fall)
         self.e, self.up, self.down = e, e + self.rise, e + self.fall
         self.violation = 0.0
         self.high, self.low = np.full(2, -np.inf), np.full(2, np.inf)
@@ -350,19 +345,20 @@ class _Run:
     def _update(self, working: np.ndarray, change: np.ndarray, gram: np.ndarray) -> None:
         """Add K change to F."""
         moved = change != 0
-        if self.ring is None:
+        ring = self.ring
+        if ring is None:
             self.F[working] += gram[:, moved] @ change[moved]
             return
         rows = working[moved]
-        runs = self.ring.place(rows)
+        runs = ring.place(rows)
         self.kernel_rows += sum(len(some) for some, _ in runs)
-        slots, weights = self.ring.slot[rows], change[moved].astype(self.source.dtype)
+        slots, weights = ring.slot[rows], change[moved].astype(self.source.dtype)
 
         def columns(first: int) -> None:
             last = min(first + _COLUMNS, self.source.n)
             for some, at in runs:
-                self.source.fill(some, first, last, self.ring.rows[at : at + len(some), first:last])
-            self.loops.add_rows(self.F, self.ring.rows, slots, weights, first, last)
+                self.source.fill(some, first, last, ring.rows[at : at + len(some), first:last])
+            self.loops.add_rows(self.F, ring.rows, slots, weights, first, last)
 
         thread_map(columns, range(0, self.source.n, _COLUMNS), n_jobs=self.n_jobs)
 

@@ -145,9 +145,7 @@ def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
     positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
     least = min(positive, negative)
     factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * _SHORTEN
-    own = (
-        np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0)) if len(beta) else beta
-    )
+    own = np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0)) if len(beta) else beta
     apart = float((np.abs(beta) * (1 - factor + 1e-14) * own).sum())
     theta = np.zeros(rows.n_rows)
     theta[machine.support_] = beta * factor
@@ -156,9 +154,7 @@ def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
         values, error = scores(machine, block)
         dual = theta[block.start : block.start + len(block.X)]
         return float(
-            np.sum(
-                bracket(block, values[:, output], error[:, output] + 1e-13 * np.abs(values[:, output]), dual)
-            )
+            np.sum(bracket(block, values[:, output], error[:, output] + 1e-13 * np.abs(values[:, output]), dual))
         )
 
     return outward(float(np.sum(rows.map(part))) * (1 + 1e-10) + 0.51 * apart**2 + 1e-13)
@@ -172,9 +168,7 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
         return
     C = getattr(machine, "C", None)
     if C is None:
-        yield NotApplicable(
-            "D10/1", "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine."
-        )
+        yield NotApplicable("D10/1", "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine.")
         return
     if np.isinf(C):
         yield NotApplicable(

@@ -70,9 +70,7 @@ def zero_one_soft_margin(X: np.ndarray, y: np.ndarray, C: float, *, count: str =
     and a row costs C only if it is misclassified; its side is then free.
     """
     if len(X) > 12:
-        raise ValueError(
-            f"zero_one_soft_margin: goes through 2^n sets, so n must be at most 12; got {len(X)}."
-        )
+        raise ValueError(f"zero_one_soft_margin: goes through 2^n sets, so n must be at most 12; got {len(X)}.")
     if count not in ("margin", "error"):
         raise ValueError(f"zero_one_soft_margin: count must be 'margin' or 'error'; got {count!r}.")
     best = SoftMargin(np.inf, np.zeros(X.shape[1]), 0.0, np.ones(len(X), bool))

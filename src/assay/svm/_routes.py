@@ -88,9 +88,7 @@ def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
     rows = sparse.hstack([sparse.csr_matrix(margin), sparse.csr_matrix((n, 0)) if hard else -sparse.eye(n)])
     below = sparse.hstack([sparse.csr_matrix((slack, 1 + r)), -sparse.eye(slack)]) if slack else rows[:0]
     q = np.concatenate([np.zeros(1 + r), np.zeros(0) if hard else cost])
-    answer = _clarabel(
-        P, q, sparse.vstack([rows, below]), np.concatenate([-np.ones(n), np.zeros(slack)]), 0, tol
-    )
+    answer = _clarabel(P, q, sparse.vstack([rows, below]), np.concatenate([-np.ones(n), np.zeros(slack)]), 0, tol)
     alpha = np.array(answer.z)[:n]
     return _solution(K, problem, _snapped(alpha * y, problem), answer.iterations, _solved(answer))
 
@@ -160,9 +158,7 @@ def balanced_pull(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
     return pull
 
 
-def hinge_only(
-    X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000
-) -> tuple[np.ndarray, float]:
+def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000) -> tuple[np.ndarray, float]:
     """Descend on sum max(0, 1 - y (<w, x> + b)) alone: stops at the first separator with zero loss, whose
     margin is not maximal."""
     w, b = np.zeros(X.shape[1]), 0.0

@@ -19,9 +19,7 @@ _TAU = 1e-12
 
 
 @compiled
-def offsets(
-    beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, eps: float, rise: np.ndarray, fall: np.ndarray
-) -> None:
+def offsets(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, eps: float, rise: np.ndarray, fall: np.ndarray) -> None:
     """Set rise and fall such that up = e + rise and down = e + fall; infinite where beta cannot move."""
     for i in range(beta.shape[0]):
         rise[i] = (-eps if beta[i] >= 0.0 else eps) if beta[i] < hi[i] else -np.inf
@@ -112,9 +110,7 @@ def pair_steps(
             distance = max(top - (e[k] + fall[k]), zero)
             gain[k] = distance * distance / max(own + diagonal[k] - two * first[k], tau)
         j = start + _first_largest(gain_order[start:stop])
-        t = _move(
-            beta, lo, hi, i, j, (top - e[j] - fall[j]) / max(own + diagonal[j] - two * first[j], tau), tau
-        )
+        t = _move(beta, lo, hi, i, j, (top - e[j] - fall[j]) / max(own + diagonal[j] - two * first[j], tau), tau)
         for k in (i, j):
             rise[k] = (-eps if beta[k] >= 0.0 else eps) if beta[k] < hi[k] else -np.inf
             fall[k] = (-eps if beta[k] > 0.0 else eps) if beta[k] > lo[k] else np.inf
@@ -122,9 +118,7 @@ def pair_steps(
 
 
 @compiled
-def _move(
-    beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, i: int, j: int, wanted: float, like: float
-) -> float:
+def _move(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, i: int, j: int, wanted: float, like: float) -> float:
     """Raise beta_i and lower beta_j by `wanted`, but not past a bound or a kink at zero; return the step
     made."""
     room_i = -beta[i] if beta[i] < 0.0 else hi[i] - beta[i]
@@ -138,9 +132,7 @@ def _move(
 
 
 @compiled(reduction=True)
-def add_rows(
-    F: np.ndarray, cache: np.ndarray, slots: np.ndarray, change: np.ndarray, start: int, stop: int
-) -> None:
+def add_rows(F: np.ndarray, cache: np.ndarray, slots: np.ndarray, change: np.ndarray, start: int, stop: int) -> None:
     """Add sum_k change_k cache[slots_k, start:stop] to F[start:stop]; sums of one call in the cache's
     precision."""
     part = np.zeros(stop - start, cache.dtype)

@@ -33,7 +33,7 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels._tiles import MatrixTiles, Tiles
-from assay.params import choice, number, positive, refuse
+from assay.params import choice, positive, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
 from assay.svm import _calibration
@@ -44,8 +44,18 @@ _LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is tak
 _SHARED_ROWS = 6_000  # rows of a pair of classes up to which the pair's whole Gram matrix is formed
 
 
-_FITTED = ("classes_", "support_", "support_vectors_", "n_support_", "pair_coef_", "dual_coef_", "intercept_")
-_FITTED += ("gamma_", "chosen_kernel_", "n_features_in_")
+_FITTED = (
+    "classes_",
+    "support_",
+    "support_vectors_",
+    "n_support_",
+    "pair_coef_",
+    "dual_coef_",
+    "intercept_",
+    "gamma_",
+    "chosen_kernel_",
+    "n_features_in_",
+)
 
 
 class _PairMachine:
@@ -61,6 +71,7 @@ class _PairMachine:
         self.objective = 0.0 if found is None else found.objective
         self.violation = np.inf if found is None else found.violation
         self.status = "interrupted" if found is None else found.status
+        self.rho = 1.0  # margin value of the scaled problem, for nu machines
 
 
 Watch = Callable[[_PairMachine], bool]
@@ -87,9 +98,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         cost = self.class_weight_[codes] * (1.0 if weight is None else weight)
         for k, label in enumerate(self.classes_):
             if not np.any(cost[codes == k] > 0):
-                raise refuse(
-                    self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes."
-                )
+                raise refuse(self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes.")
         machines = self._machines(kernel, features, codes, cost)
         self._keep(features, codes, machines)
         self._report({machine.status for machine in machines})
@@ -103,9 +112,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
     # Training
 
-    def _machines(
-        self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray
-    ) -> list[_PairMachine]:
+    def _machines(self, kernel: Any, X: np.ndarray, codes: np.ndarray, cost: np.ndarray) -> list[_PairMachine]:
         """Train one machine per pair of classes; the positive class is the second of two, the first of a
         pair of more."""
         source, labels = self._tiles(kernel, X), self.classes_[codes]
@@ -115,9 +122,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
                 watch = partial(self._watch, log, X, codes, None)
                 return [self._machine(source, rows, codes == 1, cost, watch)]
         members = [np.flatnonzero(codes == k) for k in range(len(self.classes_))]
-        shared = _SharedGram(
-            source, members, cache_floats(self.cache_size, source.dtype.itemsize), self.n_jobs
-        )
+        shared = _SharedGram(source, members, cache_floats(self.cache_size, source.dtype.itemsize), self.n_jobs)
         pairs = list(combinations(range(len(self.classes_)), 2))
         machines = [_PairMachine(np.concatenate([members[i], members[j]])) for i, j in pairs]
 
@@ -158,9 +163,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     ) -> _PairMachine:
         raise NotImplementedError
 
-    def _solve(
-        self, source: Tiles, problem: Problem, tell: Any = None, give_up: GiveUp | None = None
-    ) -> Solution:
+    def _solve(self, source: Tiles, problem: Problem, tell: Any = None, give_up: GiveUp | None = None) -> Solution:
         return solve(
             source,
             problem,
@@ -213,11 +216,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     def _report(self, statuses: set[str]) -> None:
         if statuses == {"converged"}:
             return
-        how = (
-            "interrupted"
-            if "interrupted" in statuses
-            else f"stopped after max_iter={self.max_iter} pair steps"
-        )
+        how = "interrupted" if "interrupted" in statuses else f"stopped after max_iter={self.max_iter} pair steps"
         warnings.warn(
             f"{type(self).__name__}: {how}; the conditions of an optimum are broken by {self.violation_:.3g} "
             f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
@@ -324,9 +323,7 @@ class _SharedGram:
         self.source, self.members = source, members
         sizes = sorted((len(m) for m in members), reverse=True)
         pair = sizes[0] + sizes[1]
-        self.whole = pair <= _SHARED_ROWS and sum(size**2 for size in sizes) + 4 * pair**2 <= max(
-            room, 60_000_000
-        )
+        self.whole = pair <= _SHARED_ROWS and sum(size**2 for size in sizes) + 4 * pair**2 <= max(room, 60_000_000)
         if isinstance(source, MatrixTiles):
             self.whole = False
         if self.whole:
@@ -412,9 +409,7 @@ class SVC(SupportVectorClassifier):
     card = Card(
         name="Support vector classifier",
         zh="支持向量机",
-        mission=tuple(
-            f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)
-        ),
+        mission=tuple(f"KER-{k:02d}" for k in (8, 11, 13, 14, 15, 16, 22, 24, 28, 29, 30, 32, 51, 62, 73, 76)),
         task="classify",
         model=KernelFunctions(),
         strategy="hinge loss + L2",
@@ -547,118 +542,3 @@ def _hulls_touch(source: Tiles) -> GiveUp:
         return total > 0 and np.sqrt(max(float(beta @ F), 0.0)) <= least * total
 
     return touch
-
-
-class NuSVC(SupportVectorClassifier):
-    """Support vector classifier in which nu replaces C: an upper bound on the share of margin errors and a
-    lower bound on the
-    share of support vectors.
-
-    The same classifier as SVC at C = 1 / rho, where rho is the margin value that the problem finds.
-    Parameters and attributes
-    as in `SVC`, except nu in (0, 1]; row and class weights are upper bounds of the dual variables.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from assay.svm import NuSVC
-    >>> X, y = make_moons(200, noise=0.1, random_state=0)
-    >>> bool(NuSVC(nu=0.2, gamma=2.0).fit(X, y).score(X, y) > 0.98)
-    True
-    """
-
-    card = Card(
-        name="Nu support vector classifier",
-        zh="ν-支持向量机",
-        mission=(),
-        task="classify",
-        model=KernelFunctions(),
-        strategy="hinge loss with a free margin + L2",
-        algorithm="working-set decomposition with pairs inside each class",
-        guarantee=("svm.gap",),
-    )
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: Any = "auto",
-        class_weight: Any = None,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVC":
-        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
-        return self._fit(X, y, sample_weight)
-
-    def _machine(
-        self,
-        source: Tiles,
-        rows: np.ndarray,
-        positive_rows: np.ndarray,
-        cost: np.ndarray,
-        watch: Watch | None,
-    ) -> _PairMachine:
-        """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1
-        / rho."""
-        v = np.where(positive_rows, 1.0, -1.0)
-        share = 0.5 * float(self.nu) * float(cost.sum())
-        if min(cost[positive_rows].sum(), cost[~positive_rows].sum()) < share * (1 - 1e-12):
-            raise refuse(
-                self,
-                f"the specified nu is infeasible: nu={self.nu!r} asks more of the smaller class than it has.",
-            )
-        group = (v < 0).astype(np.int64)
-        start = v * (_filled(np.where(v > 0, cost, 0.0), share) + _filled(np.where(v < 0, cost, 0.0), share))
-        problem = Problem(
-            np.zeros(len(v)), np.where(v > 0, 0.0, -cost), np.where(v > 0, cost, 0.0), 0.0, start, group
-        )
-        tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
-        found = self._solve(source, problem, tell)
-        machine = self._finished(rows, problem, found)
-        if machine.rho <= 0 and found.status == "converged":
-            raise refuse(
-                self, f"nu={self.nu!r} gives a margin of zero (rho = {machine.rho:.3g}); choose a smaller nu."
-            )
-        return machine
-
-    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> _PairMachine:
-        inner, outer = offset(problem, found, 0), offset(problem, found, 1)  # b - rho and b + rho
-        rho, b = 0.5 * (outer - inner), 0.5 * (inner + outer)
-        scale = rho if rho > 0 else 1.0  # an unfinished fit may have no margin yet
-        machine = _PairMachine(rows, found.beta / scale, b / scale, found)
-        machine.rho = rho
-        return machine
-
-
-def _filled(room: np.ndarray, total: float) -> np.ndarray:
-    """Return 0 <= a <= room with sum `total`, filled from the front."""
-    return np.clip(total - (np.cumsum(room) - room), 0.0, room)

@@ -28,11 +28,10 @@ from assay.fitlog import FitLog
 from assay.kernels._tiles import Tiles
 from assay.params import number, positive, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
+from assay.svm._base import KernelFunctions, KernelMachine, dense, filled, offset, one_group
 from assay.svm._decomposition import Problem, Solution, solve
-from assay.svm._svc import _filled
 
-_FITTED = (
+_FITTED: tuple[str, ...] = (
     "support_",
     "support_vectors_",
     "pair_coef_",
@@ -88,11 +87,7 @@ class _OneFunction(KernelMachine):
     def _report(self, found: Solution) -> None:
         if found.status == "converged":
             return
-        how = (
-            f"stopped after max_iter={self.max_iter} pair steps"
-            if found.status == "max_iter"
-            else found.status
-        )
+        how = f"stopped after max_iter={self.max_iter} pair steps" if found.status == "max_iter" else found.status
         warnings.warn(
             f"{type(self).__name__}: {how}; the conditions of an optimum are broken by "
             f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. "
@@ -293,7 +288,7 @@ class NuSVR(_Regressor):
         features, target, weight = self._read(X, y, sample_weight)
         source = self._tiles(self._set_kernel(features), features)
         n, bound = len(target), C * weight
-        start = _filled(bound, 0.5 * nu * float(bound.sum()))
+        start = filled(bound, 0.5 * nu * float(bound.sum()))
         zero, side = np.zeros(n), np.repeat([0, 1], n)
         problem = Problem(
             np.concatenate([target, target]),
@@ -389,7 +384,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         if not np.any(weight > 0):
             raise refuse(self, "every row has weight 0; there is nothing to fit.")
         kernel = self._set_kernel(X)
-        start = _filled(weight, nu * float(weight.sum()))
+        start = filled(weight, nu * float(weight.sum()))
         problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)
         found = self._solve(self._tiles(kernel, X), problem, X, y)
         self._keep(X, problem, found)

@@ -82,9 +82,7 @@ def _on_bound(a: float, C: float) -> float:
     return 0.0 if a <= room else C if a >= C - room else a
 
 
-def _change(
-    K: np.ndarray, y: np.ndarray, alpha: np.ndarray, errors: np.ndarray, i: int, j: int, new_j: float
-) -> float:
+def _change(K: np.ndarray, y: np.ndarray, alpha: np.ndarray, errors: np.ndarray, i: int, j: int, new_j: float) -> float:
     """Return how much W changes when alpha_j becomes new_j along the line."""
     t = y[j] * (new_j - alpha[j])
     eta = K[i, i] + K[j, j] - 2 * K[i, j]
@@ -143,7 +141,8 @@ def smo(
         raise ValueError(f"smo: second must be 'change', 'distance' or 'random'; got {second!r}.")
     K, y = np.asarray(K, dtype=np.float64), np.asarray(y, dtype=np.float64)
     random = np.random.default_rng(seed)
-    alpha, b, steps = np.zeros(len(y)), 0.0, []
+    alpha, b = np.zeros(len(y)), 0.0
+    steps: list[PairStep] = []
     errors = -y.copy()
     while len(steps) < max_steps:
         broken = violations(y, alpha, errors, C)

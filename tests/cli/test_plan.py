@@ -59,9 +59,7 @@ def test_a_finite_class_by_its_textbook_formulas():
 
 
 @pytest.mark.parametrize("extra", ["", " --training-error 0.1"])
-@pytest.mark.parametrize(
-    "space", ["--vc 11", "--size 1000", "--learner LogisticRegression --features 20 --classes 3"]
-)
+@pytest.mark.parametrize("space", ["--vc 11", "--size 1000", "--learner LogisticRegression --features 20 --classes 3"])
 def test_rows_to_error_undoes_error_to_rows(space, extra):
     needed = answer(f"--error 0.05 {space}{extra}")
     p = needed["training_error"]
@@ -79,10 +77,7 @@ def test_a_linear_learner_is_the_class_of_half_spaces():
     assert by_learner["class"]["vc_dimension"] == 11
     by_dimension = answer("--error 0.1 --vc 11")
     textbook = "VC dimension, consistent (Blumer et al.)"
-    assert (
-        values(by_learner["rows_needed"], "rows")[textbook]
-        == values(by_dimension["rows_needed"], "rows")[textbook]
-    )
+    assert values(by_learner["rows_needed"], "rows")[textbook] == values(by_dimension["rows_needed"], "rows")[textbook]
 
 
 def test_every_classifier_has_an_answer_or_a_reason():

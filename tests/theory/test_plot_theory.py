@@ -31,6 +31,8 @@ def test_bounds_without_rows_run_until_the_best_is_close():
     best = np.min(list(frame["bounds"].values()), axis=0)
     assert best[0] > 0.9
     assert best[-1] == pytest.approx(0.21, abs=1e-3)
+    rare = frames.bounds(Finite(9), [10, 10**6], training_error=1e-12)["bounds"]
+    assert all(values[0] > 0.1 for values in rare.values())  # a rare error is still one of the ten
     assert "finite class" in frames.bounds(Finite(100))["bounds"]
 
 

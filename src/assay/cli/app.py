@@ -21,9 +21,7 @@ app = typer.Typer(
 
 Source = Annotated[
     str,
-    typer.Argument(
-        help="A CSV or Parquet file, or the name of a bundled table such as credit.", show_default=False
-    ),
+    typer.Argument(help="A CSV or Parquet file, or the name of a bundled table such as credit.", show_default=False),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A file written by assay learn.", show_default=False)]
 
@@ -50,9 +48,7 @@ def learn(
     holdout: Annotated[float, typer.Option(help="Share of the rows kept aside to judge the models.")] = 0.25,
     learners: Annotated[
         str,
-        typer.Option(
-            help="Learners to compare, with commas; every suitable one if left out.", show_default=False
-        ),
+        typer.Option(help="Learners to compare, with commas; every suitable one if left out.", show_default=False),
     ] = "",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the learners.")] = 0,
     clip: Annotated[
@@ -70,9 +66,7 @@ def learn(
     ] = "",
     ordered: Annotated[
         list[str] | None,
-        typer.Option(
-            help="An ordered column and its levels, such as size=small,medium,large.", show_default=False
-        ),
+        typer.Option(help="An ordered column and its levels, such as size=small,medium,large.", show_default=False),
     ] = None,
     out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
     report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
@@ -124,15 +118,9 @@ def plan(
     ] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statement must be.")] = "0.95",
     vc: Annotated[int | None, typer.Option(help="The class by its VC dimension.", show_default=False)] = None,
-    size: Annotated[
-        int | None, typer.Option(help="The class by its number of hypotheses.", show_default=False)
-    ] = None,
-    learner: Annotated[
-        str, typer.Option(help="The class of a learner; needs --features.", show_default=False)
-    ] = "",
-    features: Annotated[
-        int | None, typer.Option(help="Columns that the learner will see.", show_default=False)
-    ] = None,
+    size: Annotated[int | None, typer.Option(help="The class by its number of hypotheses.", show_default=False)] = None,
+    learner: Annotated[str, typer.Option(help="The class of a learner; needs --features.", show_default=False)] = "",
+    features: Annotated[int | None, typer.Option(help="Columns that the learner will see.", show_default=False)] = None,
     classes: Annotated[int, typer.Option(help="Classes that the learner will tell apart.")] = 2,
     training_error: Annotated[float, typer.Option(help="Share of training rows expected wrong.")] = 0.0,
     holdout_width: Annotated[

@@ -95,7 +95,7 @@ def plan(
         lines = theory.rows_needed(training.error, delta, space, training_error=training.training_error)
         answer["rows_needed"] = {"error": training.error, "theorems": _records(lines, "rows")}
     if space is not None and training.rows is not None:
-        errors = min(training.rows, math.ceil(training.training_error * training.rows - 1e-9))
+        errors = theory.planned_errors(training.training_error, training.rows)
         lines = theory.error_guaranteed(training.rows, delta, space, errors=errors, shared=False)
         answer["error_guaranteed"] = {"rows": training.rows, "theorems": _records(lines, "error")}
     if holdout.width is not None:
@@ -136,9 +136,7 @@ def _check(space: Space | None, training: Training, holdout: Holdout, plot: Path
         raise ValueError("--holdout-error and --holdout-width add up to 1 or more: that needs no rows.")
     _least("--candidates", holdout.candidates, 1)
     if plot is not None and plot.suffix.lower() not in _SUFFIXES:
-        raise ValueError(
-            f"--plot {plot}: the name must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}."
-        )
+        raise ValueError(f"--plot {plot}: the name must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}.")
     if plot is not None and not plot.parent.is_dir():
         raise ValueError(f"--plot {plot}: the folder {plot.parent} does not exist.")
 
@@ -156,9 +154,7 @@ def _delta(confidence: str) -> float:
     except InvalidOperation:
         delta = math.nan
     if not 0 < delta < 1:
-        raise ValueError(
-            f"--confidence must be a number strictly between 0 and 1 such as 0.95; got {confidence}."
-        )
+        raise ValueError(f"--confidence must be a number strictly between 0 and 1 such as 0.95; got {confidence}.")
     return delta
 
 
@@ -180,14 +176,10 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
     if "rows_needed" in answer:
         part = answer["rows_needed"]
         most = answer["training_error"] + part["error"]
-        _table(
-            console, f"Rows until, for {space}, the error is at most {most:g} with {sure} confidence:", part
-        )
+        _table(console, f"Rows until, for {space}, the error is at most {most:g} with {sure} confidence:", part)
     if "error_guaranteed" in answer:
         part = answer["error_guaranteed"]
-        _table(
-            console, f"Error of {space} after {part['rows']:,} rows, at most, with {sure} confidence:", part
-        )
+        _table(console, f"Error of {space} after {part['rows']:,} rows, at most, with {sure} confidence:", part)
     if "rows_needed" in answer or "error_guaranteed" in answer:
         expected = answer["training_error"]
         console.print(

@@ -41,9 +41,7 @@ def calibration(model: Any, X: Any, y: Any, bins: int = 10) -> "Figure":
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--", label="perfect")
     axes.plot(frame["predicted"], frame["observed"], color=BLUE, linewidth=1)
     size = 20 + 180 * frame["rows"] / frame["rows"].max()
-    axes.scatter(
-        frame["predicted"], frame["observed"], s=size, color=BLUE, zorder=3, label="rows (size: how many)"
-    )
+    axes.scatter(frame["predicted"], frame["observed"], s=size, color=BLUE, zorder=3, label="rows (size: how many)")
     axes.set(
         xlabel="predicted probability",
         ylabel="observed share",
@@ -64,9 +62,7 @@ def confusion(model: Any, X: Any, y: Any) -> "Figure":
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if len(labels) <= 15:
         for (i, j), count in np.ndenumerate(counts):
-            axes.text(
-                j, i, f"{count:,}", ha="center", va="center", color="white" if shares[i, j] > 0.5 else INK
-            )
+            axes.text(j, i, f"{count:,}", ha="center", va="center", color="white" if shares[i, j] > 0.5 else INK)
     ticks = np.arange(len(labels))
     axes.set_xticks(ticks, labels, rotation=45 if max(map(len, labels)) > 6 else 0)
     axes.set_yticks(ticks, labels)
@@ -97,9 +93,7 @@ def coefficients(model: Any, names: Sequence[str] | None = None, limit: int = 20
     at = np.arange(len(values))
     for k in range(values.shape[1]):
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
-        axes.barh(
-            at + (k - (values.shape[1] - 1) / 2) * width, values[:, k], width, color=colour, label=outputs[k]
-        )
+        axes.barh(at + (k - (values.shape[1] - 1) / 2) * width, values[:, k], width, color=colour, label=outputs[k])
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(at, [_short(name, 28) for name in frame["names"]])
     axes.margins(y=0.02)
@@ -183,18 +177,14 @@ def shattering(space: Space, points: ArrayLike) -> "Figure":
     figure, panels = _canvas(across, height=1.5 * down + 0.5, down=down, width=1.5)
     from matplotlib.colors import ListedColormap
 
-    for axes, labels, made, region in zip(
-        panels, frame["labels"], frame["made"], frame["regions"], strict=True
-    ):
+    for axes, labels, made, region in zip(panels, frame["labels"], frame["made"], frame["regions"], strict=True):
         if region.any():
             axes.pcolormesh(
                 frame["x"], frame["y"], region, cmap=ListedColormap([BLUE, ORANGE]), alpha=0.15, vmin=-1,
                 vmax=1, shading="nearest", rasterized=True,
             )  # fmt: skip
         colours = np.where(labels > 0, ORANGE, BLUE)
-        axes.scatter(
-            frame["points"][:, 0], frame["points"][:, 1], s=30, color=colours, edgecolors="white", zorder=3
-        )
+        axes.scatter(frame["points"][:, 0], frame["points"][:, 1], s=30, color=colours, edgecolors="white", zorder=3)
         axes.grid(visible=False)
         axes.set(xticks=[], yticks=[], xlim=frame["x"][[0, -1]], ylim=frame["y"][[0, -1]])
         for spine in axes.spines.values():
@@ -231,9 +221,7 @@ def _canvas(
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            "assay.plot needs matplotlib, which is not installed: pip install 'assay[plot]'."
-        ) from None
+        raise ImportError("assay.plot needs matplotlib, which is not installed: pip install 'assay[plot]'.") from None
     style: dict[Any, Any] = {
         "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
         "axes.grid": True, "grid.color": PALE, "axes.axisbelow": True, "xtick.color": INK, "ytick.color": INK,

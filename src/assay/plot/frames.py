@@ -1,6 +1,5 @@
 """The numbers behind each figure, as dictionaries of arrays."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -22,9 +21,7 @@ def history(model: Any) -> Frame:
     check_is_fitted(model)
     steps = getattr(model, "history_", None)
     if not steps:
-        raise ValueError(
-            f"{type(model).__name__}: the fit was not iterative, so there is no history to draw."
-        )
+        raise ValueError(f"{type(model).__name__}: the fit was not iterative, so there is no history to draw.")
     columns = np.asarray(steps, dtype=np.float64).T
     return dict(zip(("iteration", "objective", "violation", "seconds"), columns, strict=True))
 
@@ -36,9 +33,7 @@ def calibration(model: Any, X: Any, y: Any, bins: int = 10) -> Frame:
     that of the predicted class.
     """
     if not hasattr(model, "predict_proba"):
-        raise ValueError(
-            f"{type(model).__name__}: gives no probabilities, so there is no calibration to draw."
-        )
+        raise ValueError(f"{type(model).__name__}: gives no probabilities, so there is no calibration to draw.")
     probabilities, y = model.predict_proba(X), np.asarray(y)
     if len(model.classes_) == 2:
         score, hit = probabilities[:, 1], y == model.classes_[1]
@@ -136,10 +131,7 @@ def bounds(
     if rows is None:
         enough = plan.ghost_rows(0.01, delta, space.log_growth, training_error=p) if p < 0.99 else 1000
         rows = [int(n) for n in np.unique(np.geomspace(10, max(enough, 100), 40).astype(np.int64))]
-    tables = [
-        plan.error_guaranteed(n, delta, space, errors=min(n, math.ceil(p * n - 1e-9)), shared=False)
-        for n in rows
-    ]
+    tables = [plan.error_guaranteed(n, delta, space, errors=plan.planned_errors(p, n), shared=False) for n in rows]
     lines = {line.theorem: np.array([table[i].value for table in tables]) for i, line in enumerate(tables[0])}
     return {"rows": np.asarray(rows), "bounds": lines, "training_error": p}
 
@@ -196,9 +188,7 @@ def projection(model: Any, X: Any, y: Any) -> Frame:
     frame = {"points": points, "labels": np.asarray(y), "classes": np.asarray(model.classes_)}
     if len(model.classes_) == 2:
         w, direction = model.coef_[0], model.scalings_[:, 0]
-        length = float(w @ w) / float(
-            w @ direction
-        )  # scores are `length` times the projection, up to a shift
+        length = float(w @ w) / float(w @ direction)  # scores are `length` times the projection, up to a shift
         frame["threshold"] = (model.threshold_ - float(model.xbar_ @ w)) / length
     return frame
 
@@ -235,9 +225,7 @@ def surface(value: Callable[[np.ndarray], float], runs: Mapping[str, Any], steps
     """Return a grid `x`, `y` and `values` of a function of two numbers around the paths of the descents."""
     paths = {name: run.trace.path for name, run in runs.items()}
     if not paths or any(path.ndim != 2 or path.shape[1] != 2 or not len(path) for path in paths.values()):
-        raise ValueError(
-            "surface: draws paths of two numbers; run descend with keep_path=True on two parameters."
-        )
+        raise ValueError("surface: draws paths of two numbers; run descend with keep_path=True on two parameters.")
     together = np.vstack(list(paths.values()))
     low, high = together.min(axis=0), together.max(axis=0)
     pad = 0.15 * np.where(high > low, high - low, 1.0)

@@ -33,9 +33,7 @@ def smallest(holds: Callable[[int], bool], start: int = 1) -> int:
     while not holds(high):
         high *= 2
         if high > LIMIT:
-            raise ValueError(
-                f"more than 2^40 = {LIMIT} rows would be needed; ask for a larger error or width."
-            )
+            raise ValueError(f"more than 2^40 = {LIMIT} rows would be needed; ask for a larger error or width.")
     low = high // 2 if high > start else start - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -92,9 +90,7 @@ def erm_rows(epsilon: float, delta: float, d: int) -> int:
     is thus learnable.
     """
     half, d = check.probability("epsilon", epsilon) / 2.0, check.whole("d", d)
-    return smallest(
-        lambda n: vc.uniform_deviation(n, delta, lambda N: vc.log_sauer_simple(N, d)) <= half, start=d
-    )
+    return smallest(lambda n: vc.uniform_deviation(n, delta, lambda N: vc.log_sauer_simple(N, d)) <= half, start=d)
 
 
 def margin_rows(epsilon: float, delta: float, scale: float, radius: float) -> int:
@@ -168,6 +164,16 @@ def holdout_rows(width: float, delta: float, *, error: float = 0.0, candidates: 
     return HoldoutRows(first, safe, by_kl, hoeffding_sample_size(width, share))
 
 
+def planned_errors(share: float, n: int) -> int:
+    """Return the errors among n rows of which the given share is wrong: whole, rounded up, 0 only for share 0.
+
+    >>> planned_errors(0.1, 30), planned_errors(0.1, 31), planned_errors(1e-12, 10)
+    (3, 4, 1)
+    """
+    share, n = check.number("share", share, low=0.0, high=1.0), check.whole("n", n)
+    return min(n, math.ceil(share * n * (1.0 - 1e-15)))
+
+
 class Line(NamedTuple):
     """One theorem's answer: its claim, what it says, and the number of rows or the error it gives."""
 
@@ -202,15 +208,9 @@ def rows_needed(
         answers.append(("P10", "VC dimension, minimiser of the empirical risk", erm_rows(epsilon, delta, d)))
     elif training_error == 0.0:
         if size is not None:
-            answers.append(
-                ("P08", "finite class, consistent", pac.realizable_sample_size(epsilon, delta, size))
-            )
-        answers.append(
-            ("P10", "VC dimension, consistent (Blumer et al.)", vc_realizable_rows(epsilon, delta, d))
-        )
-        answers.append(
-            ("P10", "growth function, consistent", growth_realizable_rows(epsilon, delta, space.log_growth))
-        )
+            answers.append(("P08", "finite class, consistent", pac.realizable_sample_size(epsilon, delta, size)))
+        answers.append(("P10", "VC dimension, consistent (Blumer et al.)", vc_realizable_rows(epsilon, delta, d)))
+        answers.append(("P10", "growth function, consistent", growth_realizable_rows(epsilon, delta, space.log_growth)))
     else:
         if size is not None:
             rows = pac.agnostic_sample_size(epsilon, delta, size, two_sided=False)
@@ -230,9 +230,7 @@ def rows_needed(
     return [Line(*answer, recommended=i == best) for i, answer in enumerate(answers)]
 
 
-def error_guaranteed(
-    n: int, delta: float, space: Space, *, errors: int = 0, shared: bool = True
-) -> list[Line]:
+def error_guaranteed(n: int, delta: float, space: Space, *, errors: int = 0, shared: bool = True) -> list[Line]:
     """Return the error bound each theorem gives after `errors` errors in n rows, the tightest marked.
 
     With `shared` each bound gets an equal part of delta, so that the tightest may be quoted; otherwise each

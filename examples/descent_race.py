@@ -43,10 +43,15 @@ def batch_sizes(sizes=(1, 8, 64, 569), epochs=10) -> list[dict]:
             stop=Stop(epochs=epochs),
         )
         seconds = time.perf_counter() - began
-        table.append({
-            "batch": size, "updates": found.updates, "per update": seconds / found.updates, "per epoch": seconds / epochs,
-            "accuracy": accuracy(found.x),
-        })  # fmt: skip
+        table.append(
+            {
+                "batch": size,
+                "updates": found.updates,
+                "per update": seconds / found.updates,
+                "per epoch": seconds / epochs,
+                "accuracy": accuracy(found.x),
+            }
+        )
     return table
 
 

@@ -129,9 +129,12 @@ def test_newton_needs_one_step_on_a_quadratic():
     B = rng.normal(size=(5, 5))
     H, g = B @ B.T + np.eye(5), rng.normal(size=5)
     found = newton(
-        lambda x: (0.5 * x @ H @ x + g @ x, H @ x + g), lambda x: lambda v: np.linalg.solve(H, v), np.zeros(5),
-        done=lambda x, slope, half: half < 1e-20, max_iter=50,
-    )  # fmt: skip
+        lambda x: (0.5 * x @ H @ x + g @ x, H @ x + g),
+        lambda x: lambda v: np.linalg.solve(H, v),
+        np.zeros(5),
+        done=lambda x, slope, half: half < 1e-20,
+        max_iter=50,
+    )
     assert found.n_iter == 1
     np.testing.assert_allclose(found.x, -np.linalg.solve(H, g), rtol=1e-10)
 

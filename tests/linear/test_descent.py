@@ -49,8 +49,7 @@ def rows_of(seed, n=200, d=3):
     return X, X @ np.arange(1.0, d + 1) + 0.1 * rng.normal(size=n)
 
 
-# Batches and schedules
-# ----------------------------------------------------------------------------------------------
+# Batches and schedules ----------------------------------------------------------------------------
 
 
 @pytest.mark.mission("OPT-01")
@@ -180,17 +179,14 @@ def test_schedules_are_their_formulas():
     assert [Schedule("sqrt", 2.0, 1.0)(t) for t in (0, 3)] == [2.0, 1.0]
     assert [Schedule("inverse", 1.0, 1.0)(t) for t in (0, 4)] == [1.0, 0.2]
     assert Schedule("strong", 0.5, 0.1)(9) == pytest.approx(1 / (0.1 * 10 + 2))
-    for wrong in (dict(name="slow"), dict(eta=-1.0), dict(decay=math.nan)):
+    for wrong in ({"name": "slow"}, {"eta": -1.0}, {"decay": math.nan}):
         with pytest.raises(ValueError, match="Schedule"):
             Schedule(**wrong)
     with pytest.raises(ValueError, match="adagrad"):
         Rule("adamax")
 
 
-# Rules ------------------------------------------------------------------------------------------------------------
-# # Rules -------------------------------------------------------------------------------------------------------------
-# # Rules -------------------------------------------------------------------------------------------------------------
-# # # Rules --------------------------------------------------------------------------------------------------------------
+# Rules --------------------------------------------------------------------------------------------
 
 
 def moved(rule, gradients, eta=1.0):
@@ -307,7 +303,7 @@ def test_uncorrected_adam_descends_and_the_printed_sign_climbs():
 
 @pytest.mark.mission("OPT-33")
 def test_each_stopping_rule_fires_and_is_named():
-    simple = dict(schedule=Schedule(eta=0.5))
+    simple = {"schedule": Schedule(eta=0.5)}
     assert descend(quadratic([1.0]), [1.0], stop=Stop(epochs=5), **simple).reason == "epochs"
     assert descend(quadratic([1.0]), [1.0], stop=Stop(gradient=1e-3), **simple).reason == "gradient"
     assert descend(quadratic([1.0]), [1.0], stop=Stop(change=1e-3), **simple).reason == "change"
@@ -325,16 +321,19 @@ def test_early_stopping_returns_the_best_on_the_validation_rows():
     def validation(w):
         return float(np.mean((Z[held] @ w - y[held]) ** 2))
 
-    found = descend(least_squares(Z[train], y[train]), np.zeros(12), n_rows=8, schedule=Schedule(eta=0.02),
-                    stop=Stop(epochs=4000, patience=200), validation=validation)  # fmt: skip
+    found = descend(
+        least_squares(Z[train], y[train]),
+        np.zeros(12),
+        n_rows=8,
+        schedule=Schedule(eta=0.02),
+        stop=Stop(epochs=4000, patience=200),
+        validation=validation,
+    )
     assert found.reason == "patience"
     assert validation(found.x) == pytest.approx(found.trace.validation.min())
 
 
-# Losses -----------------------------------------------------------------------------------------------------------
-# # Losses ------------------------------------------------------------------------------------------------------------
-# # Losses ------------------------------------------------------------------------------------------------------------
-# # # Losses -------------------------------------------------------------------------------------------------------------
+# Losses -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.mission("OPT-34", "LIN-17", "LIN-22")
@@ -381,10 +380,7 @@ def test_zero_one_counts_a_zero_score_as_an_error():
     np.testing.assert_array_equal(zero_one([1, 1, -1, -1], [0.0, 2.0, -1.0, 3.0]), [1, 0, 0, 1])
 
 
-# Linear models ----------------------------------------------------------------------------------------------------
-# # Linear models -----------------------------------------------------------------------------------------------------
-# # Linear models -----------------------------------------------------------------------------------------------------
-# # # Linear models ------------------------------------------------------------------------------------------------------
+# Linear models ------------------------------------------------------------------------------------
 
 
 @pytest.mark.mission("OPT-03")
@@ -414,8 +410,27 @@ def test_compiled_epochs_are_the_interface_in_python(name):
     )
     w, b, state = np.zeros(4), np.zeros(1), rule.start(5)
     order = np.random.default_rng(3).permutation(57)
-    batch_epoch(*packed(X), y, order, 8, NAMES.index("log_loss"), 0.0, alpha, rule.code, rule.inertia, rule.memory, rule.eps,
-                schedule.code, schedule.eta, schedule.decay, 0, True, w, b, state)  # fmt: skip
+    batch_epoch(
+        *packed(X),
+        y,
+        order,
+        8,
+        NAMES.index("log_loss"),
+        0.0,
+        alpha,
+        rule.code,
+        rule.inertia,
+        rule.memory,
+        rule.eps,
+        schedule.code,
+        schedule.eta,
+        schedule.decay,
+        0,
+        True,
+        w,
+        b,
+        state,
+    )
     np.testing.assert_allclose(np.append(w, b), found.x, rtol=1e-10, atol=1e-14)
 
 
@@ -425,8 +440,17 @@ def test_logistic_regression_by_descent():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 3))
     y = (X @ [1.0, -1.0, 0.5] + rng.logistic(size=400) > 0).astype(int)
-    model = SGDClassifier("log_loss", alpha=0.0, batch_size=400, learning_rate="constant", eta0=2.0, max_iter=3000, tol=0.0,
-                          n_iter_no_change=5, random_state=0).fit(X, y)  # fmt: skip
+    model = SGDClassifier(
+        "log_loss",
+        alpha=0.0,
+        batch_size=400,
+        learning_rate="constant",
+        eta0=2.0,
+        max_iter=3000,
+        tol=0.0,
+        n_iter_no_change=5,
+        random_state=0,
+    ).fit(X, y)
     peer = PeerLogistic(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
@@ -450,8 +474,15 @@ def test_subgradients_of_the_hinge_approach_the_quadratic_programme():
     )
     gaps = []
     for epochs in (10, 100, 1000):
-        model = SGDClassifier("hinge", alpha=alpha, fit_intercept=False, max_iter=epochs, tol=0.0, n_iter_no_change=epochs,
-                              random_state=0).fit(X, y)  # fmt: skip
+        model = SGDClassifier(
+            "hinge",
+            alpha=alpha,
+            fit_intercept=False,
+            max_iter=epochs,
+            tol=0.0,
+            n_iter_no_change=epochs,
+            random_state=0,
+        ).fit(X, y)
         gaps.append(objective(model.coef_[0]) - objective(exact))
         steps = epochs * 300
         assert gaps[-1] <= 50 * math.log(steps) / (alpha * steps)
@@ -537,10 +568,7 @@ def test_descent_agrees_with_newton_on_many_rows():
     assert stopped.score(X, y) > exact.score(X, y) - 0.01
 
 
-# Search -----------------------------------------------------------------------------------------------------------
-# # Search ------------------------------------------------------------------------------------------------------------
-# # Search ------------------------------------------------------------------------------------------------------------
-# # # Search -------------------------------------------------------------------------------------------------------------
+# Search -------------------------------------------------------------------------------------------
 
 
 def wells(x):

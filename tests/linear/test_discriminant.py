@@ -42,7 +42,7 @@ def parts(X, y):
 @pytest.mark.parametrize("classes", [2, 3, 12])
 def test_scatter_matrices_are_their_definitions(classes):
     X, y = draw(1, n=900, classes=classes)
-    counts, means, scatter = parts(X, y)
+    counts, _means, scatter = parts(X, y)
     S = scatter_matrices(X, y)
     centred = X - X.mean(axis=0)
     np.testing.assert_allclose(S.within, scatter.sum(axis=0), rtol=1e-10, atol=1e-9)

@@ -46,12 +46,18 @@ def test_the_gap_bounds_the_true_distance_and_a_worse_model_is_caught():
         return 0.5 * np.sum((y - X @ w - b) ** 2) + l1 * np.abs(w).sum()
 
     def split(v):
-        w, r = v[:5] - v[5:10], y - X @ (v[:5] - v[5:10]) - v[10]
+        _w, r = v[:5] - v[5:10], y - X @ (v[:5] - v[5:10]) - v[10]
         slope = -X.T @ r
         return 0.5 * r @ r + l1 * v[:10].sum(), np.concatenate([slope + l1, -slope + l1, [-r.sum()]])
 
-    best = minimize(split, np.zeros(11), jac=True, method="L-BFGS-B", bounds=[(0, None)] * 10 + [(None, None)],
-                    options={"maxiter": 50_000, "ftol": 1e-16, "gtol": 1e-10}).fun  # fmt: skip
+    best = minimize(
+        split,
+        np.zeros(11),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * 10 + [(None, None)],
+        options={"maxiter": 50_000, "ftol": 1e-16, "gtol": 1e-10},
+    ).fun
     model = Lasso(0.2).fit(X, y)
     claim = model.certify(X, y).find("D07")
     assert objective(model.coef_, model.intercept_) - best <= claim.value < 1e-3

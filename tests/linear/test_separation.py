@@ -53,15 +53,19 @@ def best_margin(A, labels):
     programme."""
     signed = A * np.asarray(labels)[:, None]
     answer = minimize(
-        lambda v: v @ v / 2, np.zeros(A.shape[1]), jac=lambda v: v, method="SLSQP",
+        lambda v: v @ v / 2,
+        np.zeros(A.shape[1]),
+        jac=lambda v: v,
+        method="SLSQP",
         constraints={"type": "ineq", "fun": lambda v: signed @ v - 1, "jac": lambda v: signed},
         options={"maxiter": 1000, "ftol": 1e-14},
-    )  # fmt: skip
+    )
     return float((signed @ answer.x).min() / np.linalg.norm(answer.x))
 
 
-# Linear programmes ------------------------------------------------------------------------------------------------
-# # Linear programmes -------------------------------------------------------------------------------------------------
+# Linear programmes --------------------------------------------------------------------------------
+# # Linear programmes
+# -------------------------------------------------------------------------------------------------
 # # Linear programmes
 # --------------------------------------------------------------------------------------------------
 
@@ -180,8 +184,9 @@ def test_threshold_gates():
     np.testing.assert_array_equal(by_hand.predict(corners), gates["majority"])
 
 
-# Perceptron theory ------------------------------------------------------------------------------------------------
-# # Perceptron theory -------------------------------------------------------------------------------------------------
+# Perceptron theory --------------------------------------------------------------------------------
+# # Perceptron theory
+# -------------------------------------------------------------------------------------------------
 # # Perceptron theory
 # --------------------------------------------------------------------------------------------------
 
@@ -265,10 +270,7 @@ def test_the_weight_vector_is_a_template_of_the_positive_class():
     assert cosines[1] > 0 > cosines[0]
 
 
-# Pocket -----------------------------------------------------------------------------------------------------------
-# # Pocket ------------------------------------------------------------------------------------------------------------
-# # Pocket ------------------------------------------------------------------------------------------------------------
-# # # Pocket -------------------------------------------------------------------------------------------------------------
+# Pocket -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.mission("LIN-53")
@@ -329,10 +331,11 @@ def test_exact_minimum_of_errors_is_at_most_the_pockets():
         )
         A = np.column_stack([X, np.ones(12)]) * y[:, None]
         answer = milp(
-            np.append(np.zeros(3), np.ones(12)), integrality=np.append(np.zeros(3), np.ones(12)),
+            np.append(np.zeros(3), np.ones(12)),
+            integrality=np.append(np.zeros(3), np.ones(12)),
             constraints=LinearConstraint(np.hstack([A, 1e4 * np.eye(12)]), lb=1.0),
             bounds=(np.append(np.full(3, -1e3), np.zeros(12)), np.append(np.full(3, 1e3), np.ones(12))),
-        )  # fmt: skip
+        )
         assert exact == round(answer.fun)
         assert exact <= Pocket(random_state=seed).fit(X, y).errors_[0]
 
@@ -349,10 +352,7 @@ def test_sparse_rows_give_the_same_pocket():
     assert assay.verify(certificate, sparse, sp.csr_matrix(X), y).holds
 
 
-# Polynomials ------------------------------------------------------------------------------------------------------
-# # Polynomials -------------------------------------------------------------------------------------------------------
-# # Polynomials -------------------------------------------------------------------------------------------------------
-# # # Polynomials --------------------------------------------------------------------------------------------------------
+# Polynomials --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("d", "degree"), [(1, 4), (2, 3), (5, 2), (3, 1)])

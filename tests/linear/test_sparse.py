@@ -26,7 +26,9 @@ def test_blocks_of_sparse_rows_are_those_of_dense_rows():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("model", [Perceptron(random_state=0), Perceptron(shuffle=False), LogisticRegression()])
+@pytest.mark.parametrize(
+    "model", [Perceptron(random_state=0), Perceptron(shuffle=False), LogisticRegression()]
+)
 def test_sparse_and_dense_fits_agree_and_certify(model, kind):
     X, y = draw()
     dense = type(model)(**model.get_params()).fit(X, y)

@@ -157,8 +157,10 @@ class LinearDiscriminantAnalysis(
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
         if self.rank_ < rows.n_features:
             warnings.warn(
-                f"{type(self).__name__}: within classes the rows vary in {self.rank_} of {rows.n_features} directions only, so "
-                "the scatter matrix has no inverse; its pseudo-inverse was used, which ignores the other directions. Drop "
+                f"{type(self).__name__}: within classes the rows vary in {self.rank_} of {rows.n_features} "
+                "directions only, so "
+                "the scatter matrix has no inverse; its pseudo-inverse was used, which ignores the other "
+                "directions. Drop "
                 "dependent columns, or set shrinkage.",
                 SingularScatterWarning,
                 stacklevel=2,
@@ -361,6 +363,7 @@ def priors_of(model: Any, counts: np.ndarray) -> np.ndarray:
     if priors.shape != counts.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
         raise refuse(
             model,
-            f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got {model.priors!r}.",
+            f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got "
+            f"{model.priors!r}.",
         )
     return priors / priors.sum()

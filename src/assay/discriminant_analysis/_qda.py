@@ -107,7 +107,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
                 few = self.classes_[int(np.argmin(sums.counts))]
                 raise refuse(
                     self,
-                    f"each class needs two rows to measure its spread; class {few} has {sums.counts.min():.0f}.",
+                    f"each class needs two rows to measure its spread; class {few} has "
+                    f"{sums.counts.min():.0f}.",
                 )
             self.priors_, self.means_ = priors_of(self, sums.counts), sums.means
             covariance = sums.within / sums.counts[:, None, None]
@@ -132,8 +133,10 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         if min(ranks) < d:
             flat = self.classes_[int(np.argmin(ranks))]
             warnings.warn(
-                f"{type(self).__name__}: the rows of class {flat} vary in {min(ranks)} of {d} directions only, so its "
-                "covariance has no inverse; the other directions are given the smallest spread that counts. Set reg_param.",
+                f"{type(self).__name__}: the rows of class {flat} vary in {min(ranks)} of {d} directions "
+                "only, so its "
+                "covariance has no inverse; the other directions are given the smallest spread that "
+                "counts. Set reg_param.",
                 SingularScatterWarning,
                 stacklevel=4,
             )

@@ -107,8 +107,7 @@ def trace_ratio(
     return TraceRatio(directions, ratio, history)
 
 
-# Sums over rows ----------------------------------------------------------------------------------------------------
-# # Sums over rows -----------------------------------------------------------------------------------------------------
+# Sums over rows -----------------------------------------------------------------------------------
 
 
 def class_sums(source: Rows, n_classes: int, *, apart: bool = False) -> ClassSums:

@@ -316,7 +316,8 @@ def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:
     if d > _MOST_COLUMNS:
         raise refuse(
             model,
-            f"second moments of {d} columns take {8 * d * d / 2**30:.0f} GiB; at most {_MOST_COLUMNS} columns are fitted.",
+            f"second moments of {d} columns take {8 * d * d / 2**30:.0f} GiB; at most {_MOST_COLUMNS} "
+            "columns are fitted.",
         )
     first = next(iter(rows.blocks()))
     with np.errstate(invalid="ignore", over="ignore"):

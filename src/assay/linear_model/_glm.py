@@ -50,13 +50,23 @@ CANONICAL = {
 """The link that link=None stands for: the canonical one, except "log" for gamma, which keeps every mean
 positive."""
 CONVEX = {
-    ("gaussian", "identity"), ("poisson", "log"), ("poisson", "identity"), ("gamma", "log"), ("gamma", "inverse"),
-    ("binomial", "logit"), ("binomial", "probit"), ("binomial", "log"), ("binomial", "identity"),
-}  # fmt: skip
+    ("gaussian", "identity"),
+    ("poisson", "log"),
+    ("poisson", "identity"),
+    ("gamma", "log"),
+    ("gamma", "inverse"),
+    ("binomial", "logit"),
+    ("binomial", "probit"),
+    ("binomial", "log"),
+    ("binomial", "identity"),
+}
 _RANGES = {
-    "gaussian": (-np.inf, False, np.inf), "poisson": (0.0, False, np.inf), "gamma": (0.0, True, np.inf),
-    "binomial": (0.0, False, 1.0), "lognormal": (0.0, True, np.inf),
-}  # fmt: skip
+    "gaussian": (-np.inf, False, np.inf),
+    "poisson": (0.0, False, np.inf),
+    "gamma": (0.0, True, np.inf),
+    "binomial": (0.0, False, 1.0),
+    "lognormal": (0.0, True, np.inf),
+}
 _SAMPLE = 20_000  # rows on whose optimum the fit starts, when there are at least ten times as many
 _PROVABLE = 1e-7
 
@@ -168,8 +178,10 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         self.deviance_ = float(rows.sum(_deviance, self.coef_, self.intercept_, name, link))
         if found.status != "converged":
             warnings.warn(
-                f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); estimated excess of "
-                f"the objective {found.decrement:.2e}. Raise max_iter or tol, scale the columns, or set alpha.",
+                f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); "
+                "estimated excess of "
+                f"the objective {found.decrement:.2e}. Raise max_iter or tol, scale the columns, or set "
+                "alpha.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -230,9 +242,13 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         scale = np.ldexp(1.0, -np.frexp(np.sqrt(np.maximum(np.diag(hessian), 1e-300)))[1])
         least = float(eigvalsh(hessian * np.outer(scale, scale))[0])
         params = {
-            "distribution": self.distribution, "link": self.link_, "alpha": float(self.alpha), "intercept": problem.intercept,
-            "radius": radius, "mu": 0.5 * least if least > _PROVABLE else 0.0,
-        }  # fmt: skip
+            "distribution": self.distribution,
+            "link": self.link_,
+            "alpha": float(self.alpha),
+            "intercept": problem.intercept,
+            "radius": radius,
+            "mu": 0.5 * least if least > _PROVABLE else 0.0,
+        }
         value = outward(float(np.linalg.norm(np.abs(gradient) + slack)) * radius)
         yield Claim(
             "D32/1", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1}
@@ -244,8 +260,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         return tags
 
 
-# The problem -------------------------------------------------------------------------------------------------------
-# # The problem --------------------------------------------------------------------------------------------------------
+# The problem --------------------------------------------------------------------------------------
 
 
 class _Problem(NamedTuple):
@@ -393,8 +408,7 @@ def _require_range(model: Any, rows: Rows, name: str, link: str) -> None:
         raise refuse(model, f"the {name} distribution needs {bounds}; got values from {least:g} to {most:g}.")
 
 
-# Sums over rows ----------------------------------------------------------------------------------------------------
-# # Sums over rows -----------------------------------------------------------------------------------------------------
+# Sums over rows -----------------------------------------------------------------------------------
 
 
 def _target(block: Block, distribution: str) -> np.ndarray:

@@ -195,7 +195,7 @@ class Ridge(_LeastSquares):
         yield enclosure("D06/1", gap, float(self.alpha))
 
 
-# The certificate --------------------------------------------------------------------------------------------
+# The certificate ----------------------------------------------------------------------------------
 
 
 def suboptimality(model: LinearRegressor, rows: Rows) -> Claim:

@@ -209,7 +209,7 @@ def _solution(
     return Solution(coef, intercept, rank, objective, float(np.linalg.norm(gradient)))
 
 
-# Columns that nearly, or exactly, depend on each other ------------------------------------------------------
+# Columns that nearly, or exactly, depend on each other --------------------------------------------
 
 
 def _triangle(rows: Rows, means: _Means, alpha: float) -> np.ndarray:

@@ -46,7 +46,7 @@ def perceptron_trace(
     """
     if rule not in RULES or start not in ("zero", "first"):
         raise ValueError(
-            f'perceptron_trace: rule must be one of {RULES} and start "zero" or "first"; got {rule!r}, {start!r}.'
+            f'perceptron_trace: rule must be in {RULES}, start "zero" or "first"; got {rule!r}, {start!r}.'
         )
     signed = np.asarray(A, dtype=np.float64) * np.asarray(labels, dtype=np.float64)[:, None]
     random = check_random_state(random_state)

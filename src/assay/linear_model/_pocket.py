@@ -101,7 +101,8 @@ class Pocket(ClassifierMixin, LinearClassifier):
         if not hasattr(rows, "X"):
             raise refuse(
                 self,
-                "each update is judged on all rows, so they must be in memory; use Perceptron or SGDClassifier.",
+                "each update is judged on all rows, so they must be in memory; use Perceptron or "
+                "SGDClassifier.",
             )
         random = check_random_state(self.random_state)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))

@@ -35,7 +35,8 @@ def add(
 
 @compiled
 def shuffle(order: np.ndarray, seed: int) -> None:
-    """Put `order` into a random order in place: Fisher and Yates, with the generator xorshift64* started at seed > 0."""
+    """Put `order` into a random order in place: Fisher and Yates, with the generator xorshift64* started at
+    seed > 0."""
     state = np.uint64(seed)
     for i in range(order.shape[0] - 1, 0, -1):
         state ^= state >> np.uint64(12)

@@ -100,7 +100,8 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         if len(self.classes_) > 2:
             raise refuse(
                 self,
-                f"Only binary classification is supported. The type of the target is multiclass: {len(self.classes_)} classes.",
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(self.classes_)} classes.",
             )
         rows = rows.encoded(self.classes_)
         require_finite(rows, self)
@@ -118,7 +119,8 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
                 "no hyperplane separates the classes"
                 if self.separable_ is False
                 else (
-                    f"whether a hyperplane separates the classes was not decided in {found.rounds} linear programmes"
+                    f"whether a hyperplane separates the classes was not decided in {found.rounds} linear "
+                    "programmes"
                 )
             )
             warnings.warn(
@@ -195,9 +197,12 @@ def _widest(few: _Few, intercept: bool) -> tuple[np.ndarray, float, float]:
     limit[-1] = float(size) if intercept else 0.0
     bounds = [*zip(-limit, limit), (None, None)]
     answer = linprog(
-        np.append(np.zeros(size), -1.0), A_ub=np.column_stack([-A, np.ones(len(A))]), b_ub=np.zeros(len(A)), bounds=bounds,
+        np.append(np.zeros(size), -1.0),
+        A_ub=np.column_stack([-A, np.ones(len(A))]),
+        b_ub=np.zeros(len(A)),
+        bounds=bounds,
         method="highs-ds",
-    )  # fmt: skip
+    )
     if answer.status != 0:
         return np.zeros(size - 1), 0.0, 0.0
     v = answer.x[:size]

@@ -60,7 +60,8 @@ class _Descent(LinearModel):
         if eta is not None and eta * alpha >= 1:
             raise refuse(
                 self,
-                f"eta0 * alpha must be below 1, or a step would turn the coefficients round; got {eta * alpha:g}.",
+                "eta0 * alpha must be below 1, or a step would turn the coefficients round; got "
+                f"{eta * alpha:g}.",
             )
         if eta is None:
             eta = _first_rate(self.loss, alpha, longest)
@@ -68,11 +69,16 @@ class _Descent(LinearModel):
         decay = number(self, "decay", low=0.0) if name != "strong" else alpha
         rule = Rule(choice(self, "optimizer", RULES), number(self, "momentum", low=0.0, high=1 - 1e-12))
         return {
-            "alpha": alpha, "rule": rule, "schedule": Schedule(name, eta, decay), "batch": count(self, "batch_size"),
-            "epochs": count(self, "max_iter"), "tol": number(self, "tol", low=0.0), "patience": count(self, "n_iter_no_change"),
+            "alpha": alpha,
+            "rule": rule,
+            "schedule": Schedule(name, eta, decay),
+            "batch": count(self, "batch_size"),
+            "epochs": count(self, "max_iter"),
+            "tol": number(self, "tol", low=0.0),
+            "patience": count(self, "n_iter_no_change"),
             "early": flag(self, "early_stopping"),
             "kept": number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True),
-        }  # fmt: skip
+        }
 
     def _descend(self, rows: Any, y: np.ndarray, settings: dict[str, Any], random: Any, log: FitLog) -> _Run:
         """Run epochs on targets y until the loss stops falling; with early stopping, keep the best on rows
@@ -140,7 +146,8 @@ class _Descent(LinearModel):
         self.t_ = sum(run.updates for run in runs)
         if not all(run.converged for run in runs):
             warnings.warn(
-                f"{type(self).__name__}: the mean loss was still falling by more than tol after {self.n_iter_} epochs. "
+                f"{type(self).__name__}: the mean loss was still falling by more than tol after "
+                f"{self.n_iter_} epochs. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,

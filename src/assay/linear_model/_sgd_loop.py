@@ -66,7 +66,8 @@ def dense_epoch(
 ) -> float:
     """Visit each row once, w <- (1 - step alpha) w - step slope x; return the mean loss met on the way.
 
-    w is kept as a number times a vector, so that the penalty costs one product a row. Rows are asked for before
+    w is kept as a number times a vector, so that the penalty costs one product a row. Rows are asked for
+    before
     they are needed: in random order most of the time would go into waiting for memory.
     """
     n, d = order.shape[0], w.shape[0]

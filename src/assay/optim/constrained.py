@@ -52,12 +52,14 @@ class QuadraticProgramme:
             or self.R.shape != (len(self.v), size)
         ):
             raise ValueError(
-                f"QuadraticProgramme: Q {self.Q.shape}, A {self.A.shape}, R {self.R.shape} do not fit p ({size},)."
+                f"QuadraticProgramme: Q {self.Q.shape}, A {self.A.shape}, R {self.R.shape} do not fit p "
+                f"({size},)."
             )
         least = np.linalg.eigvalsh((self.Q + self.Q.T) / 2)[0]
         if not np.allclose(self.Q, self.Q.T) or least < -1e-10 * max(1.0, float(np.abs(self.Q).max())):
             raise ValueError(
-                f"QuadraticProgramme: Q must be symmetric positive semidefinite (else the problem is not convex); its least "
+                "QuadraticProgramme: Q must be symmetric positive semidefinite (else the problem is not "
+                "convex); its least "
                 f"eigenvalue is {least:.3g}."
             )
 
@@ -99,9 +101,11 @@ class QuadraticProgramme:
             float(np.maximum(-room, 0).max(initial=0.0)), float(np.abs(self.R @ u - self.v).max(initial=0.0))
         )
         return Residuals(
-            float(np.abs(slope).max(initial=0.0)), primal, float(np.maximum(-a, 0).max(initial=0.0)),
+            float(np.abs(slope).max(initial=0.0)),
+            primal,
+            float(np.maximum(-a, 0).max(initial=0.0)),
             float(np.abs(a * room).max(initial=0.0)),
-        )  # fmt: skip
+        )
 
     def solve(self) -> "Solved":
         """Return the minimiser and its multipliers (Clarabel); raise if the constraints have no common

@@ -134,6 +134,9 @@ class Stop:
     patience: int | None = None
 
 
+PLAIN, SLOW, HUNDRED_EPOCHS = Rule(), Schedule(), Stop()
+
+
 class Trace(NamedTuple):
     """Per epoch: mean objective of its batches, norm of its mean gradient, validation loss (NaN without),
     rate, seconds."""
@@ -177,9 +180,9 @@ def descend(
     *,
     n_rows: int = 1,
     batch_size: int | None = None,
-    rule: Rule = Rule(),
-    schedule: Schedule = Schedule(),
-    stop: Stop = Stop(),
+    rule: Rule = PLAIN,
+    schedule: Schedule = SLOW,
+    stop: Stop = HUNDRED_EPOCHS,
     validation: Callable[[np.ndarray], float] | None = None,
     noise: float = 0.0,
     seed: int | None = 0,
@@ -195,7 +198,8 @@ def descend(
     A loss that is not finite, or 1e6 times the first one in size, ends the run as "diverged" with the last
     sound x.
 
-    >>> found = descend(lambda x, rows: (x @ x / 2, x), [4.0], schedule=Schedule(eta=0.5), stop=Stop(epochs=3))
+    >>> half = Schedule(eta=0.5)
+    >>> found = descend(lambda x, rows: (x @ x / 2, x), [4.0], schedule=half, stop=Stop(epochs=3))
     >>> found.x.tolist(), found.reason
     ([0.5], 'epochs')
     """
@@ -264,7 +268,8 @@ def _fired(stop: Stop, log: list[tuple[float, ...]], change: float, waited: int)
 def oscillates(trace: Trace) -> bool:
     """Tell whether the objective rose in at least a quarter of the epochs: the learning rate is too high.
 
-    >>> steps = descend(lambda x, rows: (x @ x / 2, x), [1.0], schedule=Schedule(eta=2.1), stop=Stop(epochs=20))
+    >>> wild = Schedule(eta=2.1)
+    >>> steps = descend(lambda x, rows: (x @ x / 2, x), [1.0], schedule=wild, stop=Stop(epochs=20))
     >>> oscillates(steps.trace)
     True
     """

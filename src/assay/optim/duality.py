@@ -53,7 +53,7 @@ def score_error(X: np.ndarray, coef: np.ndarray, intercept: Any) -> np.ndarray:
     return 2 * k * _UNIT / (1 - k * _UNIT) * magnitude
 
 
-# Squared loss -----------------------------------------------------------------------------------------------
+# Squared loss -------------------------------------------------------------------------------------
 
 
 class _Residuals(NamedTuple):
@@ -101,7 +101,7 @@ def ridge_gap(rows: Rows, coef: np.ndarray, intercept: Any, alpha: float, free_i
     return float(first + np.sum(excess**2) / (2 * alpha) + rounded)
 
 
-# Logistic loss ----------------------------------------------------------------------------------------------
+# Logistic loss ------------------------------------------------------------------------------------
 
 
 def logistic_gap(
@@ -158,7 +158,7 @@ def _total_weight(block: Block, cost: np.ndarray) -> float:
     return float(_costs(block, cost).sum())
 
 
-# Multinomial loss -------------------------------------------------------------------------------------------
+# Multinomial loss ---------------------------------------------------------------------------------
 
 
 class _Shares(NamedTuple):

@@ -73,13 +73,25 @@ def _smoothed(t: np.ndarray) -> np.ndarray:
 
 
 DUALS: dict[str, Dual] = {
-    "squared_error": Dual("squared", lambda y, f, e: y - f, lambda y, f, t, e: 0.5 * (y - f - t) ** 2, False, False),
+    "squared_error": Dual(
+        "squared", lambda y, f, e: y - f, lambda y, f, t, e: 0.5 * (y - f - t) ** 2, False, False
+    ),
     "absolute_error": Dual(
-        "quantile", lambda y, f, e: _smoothed(y - f) - 0.5, lambda y, f, t, e: 0.5 * np.abs(y - f) - t * (y - f),
-        False, True, True, 2.0,
+        "quantile",
+        lambda y, f, e: _smoothed(y - f) - 0.5,
+        lambda y, f, t, e: 0.5 * np.abs(y - f) - t * (y - f),
+        False,
+        True,
+        True,
+        2.0,
     ),
     "epsilon_insensitive": Dual(
-        "epsilon-insensitive", lambda y, f, e: np.sign(y - f) * _smoothed(np.abs(y - f) - e), _insensitive, False, True, True
+        "epsilon-insensitive",
+        lambda y, f, e: np.sign(y - f) * _smoothed(np.abs(y - f) - e),
+        _insensitive,
+        False,
+        True,
+        True,
     ),
     "log_loss": Dual("logistic", lambda y, f, e: y * expit(-y * f), _logistic, True, True),
     "hinge": Dual("hinge", lambda y, f, e: y * _smoothed(1 - y * f), _hinge, True, True, True),
@@ -87,12 +99,20 @@ DUALS: dict[str, Dual] = {
         "squared-hinge", lambda y, f, e: 2 * y * np.maximum(1 - y * f, 0.0), _squared_hinge, True, True
     ),
     "exponential": Dual(
-        "exponential", lambda y, f, e: y * np.exp(-y * f), lambda y, f, t, e: _entropy(np.maximum(y * t, 0.0), -y * f), True, True
+        "exponential",
+        lambda y, f, e: y * np.exp(-y * f),
+        lambda y, f, t, e: _entropy(np.maximum(y * t, 0.0), -y * f),
+        True,
+        True,
     ),
     "poisson": Dual(
-        "poisson", lambda y, f, e: y - np.exp(f), lambda y, f, t, e: _entropy(np.maximum(y - t, 0.0), f), False, True
+        "poisson",
+        lambda y, f, e: y - np.exp(f),
+        lambda y, f, t, e: _entropy(np.maximum(y - t, 0.0), f),
+        False,
+        True,
     ),
-}  # fmt: skip
+}
 
 
 class Problem(NamedTuple):
@@ -128,9 +148,12 @@ def gap_claims(
     else:
         named = {"epsilon-insensitive": {"epsilon": problem.epsilon}, "quantile": {"level": 0.5}}
         params = {
-            "loss": dual.name, "loss_params": named.get(dual.name, {}), "scale": problem.scale * dual.factor,
-            "penalty": {"L1": problem.l1, "L2": problem.l2}, "intercept": problem.intercept,
-        }  # fmt: skip
+            "loss": dual.name,
+            "loss_params": named.get(dual.name, {}),
+            "scale": problem.scale * dual.factor,
+            "penalty": {"L1": problem.l1, "L2": problem.l2},
+            "intercept": problem.intercept,
+        }
     witness = {"theta": np.concatenate(rows.map(_theta, w, b, problem))} if dual.witness else {}
     claims = [Claim(template, gap, params=params, witness=witness)]
     return [*claims, enclosure(template, gap, problem.l2)] if problem.l2 > 0 else claims

@@ -64,7 +64,8 @@ def anneal(
     steps: int = 5_000,
     seed: int | None = 0,
 ) -> Best:
-    """Simulated annealing: normal steps, worse points accepted by `acceptance`, T falling geometrically from hot to cold."""
+    """Simulated annealing: normal steps, worse points accepted by `acceptance`, T falling geometrically from
+    hot to cold."""
     random = np.random.default_rng(seed)
     x = np.array(x, dtype=np.float64)
     here, best, history = float(value(x)), (x, float(value(x))), []
@@ -91,7 +92,8 @@ def evolve(
     elite: int = 2,
     seed: int | None = 0,
 ) -> Best:
-    """Genetic search in the box [low, high]: tournaments of two, uniform crossover, normal mutation, the elite kept.
+    """Genetic search in the box [low, high]: tournaments of two, uniform crossover, normal mutation, the
+    elite kept.
 
     `mutation` is the share of entries mutated, by a tenth of the box that shrinks over the generations.
     """

@@ -93,8 +93,10 @@ class PolynomialTransform(TransformerMixin, BaseEstimator):
         if made * 8 * rows > limit:
             raise refuse(
                 self,
-                f"degree {degree} of {columns} columns makes C({degree + columns}, {degree}) = {made} columns, and {rows} rows of "
-                f"them take {made * 8 * rows / 2**30:.3g} GiB; at most {limit / 2**30:.3g} GiB may be used here. "
+                f"degree {degree} of {columns} columns makes C({degree + columns}, {degree}) = {made} "
+                f"columns, and {rows} rows of "
+                f"them take {made * 8 * rows / 2**30:.3g} GiB; at most {limit / 2**30:.3g} GiB may be used "
+                "here. "
                 "Lower the degree, drop columns, or use a polynomial kernel.",
             )
 

@@ -12,7 +12,7 @@ def learners(task: str | None = None) -> list[type[Learner]]:
     """Return every learner, by room and name; with `task`, those of one task ("classify", "regress", ...).
 
     >>> [learner.__name__ for learner in learners("regress")][:2]
-    ['LinearRegression', 'Ridge']
+    ['ElasticNet', 'GeneralizedLinearRegressor']
     """
     found = [
         member

@@ -44,8 +44,8 @@ def scatter_matrices(X: Any, y: Any) -> Scatter:
     """Return S_w, S_b and S_t of rows X with labels y.
 
     >>> S = scatter_matrices([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
-    >>> S.within.item(), S.between.item(), S.total.item()
-    (4.0, 100.0, 104.0)
+    >>> [matrix.item() for matrix in map(np.round, S)]
+    [4.0, 100.0, 104.0]
     """
     source = rows(np.asarray(X, dtype=np.float64), np.asarray(y))
     classes = source.labels()

@@ -91,7 +91,7 @@ class ElasticNet(RegressorMixin, LinearRegressor):
     >>> from assay.linear_model import ElasticNet
     >>> model = ElasticNet(alpha=0.1).fit([[-1.0, 0.1], [0.0, -0.2], [1.0, 0.1]], [-2.0, 0.0, 2.0])
     >>> model.coef_.round(4).tolist()
-    [1.7887, 0.0]
+    [1.7907, 0.0]
     """
 
     card = Card(

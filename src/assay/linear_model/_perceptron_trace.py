@@ -42,7 +42,7 @@ def perceptron_trace(
 
     >>> trace = perceptron_trace([[1.0, 0.0], [0.6, 0.8]], [1, -1], start="first")
     >>> trace.separated, len(trace.updates)
-    (True, 2)
+    (True, 1)
     """
     if rule not in RULES or start not in ("zero", "first"):
         raise ValueError(

@@ -1,0 +1,27 @@
+"""The examples in the docstrings of functions run and print what they say."""
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+MODULES = (
+    "datasets.linear",
+    "discriminant_analysis._scatter",
+    "linear_model._elastic_net",
+    "linear_model._formulas",
+    "linear_model._glm",
+    "linear_model._perceptron_trace",
+    "optim.constrained",
+    "optim.descent",
+    "optim.search",
+    "preprocessing._augment",
+    "preprocessing._polynomial",
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    outcome = doctest.testmod(import_module(f"assay.{name}"))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from assay.base import Learner
@@ -34,6 +35,7 @@ def _exercise(kind: type[Learner]) -> None:
 
 
 def _targets(kind: type[Learner], X: np.ndarray) -> list[np.ndarray]:
-    if kind.card.task == "classify":
-        return [X[:, 0] > np.median(X[:, 0]), np.digitize(X[:, 1], np.quantile(X[:, 1], [0.3, 0.6]))]
-    return [X.sum(axis=1)]
+    if kind.card.task != "classify":
+        return [X.sum(axis=1)]
+    two, three = X[:, 0] > np.median(X[:, 0]), np.digitize(X[:, 1], np.quantile(X[:, 1], [0.3, 0.6]))
+    return [two, three] if get_tags(kind()).classifier_tags.multi_class else [two]

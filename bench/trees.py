@@ -26,12 +26,7 @@ def table(n_train, n_test, d=28, seed=0):
     X = rng.normal(size=(n, d))
     X[:, 5:10] = np.exp(0.7 * X[:, 5:10])
     X[:, 20:] = np.round(4 * X[:, 20:]) / 4
-    score = (
-        X[:, 0] * X[:, 1]
-        + np.sin(2 * X[:, 2])
-        + 0.5 * np.abs(X[:, 3]) * X[:, 4]
-        + np.log1p(X[:, 5]) * X[:, 6]
-    )
+    score = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.5 * np.abs(X[:, 3]) * X[:, 4] + np.log1p(X[:, 5]) * X[:, 6]
     score += 0.7 * (X[:, 7] > 1.2) + 0.15 * X[:, 10:20].sum(axis=1) + 0.2 * X[:, 21] - 1.2
     y = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(np.int64)
     return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
@@ -53,9 +48,7 @@ def race(contestants, quality, unit):
     own = medians[next(iter(medians))]
     for name, seconds in medians.items():
         spread, reached = max(times[name]) - min(times[name]), quality(results[name])
-        print(
-            f"  {name:24s} {seconds:8.3f} s (spread {spread:.2f}) {seconds / own:6.2f}x  {unit} {reached:.5f}"
-        )
+        print(f"  {name:24s} {seconds:8.3f} s (spread {spread:.2f}) {seconds / own:6.2f}x  {unit} {reached:.5f}")
 
 
 def fitter(make, X, y):
@@ -98,9 +91,7 @@ def boosting_peers():
         pass
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    makes["scikit-learn (histogram)"] = lambda: HistGradientBoostingClassifier(
-        early_stopping=False, max_iter=100
-    )
+    makes["scikit-learn (histogram)"] = lambda: HistGradientBoostingClassifier(early_stopping=False, max_iter=100)
     return makes
 
 
@@ -122,9 +113,7 @@ def predict():
         name: (lambda small, model=model: model.predict_proba(Xt[:1000] if small else Xt))
         for name, model in models.items()
     }
-    race(
-        runs, lambda p: float(-np.mean(np.log(np.clip(p[np.arange(len(yt)), yt], 1e-15, 1)))), "test log loss"
-    )
+    race(runs, lambda p: float(-np.mean(np.log(np.clip(p[np.arange(len(yt)), yt], 1e-15, 1)))), "test log loss")
 
 
 def accuracy_on(X, y):

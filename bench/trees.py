@@ -26,7 +26,12 @@ def table(n_train, n_test, d=28, seed=0):
     X = rng.normal(size=(n, d))
     X[:, 5:10] = np.exp(0.7 * X[:, 5:10])
     X[:, 20:] = np.round(4 * X[:, 20:]) / 4
-    score = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.5 * np.abs(X[:, 3]) * X[:, 4] + np.log1p(X[:, 5]) * X[:, 6]
+    score = (
+        (X[:, 0] + 0.7) * (X[:, 1] + 0.7)
+        + np.sin(2 * X[:, 2])
+        + 0.5 * np.abs(X[:, 3]) * X[:, 4]
+        + np.log1p(X[:, 5]) * X[:, 6]
+    )
     score += 0.7 * (X[:, 7] > 1.2) + 0.15 * X[:, 10:20].sum(axis=1) + 0.2 * X[:, 21] - 1.2
     y = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(np.int64)
     return X[:n_train], y[:n_train], X[n_train:], y[n_train:]

@@ -293,7 +293,11 @@ def _passes(
     """Yield (X, signs, order of visit, number of the first row) of one epoch: all rows at once if X is in
     memory."""
     if X is not None:
-        order = np.arange(rows.n_rows) if random is None else random.permutation(rows.n_rows)
+        from assay.linear_model._row_loops import shuffle
+
+        order = np.arange(rows.n_rows)
+        if random is not None:
+            shuffle(order, int(random.randint(1, 2**62)))
         yield X, np.where(rows.y == code, 1.0, -1.0), order, 0
         return
     for block in rows.blocks():

@@ -32,6 +32,7 @@ class FitLog:
         self._learner, self._max_iter = learner, max_iter
         self._told = {"estimator": learner, "X": X, "y": y, "metadata": metadata}
         self.history: list[Step] = []
+        self.stopped = False  # a callback asked to stop, or the keyboard interrupted
 
     def __enter__(self) -> "FitLog":
         self._began = time.perf_counter()
@@ -54,8 +55,12 @@ class FitLog:
             return False
         told = {**self._told, "reconstruction_attributes": fitted}
         task = self._context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(**told)
-        return bool(task.call_on_fit_task_end(**told))
+        try:
+            task.call_on_fit_task_begin(**told)
+            self.stopped |= bool(task.call_on_fit_task_end(**told))
+        except KeyboardInterrupt:  # in a callback: the same wish, said with Ctrl-C
+            self.stopped = True
+        return self.stopped
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._learner.history_ = self.history

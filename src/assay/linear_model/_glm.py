@@ -172,7 +172,10 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
                 return log.step(value, float(np.linalg.norm(gradient)), coef_=w, intercept_=b)
 
             found = _closed_form(problem) if (name, link) == ("gaussian", "identity") else None
-            found = _minimise(problem, tol, max_iter, told) if found is None else found
+            if found is None:
+                found = _minimise(problem, tol, max_iter, told)
+            else:
+                told(found.x, found.value, found.gradient)
         self.coef_, self.intercept_ = problem.unpack(found.x)
         self.n_iter_ = found.n_iter
         self.deviance_ = float(rows.sum(_deviance, self.coef_, self.intercept_, name, link))

@@ -125,14 +125,14 @@ class Pocket(ClassifierMixin, LinearClassifier):
         w, b, best_w = np.zeros(rows.n_features), np.zeros(1), np.zeros(rows.n_features)
         best = np.array([float(len(signs)), 0.0])  # a zero vector has every row on the hyperplane: all errors
         updates, going = 0, True
-        while going and updates < limit and best[0] > 0:
+        while going and updates < limit and best[0] > 0 and not log.stopped:
             order = random.permutation(len(signs))
             made, going = pocket_pass(
                 *table, signs, order, bool(self.fit_intercept), w, b, best_w, best, limit - updates
             )
             updates += made
-            stop = log.step(best[0], best[0], coef_=best_w[None, :].copy(), intercept_=best[1:].copy())
-            if stop or made == 0:
+            log.step(best[0], best[0], coef_=best_w[None, :].copy(), intercept_=best[1:].copy())
+            if made == 0:
                 break
         return best_w, float(best[1]), int(best[0]), updates
 

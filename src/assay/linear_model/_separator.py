@@ -25,6 +25,7 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier
+from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim
 from assay.optim.lp import intersecting_hulls
 from assay.params import count, flag, refuse
@@ -112,6 +113,9 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
                 max_iter,
                 lambda w, b, wrong: log.step(wrong, wrong, coef_=w[None], intercept_=b),
             )
+            if not log.history:  # decided by the first linear programme
+                wrong = int(rows.sum(errors, found.w[None, :], np.array([found.b])))
+                log.step(wrong, wrong, coef_=found.w[None, :], intercept_=np.array([found.b]))
         self.coef_, self.intercept_ = found.w[None, :], np.array([found.b])
         self.separable_, self.proof_, self.n_iter_ = found.separable, found.proof, found.rounds
         if not self.separable_:

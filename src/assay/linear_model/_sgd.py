@@ -80,9 +80,19 @@ class _Descent(LinearModel):
             "kept": number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True),
         }
 
-    def _descend(self, rows: Any, y: np.ndarray, settings: dict[str, Any], random: Any, log: FitLog) -> _Run:
+    def _descend(
+        self,
+        rows: Any,
+        y: np.ndarray,
+        settings: dict[str, Any],
+        random: Any,
+        log: FitLog,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        k: int = 0,
+    ) -> _Run:
         """Run epochs on targets y until the loss stops falling; with early stopping, keep the best on rows
-        held out."""
+        held out. Row k of `coef` and `intercept` follows the model, for callbacks."""
         from assay.linear_model._row_loops import shuffle
 
         n = rows.n_rows
@@ -95,22 +105,30 @@ class _Descent(LinearModel):
         w, b, state = np.zeros(rows.n_features), np.zeros(1), settings["rule"].start(rows.n_features + 1)
         best, lowest, waited, t, epoch = (w.copy(), 0.0), np.inf, 0, 0, 0
         order = used.copy()
-        while epoch < settings["epochs"] and waited < settings["patience"]:
-            shuffle(order, int(random.randint(1, 2**62)))
-            loss = self._epoch(table, y, order, settings, t, w, b, state)
-            t += -(-len(order) // settings["batch"])
-            epoch += 1
-            if not np.isfinite(loss) or not np.isfinite(w).all():
-                raise refuse(
-                    self, "the coefficients grew beyond all bounds; lower eta0 or scale the columns."
-                )
-            judged = loss if not len(held) else self._mean_loss(rows.X[held], y[held], w, b[0])
-            waited = 0 if judged < lowest - settings["tol"] else waited + 1
-            if judged < lowest:
-                lowest, best = judged, (w.copy(), float(b[0]))
-            objective = loss + 0.5 * settings["alpha"] * float(w @ w)
-            if log.step(objective, judged, coef_=w[None, :].copy(), intercept_=b.copy()):
-                break
+        try:
+            while epoch < settings["epochs"] and waited < settings["patience"] and not log.stopped:
+                shuffle(order, int(random.randint(1, 2**62)))
+                loss = self._epoch(table, y, order, settings, t, w, b, state)
+                t += -(-len(order) // settings["batch"])
+                epoch += 1
+                if not np.isfinite(loss) or not np.isfinite(w).all():
+                    raise refuse(
+                        self, "the coefficients grew beyond all bounds; lower eta0 or scale the columns."
+                    )
+                judged = loss if not len(held) else self._mean_loss(rows.X[held], y[held], w, b[0])
+                waited = 0 if judged < lowest - settings["tol"] else waited + 1
+                if judged < lowest:
+                    lowest, best = judged, (w.copy(), float(b[0]))
+                objective = loss + 0.5 * settings["alpha"] * float(w @ w)
+                coef[k], intercept[k] = best if settings["early"] else (w, b[0])
+                log.step(objective, judged, coef_=coef.copy(), intercept_=intercept.copy())
+        except KeyboardInterrupt:
+            log.stopped = True
+            warnings.warn(
+                f"{type(self).__name__}: interrupted in epoch {epoch + 1}; the model is the last one.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         w, b_found = best if settings["early"] else (w, float(b[0]))
         return _Run(w, b_found, epoch, t, waited >= settings["patience"])
 
@@ -329,9 +347,12 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, _Descent):
         random = check_random_state(self.random_state)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         with fit_log(self, settings["epochs"] * len(targets), X, y) as log:
+            coef, intercept = np.zeros((len(targets), rows.n_features)), np.zeros(len(targets))
             runs = [
-                self._descend(rows, np.where(rows.y == code, 1.0, -1.0), settings, random, log)
-                for code in targets
+                self._descend(
+                    rows, np.where(rows.y == code, 1.0, -1.0), settings, random, log, coef, intercept, k
+                )
+                for k, code in enumerate(targets)
             ]
         self.coef_ = np.vstack([run.w for run in runs])
         self.intercept_ = np.array([run.b for run in runs])
@@ -437,7 +458,8 @@ class SGDRegressor(RegressorMixin, LinearRegressor, _Descent):
         settings = self._settings(max(rows.map(largest_norm)))
         random = check_random_state(self.random_state)
         with fit_log(self, settings["epochs"], X, y) as log:
-            run = self._descend(rows, target, settings, random, log)
+            coef, intercept = np.zeros((1, rows.n_features)), np.zeros(1)
+            run = self._descend(rows, target, settings, random, log, coef, intercept)
         self.coef_, self.intercept_ = run.w, np.array([run.b])
         self._finish([run])
         return self

@@ -41,7 +41,7 @@ def positive(owner: Any, name: str, *, allow_inf: bool = False, why: str = "") -
 def count(owner: Any, name: str, *, low: int = 1, why: str = "") -> int:
     """Return the named parameter as an integer >= low."""
     value = getattr(owner, name)
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= low:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
         return int(value)
     reason = f" ({why})" if why else ""
     raise refuse(owner, f"{name} must be an integer >= {low}{reason}; got {value!r}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import DataReference, ModelReference
-from assay.scan import Rows
+from assay.scan import Rows, rows_per_block
 from assay.scan.blocks import Block
 
 CHUNK = 4096  # rows hashed together; part of the format
@@ -75,15 +75,16 @@ def model_reference(model: Any) -> ModelReference:
 
 def _chunk_digests(rows: Rows, target: str) -> list[bytes]:
     """Return the digest of every chunk, on threads when the blocks of the scan are whole chunks."""
-    starts = rows.map(lambda block: (block.start, len(block.X)))
-    aligned = all(start % CHUNK == 0 for start, _ in starts) and all(size % CHUNK == 0 for _, size in starts[:-1])
-    if aligned:
-        return [part for parts in rows.map(_hash_block, target) for part in parts]
-    return [part for block in _regrouped(rows) for part in _hash_block(block, target)]
+    if rows_per_block(rows.n_features) % CHUNK == 0:
+        hashed = rows.map(_hash_block, target)
+        if all(start % CHUNK == 0 for start, _ in hashed):  # partitions of a cluster may begin anywhere
+            return [part for _, parts in hashed for part in parts]
+    return [part for block in _regrouped(rows) for part in _hash_block(block, target)[1]]
 
 
-def _hash_block(block: Block, target: str) -> list[bytes]:
-    return [
+def _hash_block(block: Block, target: str) -> tuple[int, list[bytes]]:
+    """Return the first row of the block and the digests of its rows, CHUNK at a time."""
+    return block.start, [
         _hash_chunk(block.X[i : i + CHUNK], block.y[i : i + CHUNK], _slice(block.weight, i), target)
         for i in range(0, len(block.X), CHUNK)
     ]

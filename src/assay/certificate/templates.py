@@ -52,7 +52,8 @@ def _problem(params: Mapping[str, Any]) -> str:
         [f"class weights {', '.join(f'{w:g}' for w in params['class_weight'])}"] if params.get("class_weight") else []
     )
     numbers += [f"{name} {params[name]}" for name in ("penalty", "loss_params") if params.get(name)]
-    intercept = {True: "free intercept", False: "no intercept"}.get(params.get("intercept"), "")
+    free = params.get("intercept", "")
+    intercept = {True: "free intercept", False: "no intercept"}.get(free, "") if isinstance(free, bool) else ""
     return ", ".join([f"{params.get('loss', 'squared')} loss", *numbers, *([intercept] if intercept else [])])
 
 

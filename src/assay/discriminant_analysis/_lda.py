@@ -320,7 +320,7 @@ def _shared_covariance(
         covariance = sums.within[0] / sums.counts.sum()
     if shrinkage is None:
         return covariance
-    d = len(covariance)
+    d, shrinkage = len(covariance), float(shrinkage)
     return (1 - shrinkage) * covariance + shrinkage * np.trace(covariance) / d * np.eye(d)
 
 

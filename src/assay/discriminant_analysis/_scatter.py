@@ -124,8 +124,8 @@ def class_sums(source: Rows, n_classes: int, *, apart: bool = False) -> ClassSum
     means = pilot + shift
     if apart:
         return ClassSums(counts, means, source.sum(_centred, means, True))
-    apart = np.sqrt(counts)[:, None] * shift
-    within = moments - apart.T @ apart
+    offsets = np.sqrt(counts)[:, None] * shift
+    within = moments - offsets.T @ offsets
     if (np.diag(within) < _CANCELLED * np.diag(moments)).any():
         return ClassSums(counts, means, source.sum(_centred, means, False))
     return ClassSums(counts, means, within[None])

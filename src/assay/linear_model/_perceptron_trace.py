@@ -52,7 +52,8 @@ def perceptron_trace(
     random = check_random_state(random_state)
     w = signed[0].copy() if start == "first" else np.zeros(signed.shape[1])
     goal = np.zeros_like(w) if target is None else np.asarray(target, dtype=np.float64)
-    used, products, squares = [], [w @ goal], [w @ w]
+    used: list[int] = []
+    products, squares = [w @ goal], [w @ w]
     separated = False
     while len(used) < max_updates:
         scores = signed @ w

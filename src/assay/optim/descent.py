@@ -206,7 +206,8 @@ def descend(
     random = np.random.default_rng(seed)
     x = np.array(x, dtype=np.float64)
     size = n_rows if batch_size is None else min(batch_size, n_rows)
-    state, log, path = rule.start(len(x)), [], [x.copy()]
+    state, path = rule.start(len(x)), [x.copy()]
+    log: list[tuple[float, ...]] = []
     best = (np.inf, x.copy())
     began, t, reason, waited, lowest = time.perf_counter(), 0, "epochs", 0, np.inf
     while len(log) < stop.epochs:
@@ -248,7 +249,8 @@ def descend(
             reason = fired
             break
     columns = np.array(log).reshape(-1, 5).T
-    trace = Trace(*columns, np.array(path) if keep_path else np.empty((0, len(x))))
+    kept = np.array(path) if keep_path else np.empty((0, len(x)))
+    trace = Trace(columns[0], columns[1], columns[2], columns[3], columns[4], kept)
     return Descent(x if validation is None else best[1], t, len(log), reason, trace)
 
 

@@ -59,7 +59,7 @@ class PolynomialTransform(TransformerMixin, BaseEstimator):
         """Learn the number of columns."""
         degree, bias = count(self, "degree"), flag(self, "include_bias")
         X = validate_data(self, X, dtype=np.float64)
-        self._require_memory(*X.shape, degree)
+        self._require_memory(X.shape[0], X.shape[1], degree)
         self.powers_ = [
             factors
             for k in range(0 if bias else 1, degree + 1)
@@ -71,7 +71,7 @@ class PolynomialTransform(TransformerMixin, BaseEstimator):
         """Return the monomials of each row, (n, C(degree + d, degree))."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        self._require_memory(*X.shape, self.degree)
+        self._require_memory(X.shape[0], X.shape[1], self.degree)
         out = np.empty((len(X), len(self.powers_)))
         place = {factors: j for j, factors in enumerate(self.powers_)}
         for j, factors in enumerate(self.powers_):

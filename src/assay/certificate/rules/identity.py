@@ -11,7 +11,7 @@ import numpy as np
 from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
-from assay.certificate.rules.predictors import Linear, Predictor, Quadratic
+from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.record import Refused, Rejected, array
 from assay.certificate.rules.trees import FAMILIES as TREES
 from assay.certificate.rules.trees import read_trees
@@ -28,7 +28,7 @@ _FAMILIES = {
 }
 
 
-def read_model(model: Any, family: str) -> tuple[Predictor, str]:
+def read_model(model: Any, family: str) -> tuple[Any, str]:
     """Return the parameters of a model and their fingerprint."""
     if family not in _FAMILIES:
         raise Rejected(f"unknown family of models {str(family)[:40]!r}")

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -106,8 +107,8 @@ class KernelMachine:
         return errors if self.classes is None or self.binary else self._vote_errors(scores, errors)
 
     def _votes(self, scores: np.ndarray) -> np.ndarray:
-        votes = np.zeros((len(scores), len(self.classes)))
-        for p, (i, j) in enumerate(combinations(range(len(self.classes)), 2)):
+        votes = np.zeros((len(scores), len(self.classes or ())))
+        for p, (i, j) in enumerate(combinations(range(len(self.classes or ())), 2)):
             votes[:, i] += scores[:, p] > 0
             votes[:, j] += scores[:, p] <= 0
         return votes
@@ -116,7 +117,8 @@ class KernelMachine:
         """Return per row and class less than half a vote, or more than there are where a score is too
         close to zero."""
         open_rows = _open(scores, errors).any(axis=1)
-        return np.where(open_rows, float(len(self.classes)), 0.25)[:, None] * np.ones(len(self.classes))
+        count = len(self.classes or ())
+        return np.where(open_rows, float(count), 0.25)[:, None] * np.ones(count)
 
     def exact_scores(self, x: np.ndarray) -> list[Fraction]:
         scores, errors = self.pair_scores(x[None, :])
@@ -194,8 +196,10 @@ class KernelGap(Rule):
             raise Rejected(
                 f"the {self.model.kind} kernel is not known to be positive semidefinite, so there is no bound"
             )
-        self.loss, self.loss_params, self.output = LOSSES[self.loss_name], {}, 0
-        self.scale, self.class_weight = self.number("C"), None
+        self.loss, self.output = LOSSES[self.loss_name], 0
+        self.loss_params: dict[str, Any] = {}
+        self.scale = self.number("C")
+        self.class_weight: np.ndarray | None = None
         self.problem()
         beta = np.where(np.abs(self.model.coef[self.output]) < 1e-140, 0.0, self.model.coef[self.output])
         self.order = np.argsort(self.model.support, kind="stable")

@@ -68,6 +68,7 @@ class Rule:
     """Base of all rules. A pass over the rows calls `block` for each block, then `next_pass`."""
 
     set = "train"
+    model: Any  # a Predictor; rules about one family ask for more than the protocol has
     intercept = True  # where the claim is about a problem with a free intercept
     strength = 0.0  # strong convexity of its penalty
 

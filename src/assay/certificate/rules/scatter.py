@@ -2,6 +2,7 @@
 (claim D19)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class FisherOptimality(Rule):
         if not np.any(self.w):
             raise Rejected("the direction is zero")
         self.counts, self.sums = np.zeros(self.classes), [Sums(self.d) for _ in range(self.classes)]
-        self.means: np.ndarray | None = None
+        self.means: Any = None
         self.within, self.longest, self.adds = np.zeros((self.d, self.d)), 0, 0
 
     def block(self, view: View) -> None:

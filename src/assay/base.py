@@ -68,8 +68,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield statements about new data that only this learner can make from its training rows.
 
-        A statement is a function of its share of delta (a decimal string) that returns the claim; how many there are
-        must not depend on what they will say.
+        A statement is a function of its share of delta (a decimal string) that returns the claim; how many
+        there are must not depend on what they will say.
         """
         yield from ()
 
@@ -136,16 +136,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         if _is_pair(holdout):
             return Cut(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
         if _streams(X, y):
-            raise refuse(
-                self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number."
-            )
+            raise refuse(self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number.")
         held = self._row_numbers(holdout, len(y))
         kept = np.setdiff1d(np.arange(len(y)), held)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         train, holdout = (
-            self._known_rows(
-                _safe_indexing(X, part), _safe_indexing(y, part), None if weight is None else weight[part]
-            )
+            self._known_rows(_safe_indexing(X, part), _safe_indexing(y, part), None if weight is None else weight[part])
             for part in (kept, held)
         )
         return Cut(train, holdout, {"train": kept, "holdout": held})
@@ -155,9 +151,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         given = np.asarray(holdout)
         held = np.unique(given)
         if given.ndim != 1 or given.dtype.kind not in "iu" or len(held) != len(given):
-            raise refuse(
-                self, f"holdout must be a pair (X, y) or distinct integer row numbers; got {holdout!r}."
-            )
+            raise refuse(self, f"holdout must be a pair (X, y) or distinct integer row numbers; got {holdout!r}.")
         if len(held) in (0, n) or held[0] < 0 or held[-1] >= n:
             raise refuse(
                 self,
@@ -251,12 +245,14 @@ def require_finite(rows: Rows, learner: Learner) -> None:
 
 def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
     """Return the distinct labels in order; at least two are needed to learn to tell them apart."""
-    classes = rows.labels()
+    try:
+        classes = rows.labels()
+    except TypeError:
+        raise refuse(learner, "the labels y must be of one type, such as text or integers.") from None
     if classes.dtype.kind == "f" and np.isnan(classes[-1]):
         raise refuse(learner, "Input y contains NaN.")
-    check_classification_targets(
-        np.repeat(classes, 3)
-    )  # labels that are all distinct would pass for a numeric target
+    # Labels that are all distinct would pass for a numeric target.
+    check_classification_targets(np.repeat(classes, 3))
     if len(classes) < 2:
         raise ValueError(
             f"{type(learner).__name__}: needs rows of at least 2 classes to learn from; the data contain one "

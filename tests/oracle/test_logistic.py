@@ -456,6 +456,7 @@ def test_many_classes_say_nothing_odd():
         ([0, 0, 0], "at least 2 classes"),
         ([0.0, 1.0, np.nan], "contains NaN"),
         ([0.1, 0.7, 0.3], "[Uu]nknown label type"),
+        (np.array([None, "a", "b"], dtype=object), "of one type"),
         ([[0, 1], [1, 0], [1, 1]], "1d array"),
         ([0, 1], "inconsistent numbers of samples"),
     ],

@@ -129,7 +129,7 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
             require_finite(rows, self)
             raise refuse(
                 self,
-                "the entries are too large: their squares overflow. Divide X or the weights by a constant.",
+                "the entries are too large: their squares, times C, overflow. Divide X by a constant.",
             )
         self.coef_, self.intercept_ = problem.unpack(found.x)
         self.n_iter_ = found.n_iter
@@ -177,9 +177,7 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
 
     def _unpenalised_facts(self, rows: Rows, problem: "Problem") -> Iterator[Claim | NotApplicable]:
         if self.separator_ is not None and len(self.classes_) == 2:
-            yield from separation_claim(
-                rows, self.separator_[:-1], self.separator_[-1], bool(self.fit_intercept)
-            )
+            yield from separation_claim(rows, self.separator_[:-1], self.separator_[-1], bool(self.fit_intercept))
             yield NotApplicable("D08/1", _NO_MINIMUM)
             return
         radius = 1.0 + float(np.linalg.norm(self.coef_))

@@ -11,7 +11,6 @@ Method: one compiled pass per epoch, in the order of the data or in a new random
 
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +128,10 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         with fit_log(self, max_iter * len(targets), X, y) as log:
             for k, code in enumerate(targets):
                 allowed = 0 if any(run.stopped for run in runs) else max_iter
-                told = partial(log.step, coef_=coef, intercept_=intercept)
+
+                def told(*numbers: float) -> bool:
+                    return log.step(*numbers, coef_=coef.copy(), intercept_=intercept.copy())
+
                 runs.append(
                     self._run(
                         rows,
@@ -185,23 +187,15 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     ) -> Claim | NotApplicable:
         """Return claim D17 for hyperplane k, whose positive class is `code`."""
         if len(sequence) > _KEPT_UPDATES:
-            return NotApplicable(
-                "D17/1", f"More than {_KEPT_UPDATES} updates were made; their sequence was not kept."
-            )
+            return NotApplicable("D17/1", f"More than {_KEPT_UPDATES} updates were made; their sequence was not kept.")
         w, b = self.coef_[k], float(self.intercept_[k])
         if not self._replays(rows, code, sequence, np.append(w, b)):
-            return NotApplicable(
-                "D17/1", "These are not the rows of `fit`, in order: the updates lead elsewhere."
-            )
+            return NotApplicable("D17/1", "These are not the rows of `fit`, in order: the updates lead elsewhere.")
         augmented = np.append(w, b) if self.fit_intercept else w
         norm = float(np.linalg.norm(augmented))
         least = min(rows.map(_least_score, w, b, code))
         rounding = (
-            8
-            * gamma(rows)
-            / rows.n_rows
-            * (rows.n_features + 4)
-            * float(np.abs(w) @ rows.largest_entries + abs(b))
+            8 * gamma(rows) / rows.n_rows * (rows.n_features + 4) * float(np.abs(w) @ rows.largest_entries + abs(b))
         )
         margin = (least - rounding) / norm * (1 - 1e-9) if norm > 0 else 0.0
         if margin <= 0:
@@ -231,14 +225,13 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         if not len(wanted) or wanted[-1] >= rows.n_rows:
             return not len(wanted)
         X, y = gather(rows, wanted)
-        found = replay_block(
-            X, np.where(y == code, 1.0, -1.0), at, float(self.eta0), bool(self.fit_intercept)
-        )
+        found = replay_block(X, np.where(y == code, 1.0, -1.0), at, float(self.eta0), bool(self.fit_intercept))
         return np.array_equal(found, hyperplane)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.poor_score = True  # on classes that overlap, the last hyperplane may be any
         return tags
 
     def _run(
@@ -287,9 +280,7 @@ class _Run(NamedTuple):
     stopped: bool
 
 
-def _passes(
-    rows: Any, X: Any, code: int, random: Any
-) -> Iterator[tuple[Any, np.ndarray, np.ndarray, int]]:
+def _passes(rows: Any, X: Any, code: int, random: Any) -> Iterator[tuple[Any, np.ndarray, np.ndarray, int]]:
     """Yield (X, signs, order of visit, number of the first row) of one epoch: all rows at once if X is in
     memory."""
     if X is not None:

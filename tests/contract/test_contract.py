@@ -377,8 +377,8 @@ def test_compared_predictions_must_fit():
         model.certify(X, y, holdout=(X, y), compared=[own, np.full(90, "plum")])
     with pytest.raises(ValueError, match="hold-out rows"):
         model.certify(X, y, compared=[own])
-    with pytest.raises(ValueError, match="classifier"):
-        Ridge().fit(X, X[:, 0]).certify(X, X[:, 0], holdout=(X, X[:, 0]), compared=[own])
+    with pytest.raises(ValueError, match="one prediction for each"):
+        Ridge().fit(X, X[:, 0]).certify(X, X[:, 0], holdout=(X, X[:, 0]), compared=[X[:5, 0]])
 
 
 # Documentation ----------------------------------------------------------------------------------------------

@@ -55,6 +55,9 @@ def statements(
     elif learner.card.task == "regress":
         if fixed_class:
             yield from learner.statements(cut.train)
+        rows = 0 if cut.holdout is None else cut.holdout.n_rows
+        if any(len(one) != rows for one in compared):
+            raise ValueError(f"compared: each array must hold one prediction for each of the {rows} hold-out rows.")
         yield from _by_clipped_holdout(learner, cut.holdout, clip, max(1, len(compared)))
 
 

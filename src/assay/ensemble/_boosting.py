@@ -411,8 +411,8 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     --------
     >>> from assay.ensemble import GradientBoostingRegressor
     >>> X = [[1.0], [2.0], [3.0], [4.0]]
-    >>> model = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, min_samples_leaf=1).fit(X, [1.0,
-    1.0, 5.0, 7.0])
+    >>> model = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, min_samples_leaf=1)
+    >>> model = model.fit(X, [1.0, 1.0, 5.0, 7.0])
     >>> model.predict(X)
     array([1., 1., 5., 7.])
     """

@@ -369,8 +369,8 @@ class ExtraTreesClassifier(_Classifier):
     Parameters as `RandomForestClassifier`.
 
     >>> from assay.ensemble import ExtraTreesClassifier
-    >>> ExtraTreesClassifier(10, random_state=0).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1,
-    1]).predict([[1.0], [4.0]])
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> ExtraTreesClassifier(10, random_state=0).fit(X, y).predict([[1.0], [4.0]])
     array([0, 1])
     """
 

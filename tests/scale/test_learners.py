@@ -138,6 +138,21 @@ class Killer:
         self.killed_at = self.steps
 
 
+class LoadsHereOnly:
+    """A statistic that no other process can load, as when a worker has another version of the library."""
+
+    def __init__(self, home):
+        self.home = home
+        if os.getpid() != home:
+            raise ImportError("no such module here")
+
+    def __reduce__(self):
+        return LoadsHereOnly, (self.home,)
+
+    def __call__(self, block):
+        return len(block.X)
+
+
 @quiet
 def test_a_killed_worker_changes_nothing():
     distributed, da = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
@@ -146,10 +161,12 @@ def test_a_killed_worker_changes_nothing():
     y = (X @ rng.normal(size=D) + rng.logistic(size=len(X)) > 0).astype(np.int64)
     plain = LogisticRegression().fit(X, y)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     )
     with cluster, distributed.Client(cluster) as client:
         parts = [da.from_array(part, chunks=(4096, *part.shape[1:])) for part in (X, y)]
+        with pytest.raises(ImportError, match="no such module here"):
+            assay.scan.rows(*parts).sum(LoadsHereOnly(os.getpid()))
         pids = set(client.run(os.getpid).values())
         killer = Killer(min(pids))
         model = LogisticRegression().set_callbacks(killer).fit(*parts)

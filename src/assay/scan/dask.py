@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any
 
+import cloudpickle
 import dask
 import numpy as np
 from dask.delayed import Delayed, delayed
@@ -35,7 +36,7 @@ class DaskRows(Rows):
         self._first_blocks = [0, *accumulate(-(-length // step) for length in lengths)][:-1]
 
     def sum(self, statistic: Statistic, *parameters: Any) -> Any:
-        call = delayed((statistic, parameters), traverse=False)
+        call = _packed(statistic, parameters)
         totals = [
             delayed(_part_total)(part, call, row, number)
             for part, row, number in zip(self.parts, self._first_rows, self._first_blocks, strict=True)
@@ -50,7 +51,7 @@ class DaskRows(Rows):
         return total.value()
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
-        call = delayed((function, parameters), traverse=False)
+        call = _packed(function, parameters)
         lists = [
             delayed(_part_map)(part, call, row)
             for part, row in zip(self.parts, self._first_rows, strict=True)
@@ -165,10 +166,14 @@ def _blocks(part: Part, first_row: int) -> Iterator[Block]:
         yield block._replace(start=first_row + block.start)
 
 
-def _part_total(
-    part: Part, call: tuple[Statistic, tuple], first_row: int, first_block: int
-) -> dict[Node, Any]:
-    statistic, parameters = call
+def _packed(function: Callable[..., Any], parameters: tuple) -> Delayed:
+    """Return the call as bytes: a worker that cannot load it fails in its task, and so says why; it would
+    wait for ever if it failed while it fetches the call from another worker."""
+    return delayed(cloudpickle.dumps((function, parameters)), traverse=False)
+
+
+def _part_total(part: Part, call: bytes, first_row: int, first_block: int) -> dict[Node, Any]:
+    statistic, parameters = cloudpickle.loads(call)
     total = Total()
     with one_blas_thread():
         for number, block in enumerate(_blocks(part, first_row), start=first_block):
@@ -183,8 +188,8 @@ def _merged(totals: list[dict[Node, Any]]) -> dict[Node, Any]:
     return merged.nodes()
 
 
-def _part_map(part: Part, call: tuple[Callable[..., Any], tuple], first_row: int) -> list[Any]:
-    function, parameters = call
+def _part_map(part: Part, call: bytes, first_row: int) -> list[Any]:
+    function, parameters = cloudpickle.loads(call)
     with one_blas_thread():
         return [on_block(function, block, parameters) for block in _blocks(part, first_row)]
 

@@ -402,9 +402,7 @@ def test_bad_weights_are_refused(weight, message):
 def test_bad_streams_are_refused():
     import pyarrow as pa
 
-    table = pa.table(
-        {"a": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0], "w": [1.0, -1.0, 2.0], "t": ["1", "2", "3"]}
-    )
+    table = pa.table({"a": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0], "w": [1.0, -1.0, 2.0], "t": ["1", "2", "3"]})
     with pytest.raises(ValueError, match="weights must be >= 0; row 1 "):
         LinearRegression().fit(table.select(["a", "y", "w"]), "y", "w")
     with pytest.raises(ValueError, match="target of a regression must be numbers"):

@@ -99,9 +99,7 @@ def test_unpenalised_optimum_is_scipys(classes, intercept):
         return objective(X, y, W, x[k * d :] if intercept else 0.0, np.inf, weight)
 
     start = np.zeros(k * d + (k if intercept else 0))
-    least = min(
-        minimize(function, start, method=m, options={"maxiter": 2_000}).fun for m in ("BFGS", "L-BFGS-B")
-    )
+    least = min(minimize(function, start, method=m, options={"maxiter": 2_000}).fun for m in ("BFGS", "L-BFGS-B"))
     for model in (one, two):
         ours = objective(X, y, model.coef_, model.intercept_, np.inf, weight)
         assert ours <= least + 1e-9
@@ -155,9 +153,7 @@ def test_tol_bounds_the_gap_also_where_the_intercept_does_the_work(share, C):
     model = LogisticRegression(C=C, tol=1e-9).fit(X, y)
     allowed = 1e-9 * C * 2_000 * np.log(2)
     tight = LogisticRegression(C=C, tol=1e-16).fit(X, y)
-    excess = objective(X, y, model.coef_, model.intercept_, C) - objective(
-        X, y, tight.coef_, tight.intercept_, C
-    )
+    excess = objective(X, y, model.coef_, model.intercept_, C) - objective(X, y, tight.coef_, tight.intercept_, C)
     assert excess <= allowed * 1.01 + 1e-15 * C * 2_000
     assert model.certify(X, y).find("D08").value <= 30 * allowed + 2e-12
 
@@ -302,6 +298,30 @@ def separable(seed, n=40, d=3):
     return X[keep], (score[keep] > 0).astype(int)
 
 
+class Watch:
+    """A callback that keeps the coefficients of every iteration."""
+
+    def __init__(self):
+        self.seen = []
+
+    def setup(self, estimator, context):
+        pass
+
+    teardown = on_fit_task_begin = setup
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if fitted_estimator is not None:
+            self.seen.append(fitted_estimator.coef_.ravel())
+
+
+def watched(model, X, y):
+    watch = Watch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.set_callbacks(watch).fit(X, y)
+    return np.array(watch.seen)
+
+
 @pytest.mark.mission("LIN-20")
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
@@ -316,6 +336,8 @@ def test_separable_classes_are_recognised(seed, solver):
     best = ((X @ w)[y == 1].min() - (X @ w)[y == 0].max()) / (2 * np.linalg.norm(w))  # at the best offset
     assert 0.999 * best < margin <= best
     assert any("no minimum" in gap.reason for gap in certificate.not_applicable)
+    logged = np.linalg.norm(watched(LogisticRegression(C=np.inf, solver=solver), X, y), axis=1)
+    assert (np.diff(logged) > 0).all()  # it grows until the hyperplane is found
     norms = [np.linalg.norm(LogisticRegression(C=C).fit(X, y).coef_) for C in 10.0 ** np.arange(0, 13, 3)]
     assert np.isfinite(norms).all()
     assert (np.diff(norms) > 1.0).all()  # the weaker the penalty the longer, without end
@@ -381,7 +403,7 @@ def test_rows_without_weight_do_not_hide_separability():
 # Probabilities and labels -----------------------------------------------------------------------------------
 
 
-@pytest.mark.mission("LIN-13", "LIN-24")
+@pytest.mark.mission("LIN-01", "LIN-13", "LIN-24")
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities(classes):
     X, y, _ = data(13, classes=classes)
@@ -392,6 +414,8 @@ def test_probabilities(classes):
     assert model.predict_log_proba(X) == pytest.approx(other.predict_log_proba(X), rel=1e-10, abs=1e-12)
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(len(X)), rel=1e-14)
     assert (model.predict(X) == model.predict_proba(X).argmax(axis=1)).all()
+    scores = X @ model.coef_.T + model.intercept_
+    assert np.array_equal(model.decision_function(X), scores.ravel() if classes == 2 else scores)
     if classes == 2:
         score = model.decision_function(X)
         positive = model.predict_proba(X)[:, 1]

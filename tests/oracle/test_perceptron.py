@@ -7,6 +7,7 @@ import pytest
 import sklearn.linear_model as peers
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import zero_one_loss
 
 import assay
 from assay.linear_model import Perceptron
@@ -32,9 +33,7 @@ def best_margin(signed):
 
     It is the distance of the hull of the rows from the origin.
     """
-    weights, _ = nnls(
-        np.vstack([signed.T, 1e3 * np.ones(len(signed))]), np.append(np.zeros(signed.shape[1]), 1e3)
-    )
+    weights, _ = nnls(np.vstack([signed.T, 1e3 * np.ones(len(signed))]), np.append(np.zeros(signed.shape[1]), 1e3))
     point = signed.T @ (weights / weights.sum())
     distance = np.linalg.norm(point)
     assert (signed @ point).min() / distance > 0.999 * distance  # the bound is close
@@ -72,9 +71,7 @@ def test_updates_stay_within_novikoffs_bound(seed, shuffle):
     if len(set(y)) < 2:
         X, y = np.vstack([X, -X[:1]]), np.append(y, -y[0])
     for intercept in (True, False):
-        model = Perceptron(shuffle=shuffle, fit_intercept=intercept, random_state=seed, max_iter=100_000).fit(
-            X, y
-        )
+        model = Perceptron(shuffle=shuffle, fit_intercept=intercept, random_state=seed, max_iter=100_000).fit(X, y)
         assert model.converged_
         assert (model.predict(X) == y).all()
         augmented = np.column_stack([X, np.ones(len(X))]) if intercept else X
@@ -157,7 +154,19 @@ def test_the_seed_decides_the_order():
     assert np.array_equal(Perceptron(random_state=state, max_iter=10_000).fit(X, y).coef_, runs[0].coef_)
 
 
-@pytest.mark.mission("LIN-50", "LIN-52")
+@pytest.mark.mission("LIN-50")
+@pytest.mark.parametrize("seed", range(10))
+def test_the_loss_is_the_number_of_errors(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    with pytest.warns(ConvergenceWarning):
+        model = Perceptron(max_iter=3, random_state=seed).fit(X, y)
+    wrong = int((np.where(X @ model.coef_[0] + model.intercept_[0] > 0, 1, 0) != y).sum())
+    assert wrong == zero_one_loss(y, model.predict(X), normalize=False)
+    assert model.count_errors(assay.scan.rows(X, y)) == (wrong, wrong)
+
+
+@pytest.mark.mission("LIN-52")
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_xor_never_ends(shuffle):
     X, y = XOR
@@ -204,9 +213,7 @@ def test_three_classes_one_against_the_rest():
 
 def test_the_steps_do_not_depend_on_the_layout_of_the_data():
     X, y = separable(9, n=100)
-    runs = [
-        Perceptron(shuffle=False).fit(table, y) for table in (X, np.asfortranarray(X), X.tolist(), X[::1])
-    ]
+    runs = [Perceptron(shuffle=False).fit(table, y) for table in (X, np.asfortranarray(X), X.tolist(), X[::1])]
     assert all(np.array_equal(run.updates_[0], runs[0].updates_[0]) for run in runs)
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -218,9 +225,7 @@ def test_certificates_of_other_rows_do_not_borrow_the_updates():
     model = Perceptron(random_state=0).fit(X, y)
     for other, labels in ((X[:30], y[:30]), (X[::-1], y[::-1])):
         certificate = model.certify(other, labels)
-        assert any(
-            "not the rows" in gap.reason for gap in certificate.not_applicable if gap.template == "D17/1"
-        )
+        assert any("not the rows" in gap.reason for gap in certificate.not_applicable if gap.template == "D17/1")
         assert assay.verify(certificate, model, other, labels).holds
     with pytest.raises(ValueError, match="sample_weight"):
         model.certify(X, y, sample_weight=np.ones(60))

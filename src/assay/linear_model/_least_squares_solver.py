@@ -2,7 +2,7 @@
 
 One pass sums the second moments of rows and targets, centred near their means, and a Cholesky factor of the
 Gram matrix gives the coefficients. The Gram matrix squares the condition number, so its own condition tells
-what was lost: up to 1e2 nothing is done, up to 1e8 one step of iterative refinement repairs it. Beyond that a
+what was lost: up to 1e2 nothing is done, up to 1e6 one step of iterative refinement repairs it. Beyond that a
 blockwise QR factorisation tells whether columns depend on each other; if not, the moments are summed again in
 twice the precision, and if so, or if that would take too long, a singular value decomposition of the triangle
 gives the solution of least norm. Bjorck 1996, ch. 2.
@@ -17,7 +17,7 @@ from assay.scan import Rows
 from assay.scan.blocks import Block
 
 _EASY = 1e2  # condition number of the Gram matrix up to which the factor is used as it is
-_REFINABLE = 1e8  # ... up to which one refinement step in double precision restores what was lost
+_REFINABLE = 1e6  # ... up to which one refinement step in double precision restores what was lost
 _DEPENDENT = 1e-13  # relative distance to the span of the other columns below which a column depends on them
 _AFFORDABLE = (
     2e9  # rows times squared columns up to which moments are summed in twice the precision, some ten seconds

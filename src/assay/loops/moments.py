@@ -13,11 +13,12 @@ from assay.jit import compiled
 _PANEL = 512  # rows per panel
 _TILE = 4  # M is computed in square tiles of this size, upper triangle only
 _WIDEST = 128  # beyond this width BLAS is the faster way
+_FEWEST = 1024  # for fewer rows compiling takes longer than any number of passes
 
 
 def moments(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, center: np.ndarray) -> np.ndarray:
     """Return the (d + 1 + k, d + 1 + k) symmetric matrix M of one block; X (n, d), y (n, k), center (d,)."""
-    if X.shape[1] <= _WIDEST:
+    if X.shape[1] <= _WIDEST and len(X) >= _FEWEST:
         width = X.shape[1] + 1 + y.shape[1]
         return moments_block(X, y, np.empty(0) if weight is None else weight, center)[:width, :width]
     A = np.hstack([X - center, np.ones((len(X), 1)), y])

@@ -55,8 +55,8 @@ def test_the_time_of_erm_over_a_fixed_finite_class_is_linear():
         x = np.random.default_rng(0).random(m)
         return np.argmin(((x[None, :] > cuts) != (x > 0.4)[None, :]).sum(axis=1))
 
-    slope = learnability.time_exponent(erm, [20_000, 40_000, 80_000, 160_000])
-    assert slope == pytest.approx(1.0, abs=0.35)
+    slopes = [learnability.time_exponent(erm, [20_000, 40_000, 80_000, 160_000]) for _ in range(3)]
+    assert sorted(slopes)[1] == pytest.approx(1.0, abs=0.6)  # far from quadratic, on a busy machine too
     assert learnability.growth_exponent(lambda v: 3 * v**2, [1, 10, 100]) == pytest.approx(2.0)
 
 

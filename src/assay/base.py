@@ -6,6 +6,7 @@ issues certificates.
 """
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
+    _num_samples,
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
@@ -28,7 +30,7 @@ from sklearn.utils.validation import (
 from assay import scan
 from assay.card import Card
 from assay.certificate.claim import Certificate, Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.certificate.risk import Asked, Statement
 from assay.certificate.seal import Cut, issue
 from assay.fitlog import FitLog, Step
 from assay.params import refuse
@@ -119,7 +121,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
         cut = self._cut(X, y, sample_weight, holdout)
-        return issue(self, cut, delta=float(delta), compared=compared, clip=clip, fixed_class=fixed_class)
+        return issue(self, cut, delta=Decimal(repr(float(delta))), asked=Asked(compared, clip, fixed_class))
 
     def plot(self) -> Any:
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for
@@ -137,11 +139,16 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             return Cut(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
         if _streams(X, y):
             raise refuse(self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number.")
-        held = self._row_numbers(holdout, len(y))
-        kept = np.setdiff1d(np.arange(len(y)), held)
+        n = _num_samples(X)
+        held = self._row_numbers(holdout, n)
+        kept = np.setdiff1d(np.arange(n), held)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         train, holdout = (
-            self._known_rows(_safe_indexing(X, part), _safe_indexing(y, part), None if weight is None else weight[part])
+            self._known_rows(
+                _safe_indexing(X, part),
+                None if y is None else _safe_indexing(y, part),
+                None if weight is None else weight[part],
+            )
             for part in (kept, held)
         )
         return Cut(train, holdout, {"train": kept, "holdout": held})
@@ -192,15 +199,15 @@ def read_rows(
 ) -> Rows:
     """Return `X`, `y` and weights as rows to scan, checked as scikit-learn checks them, except that entries
     are finite: call `require_finite`, or look at a sum over all entries, since that saves a pass over the
-    data."""
-    n_jobs = _threads(learner)
+    data. A learner whose tags say that it needs no target (a transformer, say) never looks at `y`."""
+    n_jobs, has_target = _threads(learner), get_tags(learner).target_tags.required
     if _streams(X, y):
         rows = scan.rows(X, y, sample_weight, n_jobs=n_jobs)
-        if not rows.has_y:
+        if has_target and not rows.has_y:
             raise refuse(learner, "y is missing: name the column of the target, or pass it beside the rows.")
         _remember_columns(learner, rows, reset)
         return rows
-    if y is None:
+    if has_target and y is None:
         raise ValueError(f"{type(learner).__name__} requires y to be passed, but the target y is None.")
     X = validate_data(
         learner,
@@ -212,13 +219,15 @@ def read_rows(
         accept_sparse="csr" if get_tags(learner).input_tags.sparse else False,
     )
     numeric = not is_classifier(learner)
-    y = _check_y(y, multi_output=multi_output or numeric, y_numeric=numeric, estimator=learner)
-    check_consistent_length(X, y)
+    if has_target:
+        y = _check_y(y, multi_output=multi_output or numeric, y_numeric=numeric, estimator=learner)
+        check_consistent_length(X, y)
+        y = np.asarray(y, dtype=np.float64) if numeric else y
     if sample_weight is not None:
         sample_weight = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not reset
         )
-    return scan.rows(X, np.asarray(y, dtype=np.float64) if numeric else y, sample_weight, n_jobs=n_jobs)
+    return scan.rows(X, y if has_target else None, sample_weight, n_jobs=n_jobs)
 
 
 def fit_log(learner: Learner, max_iter: int, X: Any, y: Any, sample_weight: Any = None) -> FitLog:
@@ -264,7 +273,7 @@ def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
 def _entry_sums(block: Any) -> tuple[float, float, float]:
     """Return sums that are finite only if every entry is, and no weight is negative."""
     with np.errstate(invalid="ignore", over="ignore"):
-        y = float(block.y.sum()) if block.y.dtype.kind == "f" else 0.0
+        y = float(block.y.sum()) if block.y is not None and block.y.dtype.kind == "f" else 0.0
         weight = 0.0 if block.weight is None else float(np.sqrt(block.weight).sum())
         return float(block.X.sum()), y, weight
 

@@ -64,6 +64,11 @@ class Claim:
         return self._template.fact
 
     @property
+    def quantity(self) -> str:
+        """What is bounded ("error rate", "clipped error"), if other statements bound the same; else ""."""
+        return self._template.quantity
+
+    @property
     def confidence(self) -> float:
         """1 - delta: how often the statement holds over repeated samples; 1 for facts."""
         return float(1 - Fraction(self.delta))
@@ -130,6 +135,16 @@ class Certificate:
             ):
                 return claim
         raise KeyError(f"No claim {template} in this certificate; it has {[c.template for c in self.claims]}.")
+
+    @property
+    def tightest(self) -> Claim | None:
+        """The smallest upper bound of the model's error on new data; None if there is none.
+
+        Each claim was made at a share of delta that was fixed before any of them was computed, so taking the
+        smallest costs nothing more.
+        """
+        bounds = [claim for claim in self.claims if claim.quantity and claim.direction == "upper"]
+        return min(bounds, key=lambda claim: claim.value, default=None)
 
     def __str__(self) -> str:
         from assay.certificate.words import certificate_text

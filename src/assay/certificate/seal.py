@@ -1,17 +1,18 @@
 """Issue a certificate: seal a learner's facts with fingerprints, and add what can be said about new data."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
-from assay.certificate import risk
 from assay.certificate.claim import Certificate, Claim, DataReference, NotApplicable
 from assay.certificate.duplicates import error_floor
 from assay.certificate.fingerprint import data_reference, model_reference
+from assay.certificate.risk import Asked, Vacuous, made
 from assay.scan import Rows
 from assay.scan.blocks import Block
 
@@ -32,43 +33,52 @@ class Cut(NamedTuple):
     split: Mapping[str, np.ndarray] | None = None
 
 
-def issue(
-    learner: Any,
-    cut: Cut,
-    *,
-    delta: float,
-    compared: Sequence[np.ndarray] = (),
-    clip: float | None = None,
-    fixed_class: bool = True,
-) -> Certificate:
-    """Return the certificate of a fitted learner on the rows of `cut`."""
-    classes = learner.classes_ if is_classifier(learner) else None
-    data = {name: data_reference(rows, classes) for name, rows in _named(cut)}
-    errors = {name: learner.count_errors(rows) for name, rows in _named(cut)} if classes is not None else {}
-    stated = [*_about_rows(learner, cut, errors), *learner.facts(cut.train)]
-    total = Decimal(repr(delta))
-    statements = list(
-        risk.statements(learner, cut, errors, compared=compared, clip=clip, fixed_class=fixed_class)
-    )
-    made = [one for one in statements if not isinstance(one, NotApplicable)]
-    if made:
-        share = str(_SHARE.divide(total, Decimal(len(made))))
-        stated += [one(share) for one in made]
-    stated += [one for one in statements if isinstance(one, NotApplicable)]
-    spent = Fraction(total) if made else Fraction(0)
-    stated = list(_published(stated))
-    serial, session = _log_session(cut, data, spent)
+class Others(NamedTuple):
+    """What was spent on models that this one was chosen from: the total delta, and their ledger entries."""
+
+    delta: Decimal
+    entries: tuple[tuple[str, str], ...] = ()
+
+
+def issue(learner: Any, cut: Cut, *, delta: Decimal, asked: Asked, others: Others | None = None) -> Certificate:
+    """Return the certificate of a fitted learner on the rows of `cut`; its statements share `delta`.
+
+    With `others`, the certificate is about the chosen one of several models, whose statements all count.
+    """
+    has_target = get_tags(learner).target_tags.required
+    data = {name: data_reference(rows, _classes(learner), has_target) for name, rows in _named(cut)}
+    errors = error_counts(learner, cut)
+    about_new = made(learner, cut, errors, delta, asked)
+    stated = list(_published([*_about_rows(learner, cut, errors), *learner.facts(cut.train), *about_new]))
+    others = Others(delta) if others is None else others
+    spent = any(isinstance(one, (Claim, Vacuous)) for one in about_new)
+    serial, session = _log_session(cut, data, Fraction(others.delta) if spent else Fraction(0))
+    unreported = tuple((one.template, one.delta) for one in stated if isinstance(one, Vacuous))
     return Certificate(
         claims=tuple(one for one in stated if isinstance(one, Claim)),
         model=model_reference(learner),
         data=data,
-        delta_total=str(total),
+        delta_total=str(others.delta),
         not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
-        unreported=tuple((one.template, one.delta) for one in stated if isinstance(one, risk.Vacuous)),
+        unreported=(*unreported, *others.entries),
         split=cut.split,
         serial=serial,
         session_delta=str(_SHARE.divide(Decimal(session.numerator), Decimal(session.denominator))),
     )
+
+
+def risks(learner: Any, cut: Cut, *, delta: Decimal, asked: Asked) -> list[Claim | NotApplicable]:
+    """Return what a certificate at `delta` would say about new data, without its facts."""
+    return made(learner, cut, error_counts(learner, cut), delta, asked)
+
+
+def error_counts(learner: Any, cut: Cut) -> dict[str, tuple[int, int]]:
+    """Return the least and largest number of errors of a classifier on each data set."""
+    return {name: learner.count_errors(rows) for name, rows in _named(cut)} if is_classifier(learner) else {}
+
+
+def _classes(learner: Any) -> Any:
+    return learner.classes_ if is_classifier(learner) else None
 
 
 def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotApplicable]:
@@ -84,18 +94,12 @@ def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotA
 
 
 def _in_range(claim: Claim) -> bool:
-    numbers = [
-        abs(value)
-        for value in (claim.value, *claim.params.values())
-        if isinstance(value, float) and value != 0
-    ]
+    numbers = [abs(value) for value in (claim.value, *claim.params.values()) if isinstance(value, float) and value != 0]
     return all(_RANGE[0] <= value <= _RANGE[1] for value in numbers)
 
 
 def _named(cut: Cut) -> list[tuple[str, Rows]]:
-    return [
-        (name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None
-    ]
+    return [(name, rows) for name, rows in (("train", cut.train), ("holdout", cut.holdout)) if rows is not None]
 
 
 def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -> Iterable[Claim]:
@@ -114,9 +118,7 @@ def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -
         yield from error_floor(cut.train)
 
 
-def _log_session(
-    cut: Cut, data: Mapping[str, DataReference], spent: Fraction
-) -> tuple[int, Fraction]:
+def _log_session(cut: Cut, data: Mapping[str, DataReference], spent: Fraction) -> tuple[int, Fraction]:
     """Count this certificate on each data set it uses and on their union, and return the largest running
     totals.
 

@@ -35,6 +35,22 @@ class Template:
     assumptions: tuple[str, ...] = ()
     directions: tuple[str, ...] = ("upper",)
 
+    @property
+    def quantity(self) -> str:
+        """What a statement about new data bounds, so that statements about the same can be compared; "" if none."""
+        return self.sentence.quantity if isinstance(self.sentence, Bound) else ""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The sentence of a bound on `quantity`, of this model on new data."""
+
+    quantity: str
+    say: Phrase
+
+    def __call__(self, value: float, direction: str, params: Mapping[str, Any]) -> str:
+        return self.say(value, direction, params)
+
 
 def _side(direction: str) -> str:
     return "at most" if direction == "upper" else "at least"
@@ -143,7 +159,7 @@ def _risk(how: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         return f"The error rate on new data is {_side(direction)} {_percent(value)} ({how.format(**params)})."
 
-    return sentence
+    return Bound("error rate", sentence)
 
 
 def _choice(params: Mapping[str, Any]) -> str:
@@ -158,11 +174,12 @@ def _mean_loss(how: str) -> Phrase:
             f"{value:.6g} ({how}{_choice(params)})."
         )
 
-    return sentence
+    return Bound("clipped error", sentence)
 
 
 _HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 _UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
+_PRIOR = ("A-IID(train)", "A-CLASS", "A-PRIOR", "A-DELTA")
 _BOTH = ("upper", "lower")
 
 TEMPLATES: dict[str, Template] = {
@@ -225,6 +242,15 @@ TEMPLATES: dict[str, Template] = {
         _HOLDOUT,
     ),
     "P08/1": Template("finite.class", False, _risk("{errors} errors in {rows} training rows, finite class"), _UNIFORM),
+    "P12/1": Template(
+        "margin.kernel", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
+    ),
+    "P13/1": Template(
+        "margin.multiclass", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
+    ),
+    "P18/1": Template(
+        "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
+    ),
     "P10/1": Template(
         "vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM
     ),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import NamedTuple
 
-from assay.certificate.claim import Certificate
+from assay.certificate.claim import Certificate, Claim
 from assay.certificate.templates import ASSUMPTIONS, TEMPLATES
 
 UNDETECTABLE = (
@@ -28,9 +28,7 @@ def sections(certificate: Certificate) -> Iterator[Section]:
     if facts:
         yield Section("Facts about the given rows", [claim.statement for claim in facts])
     if risks:
-        yield Section(
-            "About new data", [f"{claim.statement} Confidence {_percent(claim.delta)}." for claim in risks]
-        )
+        yield Section("About new data", [_about_new(claim, certificate) for claim in risks])
     if certificate.not_applicable:
         lines = [f"{_name(gap.template)}: {gap.reason}" for gap in certificate.not_applicable]
         yield Section("Not claimed, and why", lines)
@@ -40,6 +38,14 @@ def sections(certificate: Certificate) -> Iterator[Section]:
         lines = [f"{ASSUMPTIONS.get(code, 'unknown assumption')} [{code}]" for code in codes]
         yield Section("What the statements about new data assume", lines)
         yield Section("What no checker can detect", list(UNDETECTABLE))
+
+
+def _about_new(claim: Claim, certificate: Certificate) -> str:
+    said = f"{claim.statement} Confidence {_percent(claim.delta)}."
+    rivals = [one for one in certificate.claims if one.quantity == claim.quantity]
+    if claim is not certificate.tightest or len(rivals) < 2:
+        return said
+    return f"{said} This is the tightest of the {len(rivals)} statements about the {claim.quantity}."
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -52,9 +58,7 @@ def certificate_text(certificate: Certificate) -> str:
 
 def certificate_html(certificate: Certificate) -> str:
     """Return the certificate as a fragment of HTML."""
-    parts = [
-        f"<h3>Certificate of {escape(certificate.model.learner)}</h3><p>{escape(_about(certificate))}</p>"
-    ]
+    parts = [f"<h3>Certificate of {escape(certificate.model.learner)}</h3><p>{escape(_about(certificate))}</p>"]
     for section in sections(certificate):
         items = "".join(f"<li>{escape(line)}</li>" for line in section.lines)
         parts.append(f"<h4>{escape(section.title)}</h4><ul>{items}</ul>")
@@ -63,8 +67,7 @@ def certificate_html(certificate: Certificate) -> str:
 
 def _about(certificate: Certificate) -> str:
     sets = [
-        f"{part.rows:,} {_SET_NAMES[name]} rows of {part.columns} columns"
-        for name, part in certificate.data.items()
+        f"{part.rows:,} {_SET_NAMES[name]} rows of {part.columns} columns" for name, part in certificate.data.items()
     ]
     text = f"It is about {' and '.join(sets)} (by fingerprint)"
     return text + (", cut from one table." if certificate.split is not None else ".")

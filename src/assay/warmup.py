@@ -30,7 +30,7 @@ def _exercise(kind: type[Learner]) -> None:
             for y in _targets(kind, X):
                 for weight in weights:
                     model = kind().fit(X, y, **weight)
-                    model.predict(X)
+                    (model.predict if hasattr(model, "predict") else model.transform)(X)
                     model.certify(X, y, **weight)
 
 

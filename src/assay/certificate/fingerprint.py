@@ -31,6 +31,8 @@ FAMILIES = {
     "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
     "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
+    "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
+    "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     "tree-classifier": (*_NODES, "classes_"),
     "tree-regressor": _NODES,
     "tree-vote-classifier": (*_NODES, "classes_"),
@@ -41,20 +43,22 @@ FAMILIES = {
 }
 
 
-def data_reference(rows: Rows, classes: np.ndarray | None) -> DataReference:
-    """Return the fingerprint of `rows`, whose labels are positions in `classes` (None for a numeric target)."""
+def data_reference(rows: Rows, classes: np.ndarray | None, has_target: bool = True) -> DataReference:
+    """Return the fingerprint of `rows`, whose labels are positions in `classes` (None for a numeric target);
+    without `has_target` it is one of X and the weights alone."""
     labels = None if classes is None else tuple(str(label) for label in classes.tolist())
     first = next(iter(rows.blocks()))
     header = {
         "columns": rows.n_features,
         "labels": None if labels is None else list(labels),
         "rows": rows.n_rows,
-        "targets": 1 if first.y.ndim == 1 else first.y.shape[1],
+        "targets": 0 if not has_target else 1 if first.y.ndim == 1 else first.y.shape[1],
         "weights": first.weight is not None,
     }
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     digest = hashlib.sha256(f"assay-data/1\n{text}\n".encode())
-    for part in _chunk_digests(rows, "<i4" if labels is not None else "<f8"):
+    target = "" if not has_target else "<i4" if labels is not None else "<f8"
+    for part in _chunk_digests(rows, target):
         digest.update(part)
     return DataReference(digest.hexdigest(), rows.n_rows, rows.n_features, labels)
 
@@ -85,15 +89,17 @@ def _chunk_digests(rows: Rows, target: str) -> list[bytes]:
 def _hash_block(block: Block, target: str) -> tuple[int, list[bytes]]:
     """Return the first row of the block and the digests of its rows, CHUNK at a time."""
     return block.start, [
-        _hash_chunk(block.X[i : i + CHUNK], block.y[i : i + CHUNK], _slice(block.weight, i), target)
+        _hash_chunk(block.X[i : i + CHUNK], _slice(block.y, i), _slice(block.weight, i), target)
         for i in range(0, len(block.X), CHUNK)
     ]
 
 
-def _hash_chunk(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, target: str) -> bytes:
+def _hash_chunk(X: np.ndarray, y: Any, weight: np.ndarray | None, target: str) -> bytes:
+    """Return the digest of rows; `target` is the type that y is hashed in, "" leaves it out."""
     digest = hashlib.sha256(np.add(X, 0.0, dtype="<f8", order="C").data)  # adding 0.0 turns -0.0 into 0.0
-    values = np.ascontiguousarray(y).astype(target)
-    digest.update((values + 0.0).data if target == "<f8" else values.data)
+    if target:
+        values = np.ascontiguousarray(y).astype(target)
+        digest.update((values + 0.0).data if target == "<f8" else values.data)
     if weight is not None:
         digest.update(np.add(weight, 0.0, dtype="<f8", order="C").data)
     return digest.digest()
@@ -108,19 +114,18 @@ def _regrouped(rows: Rows) -> Iterator[Block]:
         size += len(block.X)
         while size >= CHUNK:
             whole = _joined(held, start)
-            yield Block(whole.X[:CHUNK], whole.y[:CHUNK], _slice(whole.weight, 0), start)
+            yield Block(whole.X[:CHUNK], _slice(whole.y, 0), _slice(whole.weight, 0), start)
             start, size = start + CHUNK, size - CHUNK
-            held = [
-                Block(whole.X[CHUNK:], whole.y[CHUNK:], None if whole.weight is None else whole.weight[CHUNK:], start)
-            ]
+            y, weight = (None if part is None else part[CHUNK:] for part in (whole.y, whole.weight))
+            held = [Block(whole.X[CHUNK:], y, weight, start)]
     if size:
         yield _joined(held, start)
 
 
 def _joined(parts: list[Block], start: int) -> Block:
-    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
-    return Block(np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight, start)
+    X, y, weight = (None if column[0] is None else np.concatenate(column) for column in list(zip(*parts))[:3])
+    return Block(np.asarray(X), y, weight, start)
 
 
-def _slice(weight: np.ndarray | None, i: int) -> np.ndarray | None:
-    return None if weight is None else weight[i : i + CHUNK]
+def _slice(values: np.ndarray | None, i: int) -> np.ndarray | None:
+    return None if values is None else values[i : i + CHUNK]

@@ -13,8 +13,21 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import Certificate, Claim, DataReference
-from assay.certificate.rules import duality, facts, geometry, glm, gradient, kernels, multinomial, risk, scatter, trees
-from assay.certificate.rules.identity import DataDigest, read_model, row_keys
+from assay.certificate.rules import (
+    duality,
+    facts,
+    geometry,
+    glm,
+    gradient,
+    kernels,
+    margins,
+    multinomial,
+    pac_bayes,
+    risk,
+    scatter,
+    trees,
+)
+from assay.certificate.rules.identity import WITHOUT_TARGET, DataDigest, read_model, row_keys
 from assay.certificate.rules.predictors import Predictor
 from assay.certificate.rules.record import Refused, Rejected, array, check_record
 from assay.certificate.rules.rule import Context, Rule, View
@@ -50,6 +63,9 @@ RULES: dict[str, type[Rule]] = {
     "P07/1": risk.HoldoutSelect,
     "P08/1": risk.FiniteClass,
     "P10/1": risk.Vc,
+    "P12/1": margins.Ramp,
+    "P13/1": margins.MulticlassRamp,
+    "P18/1": pac_bayes.LinearPacBayes,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -83,9 +99,7 @@ def verify(
         check_record(certificate)
         predictor, digest = read_model(model, certificate.model.family)
         if digest != certificate.model.digest:
-            raise Rejected(
-                "this is not the model the certificate is about: its parameters have another fingerprint"
-            )
+            raise Rejected("this is not the model the certificate is about: its parameters have another fingerprint")
         return _Check(certificate, predictor, _tables(certificate, X, y, sample_weight, holdout)).report()
     except (Rejected, Refused, *_SURPRISES) as error:
         return Report(_failed("certificate", error))
@@ -97,7 +111,8 @@ class _Check:
     def __init__(self, certificate: Certificate, model: Predictor, tables: "list[_Table]"):
         self.certificate, self.tables = certificate, tables
         two = len(certificate.data) > 1
-        self.sets = {name: _Set(reference, model, two) for name, reference in certificate.data.items()}
+        has_target = certificate.model.family not in WITHOUT_TARGET
+        self.sets = {name: _Set(reference, model, two, has_target) for name, reference in certificate.data.items()}
         for name, part in self.sets.items():
             if not any(name in table.sets for table in tables):
                 how = "pass the whole table as X, y" if certificate.split is not None else _HOW[name]
@@ -121,9 +136,7 @@ class _Check:
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
         wrong = [part.failure for part in self.sets.values() if part.failure is not None]
         wrong = [failure for failure in wrong if not isinstance(failure, Refused)]
-        return Report(
-            _failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts
-        )
+        return Report(_failed("certificate", wrong[0]) if wrong else Verdict("certificate", "PROVED", ""), verdicts)
 
     def _compare_sets(self) -> None:
         """Refuse hold-out rows that were picked from the table, or that are training rows again."""
@@ -205,10 +218,10 @@ class _Set:
     """One data set while it is read: its fingerprint, the column ranges of its blocks, what went wrong with
     it."""
 
-    def __init__(self, reference: DataReference, model: Predictor, keep_keys: bool):
+    def __init__(self, reference: DataReference, model: Predictor, keep_keys: bool, has_target: bool):
         self.reference, self.model, self.keep_keys = reference, model, keep_keys
         self.failure: Exception | None = None
-        self.digest = DataDigest(reference.labels, model.classes)
+        self.digest = DataDigest(reference.labels, model.classes, has_target)
         self.largest: dict[int, np.ndarray] = {}
         self.keys: list[np.ndarray] = []  # one number per row, equal for equal rows; kept to compare two sets
 
@@ -256,9 +269,7 @@ class _Table:
             return
         self.X = X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         if X.dtype.kind not in "iufb" or X.ndim != 2:
-            raise Rejected(
-                f"X must be a two-dimensional array of numbers; it is {X.dtype} of shape {X.shape}"
-            )
+            raise Rejected(f"X must be a two-dimensional array of numbers; it is {X.dtype} of shape {X.shape}")
         if X.dtype.kind in "iu" and X.size and max(int(X.max()), -int(X.min())) > 2**53:
             raise Rejected("X has integers beyond 2^53, which binary64 does not hold")
         self.y, self.weight = (None if part is None else np.asarray(part) for part in (y, weight))
@@ -308,9 +319,7 @@ def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.n
     for name, part in split.items():
         rows[name] = np.sort(array(part, f"split of {name}", (None,), integer=True))
         if len(part) != certificate.data[name].rows:
-            raise Rejected(
-                f"the split lists {len(part)} {name} rows, the certificate {certificate.data[name].rows}"
-            )
+            raise Rejected(f"the split lists {len(part)} {name} rows, the certificate {certificate.data[name].rows}")
     every = np.sort(np.concatenate(list(rows.values())))
     if every[0] < 0:
         raise Rejected("the split has negative row numbers")

@@ -335,7 +335,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     [1, -1]
     """
 
-    family = "kernel-regressor"
+    family = "expansion-map"
     card = Card(
         name="One-class support vector machine",
         zh="单类支持向量机",

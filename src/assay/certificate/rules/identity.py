@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.certificate.rules.expansions import read_expansion
 from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
@@ -23,9 +24,13 @@ _FAMILIES = {
     "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
     "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
+    "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
+    "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     **{f"{link}-link-regressor": ("coef_", "intercept_") for link in LINKS},
     **TREES,
 }
+WITHOUT_TARGET = ("expansion-map",)
+"""Families of models that are learnt from X alone: y, if there is one, is neither read nor part of the fingerprint."""
 
 
 def read_model(model: Any, family: str) -> tuple[Any, str]:
@@ -79,6 +84,7 @@ _READERS: dict[str, Any] = {
     "linear": _linear,
     "quadratic": _quadratic,
     "kernel": read_kernel_machine,
+    "expansion": read_expansion,
     **{link: partial(read_linked, link) for link in LINKS},
 }
 
@@ -86,15 +92,17 @@ _READERS: dict[str, Any] = {
 class DataDigest:
     """Fingerprint of one data set, fed block by block, with the check that every number is in range."""
 
-    def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None):
-        self.rows, self._hash = 0, hashlib.sha256()
+    def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None, has_target: bool = True):
+        self.rows, self.has_target, self._hash = 0, has_target, hashlib.sha256()
         self._chunks: list[bytes] = []
         self._held: tuple[list[bytes], list[bytes]] = ([], [])  # targets and weights of the open chunk
         self._labels = None if labels is None else LabelReader(labels, classes)
         self._header: dict[str, Any] = {"labels": None if labels is None else list(labels)}
 
     def read_targets(self, y: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return class codes, or numeric targets as (rows, targets)."""
+        """Return class codes, or numeric targets as (rows, targets); neither for a model without a target."""
+        if not self.has_target:
+            return None, None
         if y is None:
             raise Rejected("y is missing")
         return (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
@@ -105,9 +113,11 @@ class DataDigest:
         largest = column_range(X)
         if self._labels is not None:
             held = self._labels.positions().astype("<i4")
-        else:
+        elif self.has_target:
             held = (np.asarray(targets) + 0.0).astype("<f8")
-        self._header |= {"columns": X.shape[1], "targets": 1 if targets is None else targets.shape[1]}
+        else:
+            held = np.empty((len(X), 0))
+        self._header |= {"columns": X.shape[1], "targets": held.shape[1] if held.ndim == 2 else 1}
         self._header["weights"] = weight is not None
         borders = [0, *range(CHUNK - self.rows % CHUNK, len(X), CHUNK), len(X)]
         for start, stop in pairwise(borders):

@@ -11,7 +11,7 @@ take the general way (`_general`). Both find the same splits where both apply.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -34,6 +34,9 @@ from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
+
+if TYPE_CHECKING:
+    from assay.table import ColumnType
 
 _PRUNING = (None, "pre", "reduced_error", "pessimistic", "cost_complexity")
 
@@ -78,6 +81,10 @@ class DecisionTree(TreeModel, Learner):
         levels = nominal_levels(self)
         limits = self._limits(data, d)
         plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
+        if plain and self.criterion == "absolute_error":
+            from assay.tree._absolute import grow_absolute
+
+            return grow_absolute(data.X, data.y, data.weight, limits, check_random_state(self.random_state), self.n_jobs)
         if plain:
             seed = (
                 int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -89,7 +96,7 @@ class DecisionTree(TreeModel, Learner):
                 codes, data.y, data.weight, np.arange(n), n_classes, self.criterion, limits, seed, self.n_jobs
             )
         if (
-            self.criterion in ("friedman_mse", "poisson")
+            self.criterion in ("absolute_error", "friedman_mse", "poisson")
             or limits.max_features < d
             or limits.max_leaves
             or limits.random
@@ -135,7 +142,16 @@ class DecisionTree(TreeModel, Learner):
             self.splitter == "random",
         )
 
+    def fit_read(self, data: Read, columns: "tuple[ColumnType, ...] | None", classes: np.ndarray | None) -> Any:
+        """Fit to rows that an ensemble has read: codes in nominal columns, labels as positions in `classes`."""
+        self.columns_, self.n_features_in_ = columns, data.X.shape[1]
+        if classes is not None:
+            self.classes_ = classes
+        self._fit(data.X, data, 0 if classes is None else len(classes), None)
+        return self
+
     def _fit(self, X: Any, data: Read, n_classes: int, validation: Any) -> None:
+        self._check(data.y)
         choice(self, "pruning", _PRUNING)
         number(self, "ccp_alpha", low=0.0)
         needs = self.pruning in ("pre", "reduced_error")
@@ -179,6 +195,7 @@ class DecisionTree(TreeModel, Learner):
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> pruning.Path:
         """Return alphas, impurities and numbers of leaves of all subtrees that are optimal for some alpha."""
         data, n_classes = self._read(X, y, sample_weight)
+        self._check(data.y)
         nodes = self._grow(data, n_classes)
         return pruning.pruning_path(nodes, self._risk(nodes))[0]
 
@@ -403,10 +420,12 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None
     ) -> "DecisionTreeClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
-        choice(self, "criterion", ("gini", "entropy", "log_loss", "gain", "gain_ratio"))
         data, n_classes = self._read(X, y, sample_weight)
         self._fit(X, data, n_classes, validation)
         return self
+
+    def _check(self, y: np.ndarray) -> None:
+        choice(self, "criterion", ("gini", "entropy", "log_loss", "gain", "gain_ratio"))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
         data = read_columns(self, X, y, sample_weight, reset=True)
@@ -456,12 +475,12 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
 
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
-    """A decision tree that predicts numbers: the mean of the leaf.
+    """A decision tree that predicts numbers: the mean (or median) of the leaf.
 
     Parameters
     ----------
-    criterion : "squared_error", "friedman_mse" or "poisson"
-        As in scikit-learn.
+    criterion : "squared_error", "absolute_error", "friedman_mse" or "poisson"
+        As in scikit-learn. "absolute_error" compares exact weighted medians and predicts the median of the leaf.
 
     The other parameters and the attributes are those of `DecisionTreeClassifier`; pruning by
     "cost_complexity" only.
@@ -480,7 +499,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         mission=("TRE-14",),
         task="regress",
         model=OfAnySize("trees of any size"),
-        strategy="squared error, Friedman's or Poisson's criterion; cost-complexity pruning",
+        strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
         algorithm="greedy splits, exact borders by counting or sorting codes",
         guarantee=(),
     )
@@ -524,24 +543,27 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecisionTreeRegressor":
         """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""
-        choice(self, "criterion", ("squared_error", "friedman_mse", "poisson"))
-        choice(self, "pruning", (None, "cost_complexity"))
         data, n_classes = self._read(X, y, sample_weight)
-        if self.criterion == "poisson" and (data.y.min() < 0 or not data.y.sum() > 0):
-            raise refuse(self, "the Poisson criterion needs numbers y >= 0 that are not all zero.")
         self._fit(X, data, n_classes, None)
         return self
+
+    def _check(self, y: np.ndarray) -> None:
+        choice(self, "criterion", ("squared_error", "absolute_error", "friedman_mse", "poisson"))
+        choice(self, "pruning", (None, "cost_complexity"))
+        if self.criterion == "poisson" and (y.min() < 0 or not y.sum() > 0):
+            raise refuse(self, "the Poisson criterion needs numbers y >= 0 that are not all zero.")
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
         return read_columns(self, X, y, sample_weight, reset=True), 0
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of the leaf of each row."""
+        """Return the mean of the leaf of each row; its median with "absolute_error"."""
         return self._values(X)[:, 0]
 
     def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
-        """Return (nodes, rows): squared error of a node's mean for the row."""
-        return (nodes.value - y[None, :]) ** 2
+        """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""
+        gap = nodes.value - y[None, :]
+        return np.abs(gap) if self.criterion == "absolute_error" else gap**2
 
 
 class ID3(DecisionTreeClassifier):

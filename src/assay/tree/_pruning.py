@@ -73,7 +73,7 @@ def reduced_error(nodes: Nodes, X: np.ndarray, y: np.ndarray, ties: bool = False
     """Replace subtrees by leaves, from the bottom up, where validation accuracy rises (with `ties`: does not
     fall)."""
     hits = validation_hits(nodes, X, y)
-    return _bottom_up(nodes, -hits, -1e-9 if not ties else 1e-9)
+    return bottom_up(nodes, -hits, -1e-9 if not ties else 1e-9)
 
 
 def pessimistic(nodes: Nodes, confidence: float) -> Nodes:
@@ -81,7 +81,7 @@ def pessimistic(nodes: Nodes, confidence: float) -> Nodes:
     leaf."""
     n = nodes.weight
     errors = n * (1 - nodes.value.max(axis=1))
-    return _bottom_up(nodes, np.where(n > 0, n * upper_limit(errors, n, confidence), 0.0), 1e-9)
+    return bottom_up(nodes, np.where(n > 0, n * upper_limit(errors, n, confidence), 0.0), 1e-9)
 
 
 def upper_limit(errors: np.ndarray, n: np.ndarray, confidence: float) -> np.ndarray:
@@ -96,7 +96,7 @@ def upper_limit(errors: np.ndarray, n: np.ndarray, confidence: float) -> np.ndar
     )
 
 
-def _bottom_up(nodes: Nodes, cost: np.ndarray, slack: float) -> Nodes:
+def bottom_up(nodes: Nodes, cost: np.ndarray, slack: float) -> Nodes:
     """Cut every node whose cost as a leaf is at most that of its (already pruned) subtree plus slack."""
     best, stop = cost.copy(), np.zeros(len(cost), dtype=bool)
     for at in np.flatnonzero(nodes.child >= 0)[::-1]:

@@ -52,6 +52,7 @@ def rate(schedule: int, eta: float, decay: float, t: int) -> float:
 def dense_epoch(
     X: np.ndarray,
     y: np.ndarray,
+    costs: np.ndarray,
     order: np.ndarray,
     code: int,
     epsilon: float,
@@ -64,13 +65,15 @@ def dense_epoch(
     w: np.ndarray,
     b: np.ndarray,
 ) -> float:
-    """Visit each row once, w <- (1 - step alpha) w - step slope x; return the mean loss met on the way.
+    """Visit each row once, w <- (1 - step alpha) w - step cost slope x; return the mean loss met on the way.
+
+    `costs` are the weights of the rows, empty if all are one.
 
     w is kept as a number times a vector, so that the penalty costs one product a row. Rows are asked for
     before
     they are needed: in random order most of the time would go into waiting for memory.
     """
-    n, d = order.shape[0], w.shape[0]
+    n, d, weighted = order.shape[0], w.shape[0], costs.size > 0
     stretch, total, bias, product = 1.0, 0.0, b[0], 1.0
     lines = min(d * 8 + 64, 512)
     for k in range(n):
@@ -83,7 +86,7 @@ def dense_epoch(
         for j in range(d):
             f += x[j] * w[j]
         f = stretch * f + bias
-        if code == 3:  # one logarithm for the product of many factors 1 + exp(-|z|)
+        if code == 3 and not weighted:  # one logarithm for the product of many factors 1 + exp(-|z|)
             z = y[order[k]] * f
             small = exp(-abs(z))
             slope = -y[order[k]] * (small if z > 0 else 1.0) / (1.0 + small)
@@ -94,6 +97,8 @@ def dense_epoch(
                 product = 1.0
         else:
             loss, slope = loss_and_slope(code, epsilon, y[order[k]], f)
+            if weighted:
+                loss, slope = costs[order[k]] * loss, costs[order[k]] * slope
             total += loss
         step = rate(schedule, eta, decay, t + k)
         stretch *= 1.0 - step * alpha
@@ -119,6 +124,7 @@ def sparse_epoch(
     columns: np.ndarray,
     values: np.ndarray,
     y: np.ndarray,
+    costs: np.ndarray,
     order: np.ndarray,
     code: int,
     epsilon: float,
@@ -132,11 +138,13 @@ def sparse_epoch(
     b: np.ndarray,
 ) -> float:
     """Do the same for packed rows; an update touches the entries of its row alone."""
-    stretch, total, n = 1.0, 0.0, order.shape[0]
+    stretch, total, n, weighted = 1.0, 0.0, order.shape[0], costs.size > 0
     for k in range(n):
         i = order[k]
         f = stretch * dot(starts, columns, values, i, w) + b[0]
         loss, slope = loss_and_slope(code, epsilon, y[i], f)
+        if weighted:
+            loss, slope = costs[i] * loss, costs[i] * slope
         step = rate(schedule, eta, decay, t + k)
         total += loss
         stretch *= 1.0 - step * alpha
@@ -157,6 +165,7 @@ def batch_epoch(
     columns: np.ndarray,
     values: np.ndarray,
     y: np.ndarray,
+    costs: np.ndarray,
     order: np.ndarray,
     batch: int,
     code: int,
@@ -177,7 +186,7 @@ def batch_epoch(
 ) -> float:
     """Visit the rows in batches, one update each by the rule of that number; state (2, d + 1); return the
     mean loss met."""
-    n, d = order.shape[0], w.shape[0]
+    n, d, weighted = order.shape[0], w.shape[0], costs.size > 0
     gradient, total = np.zeros(d + 1), 0.0
     for start in range(0, n, batch):
         size = min(batch, n - start)
@@ -186,6 +195,8 @@ def batch_epoch(
             i = order[k]
             f = dot(starts, columns, values, i, w) + b[0]
             loss, slope = loss_and_slope(code, epsilon, y[i], f)
+            if weighted:
+                loss, slope = costs[i] * loss, costs[i] * slope
             total += loss
             if slope != 0.0:
                 add(starts, columns, values, i, slope / size, gradient[:d])

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 RULES = ("plain", "momentum", "rms-mean", "adagrad", "rmsprop", "adam", "adam-uncorrected")
-SCHEDULES = ("constant", "inverse", "sqrt", "strong")
+SCHEDULES = ("constant", "inverse", "sqrt", "optimal")
 
 Gradient = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -88,7 +88,7 @@ class Rule:
 class Schedule:
     """Learning rate after t updates: "constant" eta; "inverse" eta / (1 + decay t); "sqrt" eta / sqrt(1 +
     decay t);
-    "strong" 1 / (decay (t + 1) + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
+    "optimal" 1 / (decay (t + 1) + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
 
     >>> Schedule("inverse", 1.0, 0.5)(2)
     0.5
@@ -112,7 +112,7 @@ class Schedule:
     def __call__(self, t: int) -> float:
         if self.name == "constant":
             return self.eta
-        if self.name == "strong":
+        if self.name == "optimal":
             return 1.0 / (self.decay * (t + 1) + 1.0 / self.eta)
         slow = 1.0 + self.decay * t
         return self.eta / (slow if self.name == "inverse" else math.sqrt(slow))
@@ -294,6 +294,4 @@ def check_gradient(value: Callable[[np.ndarray], float], gradient: np.ndarray, x
         up[j] += h
         down[j] -= h
         found[j] = (value(up) - value(down)) / (up[j] - down[j])
-    return float(
-        np.abs(found - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(found).max()))
-    )
+    return float(np.abs(found - gradient).max() / max(1e-8, float(np.abs(gradient).max()), float(np.abs(found).max())))

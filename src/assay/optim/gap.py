@@ -1,7 +1,7 @@
 """The duality gap of any listed loss with an L1 and L2 penalty (the producer's side; the checker has its
 own).
 
-    P(w, b) = l1 |w|_1 + l2/2 |w|^2 + sum_i c_i loss(y_i, f_i),    f = X w + b,    c_i = scale s_i
+    P(w, b) = l1 |w|_1 + l2/2 |w|^2 + sum_i c_i loss(y_i, f_i),    f = X w + b,    c_i = scale s_i c(y_i)
 
 For every tau with sum c_i tau_i = 0 (if b is free) and, without L2, |v_j| <= l1 where v = X^T (c tau):
 
@@ -73,9 +73,7 @@ def _smoothed(t: np.ndarray) -> np.ndarray:
 
 
 DUALS: dict[str, Dual] = {
-    "squared_error": Dual(
-        "squared", lambda y, f, e: y - f, lambda y, f, t, e: 0.5 * (y - f - t) ** 2, False, False
-    ),
+    "squared_error": Dual("squared", lambda y, f, e: y - f, lambda y, f, t, e: 0.5 * (y - f - t) ** 2, False, False),
     "absolute_error": Dual(
         "quantile",
         lambda y, f, e: _smoothed(y - f) - 0.5,
@@ -116,7 +114,7 @@ DUALS: dict[str, Dual] = {
 
 
 class Problem(NamedTuple):
-    """The loss, its epsilon, the penalties, the scale, and whether b is free."""
+    """The loss, its epsilon, the penalties, the scale, whether b is free, and the weights of two classes."""
 
     loss: str
     l1: float
@@ -124,6 +122,7 @@ class Problem(NamedTuple):
     scale: float
     intercept: bool
     epsilon: float = 0.0
+    class_weight: tuple[float, float] | None = None
 
 
 class Repair(NamedTuple):
@@ -154,6 +153,8 @@ def gap_claims(
             "penalty": {"L1": problem.l1, "L2": problem.l2},
             "intercept": problem.intercept,
         }
+        if problem.class_weight is not None:
+            params["class_weight"] = list(problem.class_weight)
     witness = {"theta": np.concatenate(rows.map(_theta, w, b, problem))} if dual.witness else {}
     claims = [Claim(template, gap, params=params, witness=witness)]
     return [*claims, enclosure(template, gap, problem.l2)] if problem.l2 > 0 else claims
@@ -164,11 +165,9 @@ def _parts(block: Block, w: np.ndarray, b: float, problem: Problem) -> tuple[np.
     dual = DUALS[problem.loss]
     y = 2.0 * block.y - 1.0 if dual.labels else block.y.astype(np.float64)
     f = block.X @ w + b
-    c = (
-        np.full(len(f), problem.scale * dual.factor)
-        if block.weight is None
-        else problem.scale * dual.factor * block.weight
-    )
+    c = problem.scale * dual.factor * (np.ones(len(f)) if block.weight is None else block.weight)
+    if problem.class_weight is not None:
+        c = c * np.asarray(problem.class_weight)[block.y]
     with np.errstate(over="ignore"):
         return y, f, c, dual.tau(y, f, problem.epsilon)
 
@@ -219,9 +218,7 @@ def _products(
     theta = c * fixed
     with np.errstate(over="ignore", invalid="ignore"):
         brackets = float(c @ DUALS[problem.loss].bracket(y, f, fixed, problem.epsilon))
-    sums = np.array(
-        [brackets, c.sum(), c @ (1 + np.abs(fixed) + np.abs(tau) + np.abs(y)), c @ np.abs(tau - fixed)]
-    )
+    sums = np.array([brackets, c.sum(), c @ (1 + np.abs(fixed) + np.abs(tau) + np.abs(y)), c @ np.abs(tau - fixed)])
     return theta @ block.X, float(np.abs(theta).sum()), sums
 
 

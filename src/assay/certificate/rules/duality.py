@@ -148,7 +148,7 @@ class DualityGap(Rule):
 
 
 class NamedGap(DualityGap):
-    """D04: penalty + scale * sum s_i loss, with the loss and the penalty named in the claim."""
+    """D04: penalty + scale * sum s_i c(y_i) loss, with the loss and the penalty named in the claim."""
 
     def problem(self) -> None:
         self.loss_name, self.intercept = self.choice("loss", list(LOSSES)), self.flag("intercept")
@@ -164,6 +164,9 @@ class NamedGap(DualityGap):
         self.l1, self.l2 = (number(penalty.get(name, 0.0), name, zero=True) for name in ("L1", "L2"))
         if not self.l1 and not self.l2:
             raise Rejected("without a penalty the dual needs an exact equality; this claim cannot be made")
+        self.class_weight = class_weights(self.params.get("class_weight"), 2)
+        if self.class_weight is not None and not loss.labels:
+            raise Rejected("class_weight belongs to a loss of labels")
         if "theta" in self.claim.witness:
             self.theta = self.witness("theta", self.rows)[:, None]
             if len(self.linear.W) != 1:

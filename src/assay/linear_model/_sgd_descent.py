@@ -1,0 +1,306 @@
+"""What the classifier and the regressor by stochastic gradients share: parameters, epochs, certificate.
+
+    minimise over w, b    P(w, b) = alpha/2 |w|^2 + 1/n sum_i s_i c(y_i) loss(y_i, <w, x_i> + b)
+
+s are the row weights and c the class weights, one if there are none. A row of weight two pulls twice as far when it is
+visited; n counts rows, not weights, so that doubling every weight halves the penalty's share, as in scikit-learn.
+"""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from assay.base import fit_log, require_finite
+from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog
+from assay.linear_model._base import LinearModel
+from assay.linear_model._csr import Packed, packed
+from assay.linear_model._logistic_sums import largest_norm
+from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
+from assay.optim.gap import Problem, gap_claims
+from assay.optim.losses import LOSSES, NAMES
+from assay.params import choice, count, flag, number, positive, refuse
+from assay.scan import Rows
+
+_STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0}
+"""Losses whose slope grows with the score, and a bound of their curvature near zero."""
+
+
+class Settings(NamedTuple):
+    """The parameters of a fit, checked."""
+
+    alpha: float
+    rule: Rule
+    schedule: Schedule
+    batch: int
+    epochs: int
+    tol: float
+    patience: int
+    shuffle: bool
+    held_share: float  # 0 without early stopping
+
+
+@dataclass
+class Work:
+    """What the epochs of one fit read and write: row k of the arrays belongs to hyperplane k."""
+
+    rows: Any
+    table: Packed
+    settings: Settings
+    random: Any
+    log: FitLog
+    coef: np.ndarray  # (K, d)
+    intercept: np.ndarray  # (K,)
+    state: np.ndarray  # (K, 2, d + 1), moments of the rule
+    made: int  # updates of each hyperplane before this fit
+
+
+class Run(NamedTuple):
+    """How the epochs of one hyperplane went."""
+
+    epochs: int
+    updates: int
+    converged: bool
+
+
+class Descent(LinearModel):
+    """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
+
+    loss: str
+    penalty: str | None
+    alpha: float
+    epsilon: float = 0.0
+    eta0_: float
+    moments_: np.ndarray
+    n_iter_: int
+    t_: int
+
+    def _settings(self, rows: Any, heaviest: float, rate: float | None) -> Settings:
+        """Check the parameters; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
+        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
+        alpha = alpha if choice(self, "penalty", ("l2", None)) == "l2" else 0.0
+        flag(self, "fit_intercept")
+        eta = rate if self.eta0 is None else positive(self, "eta0")
+        if eta is not None and eta * alpha >= 1:
+            raise refuse(
+                self,
+                f"eta0 * alpha must be below 1, or a step would turn the coefficients round; got {eta * alpha:g}.",
+            )
+        if eta is None:
+            eta = _first_rate(self.loss, alpha, heaviest * (1.0 + max(rows.map(largest_norm))))
+        name = choice(self, "learning_rate", SCHEDULES)
+        decay = number(self, "decay", low=0.0) if name != "optimal" else alpha
+        kept = number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True)
+        return Settings(
+            alpha,
+            Rule(choice(self, "optimizer", RULES), number(self, "momentum", low=0.0, high=1 - 1e-12)),
+            Schedule(name, eta, decay),
+            count(self, "batch_size"),
+            count(self, "max_iter"),
+            number(self, "tol", low=0.0),
+            count(self, "n_iter_no_change"),
+            flag(self, "shuffle"),
+            kept if flag(self, "early_stopping") else 0.0,
+        )
+
+    def _descend_all(
+        self, rows: Any, targets: list[tuple[np.ndarray, np.ndarray]], given: tuple, *, warm: bool, once: bool
+    ) -> None:
+        """Learn a hyperplane for each pair of targets and row weights (empty: ones) and keep what was found.
+
+        `warm` starts at the coefficients that are there. `once` is one more epoch: rate and moments go on from there.
+        """
+        further = warm and once
+        heaviest = max(float(np.max(costs, initial=1.0)) for _, costs in targets)
+        settings = self._settings(rows, heaviest, self.eta0_ if further else None)
+        settings = settings._replace(epochs=1, patience=2) if once else settings
+        shape = (len(targets), rows.n_features)
+        with fit_log(self, settings.epochs * len(targets), *given) as log:
+            work = Work(
+                rows,
+                packed(rows.X),
+                settings,
+                check_random_state(self.random_state),
+                log,
+                np.reshape(self.coef_, shape).copy() if warm else np.zeros(shape),
+                np.array(self.intercept_) if warm else np.zeros(shape[0]),
+                self.moments_ if further else np.zeros((shape[0], 2, shape[1] + 1)),
+                self.t_ if further else 0,
+            )
+            runs = [self._descend(work, k, *target) for k, target in enumerate(targets)]
+        self.coef_, self.intercept_, self.moments_ = work.coef, work.intercept, work.state
+        self.eta0_ = settings.schedule.eta
+        self.n_iter_ = max(run.epochs for run in runs)
+        self.t_ = work.made + max(run.updates for run in runs)
+        if not once and not all(run.converged for run in runs):
+            warnings.warn(
+                f"{type(self).__name__}: the mean loss was still falling by more than tol after "
+                f"{self.n_iter_} epochs. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _descend(self, work: Work, k: int, y: np.ndarray, costs: np.ndarray) -> Run:
+        """Run epochs on targets y and row weights `costs` (empty: ones) until the loss stops falling; with early
+        stopping, keep the best on rows held out. Writes row k of the arrays of `work`."""
+        settings, log = work.settings, work.log
+        used, held = _parted(work, costs)
+        w, b = work.coef[k].copy(), work.intercept[k : k + 1].copy()
+        best, lowest, waited, epoch = (w.copy(), float(b[0])), np.inf, 0, 0
+        steps = -(-len(used) // settings.batch)
+        try:
+            while epoch < settings.epochs and waited < settings.patience and not log.stopped:
+                loss = self._epoch(work, k, y, costs, used, work.made + epoch * steps, w, b)
+                epoch += 1
+                if not np.isfinite(loss) or not np.isfinite(w).all():
+                    raise refuse(self, "the coefficients grew beyond all bounds; lower eta0 or scale the columns.")
+                judged = loss if not len(held) else self._mean_loss(work.rows.X[held], y, costs, held, w, b[0])
+                waited = 0 if judged < lowest - settings.tol else waited + 1
+                if judged < lowest:
+                    lowest, best = judged, (w.copy(), float(b[0]))
+                work.coef[k], work.intercept[k] = best if settings.held_share else (w, b[0])
+                objective = loss + 0.5 * settings.alpha * float(w @ w)
+                log.step(objective, judged, coef_=work.coef.copy(), intercept_=work.intercept.copy())
+        except KeyboardInterrupt:
+            log.stopped = True
+            warnings.warn(
+                f"{type(self).__name__}: interrupted in epoch {epoch + 1}; the model is the last one.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return Run(epoch, epoch * steps, waited >= settings.patience)
+
+    def _epoch(
+        self, work: Work, k: int, y: np.ndarray, costs: np.ndarray, order: np.ndarray, t: int, w: Any, b: Any
+    ) -> float:
+        """Visit the rows of `order` once, after t updates; return the mean loss met. Shuffles `order`, writes w, b."""
+        from assay.linear_model._row_loops import shuffle
+        from assay.linear_model._sgd_loop import batch_epoch, dense_epoch, sparse_epoch
+
+        settings, table = work.settings, work.table
+        if settings.shuffle:
+            shuffle(order, int(work.random.randint(1, 2**62)))
+        rule, schedule, alpha = settings.rule, settings.schedule, settings.alpha
+        code, epsilon, intercept = NAMES.index(self.loss), float(self.epsilon), bool(self.fit_intercept)
+        rates = (schedule.code, schedule.eta, schedule.decay, t, intercept, w, b)
+        if rule.name == "plain" and settings.batch == 1:
+            arguments = (y, costs, order, code, epsilon, alpha, *rates)
+            if table.columns.size:
+                return sparse_epoch(*table, *arguments)
+            return dense_epoch(table.values.reshape(-1, len(w)), *arguments)
+        how = (rule.code, rule.inertia, rule.memory, rule.eps)
+        return batch_epoch(*table, y, costs, order, settings.batch, code, epsilon, alpha, *how, *rates, work.state[k])
+
+    def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
+        losses = LOSSES[self.loss].value(y[rows], X @ w + b, float(self.epsilon))
+        return float(np.mean(losses if not costs.size else costs[rows] * losses))
+
+    def _gap_facts(
+        self, rows: Rows, class_weight: tuple[float, float] | None = None
+    ) -> Iterator[Claim | NotApplicable]:
+        if not LOSSES[self.loss].convex:
+            reason = "The squared loss of the sigmoid is not convex: no dual bounds its minimum."
+        elif self.alpha == 0 or self.penalty is None:
+            reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
+        elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
+            reason = "One class against the rest: each hyperplane minimises a problem of its own."
+        else:
+            alpha, intercept = float(self.alpha), bool(self.fit_intercept)
+            problem = Problem(self.loss, 0.0, alpha, 1.0 / rows.n_rows, intercept, float(self.epsilon), class_weight)
+            yield from gap_claims(rows, self.coef_, self.intercept_, problem)
+            return
+        yield NotApplicable("D04/1", reason)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def in_memory(model: Any, rows: Rows) -> Any:
+    """Return the rows, finite and in memory, or refuse them."""
+    require_finite(rows, model)
+    if not hasattr(rows, "X"):
+        raise refuse(model, "rows are visited in random order, so they must be in memory.")
+    return rows
+
+
+def _parted(work: Work, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the rows that updates visit, and of those kept out; rows of weight zero judge nothing."""
+    n = work.rows.n_rows
+    if not work.settings.held_share:
+        return np.arange(n), np.empty(0, dtype=np.int64)
+    telling = np.flatnonzero(costs) if costs.size else np.arange(n)
+    size = min(len(telling) - 1, max(1, int(work.settings.held_share * n)))
+    held = np.sort(work.random.permutation(telling)[:size])
+    return np.setdiff1d(np.arange(n), held), held
+
+
+def _first_rate(loss: str, alpha: float, steepness: float) -> float:
+    """Return a first learning rate: a typical weight for losses of bounded slope (Bottou), else half of what
+    curvature allows; `steepness` is the largest s (1 + |x|^2)."""
+    rate = float(np.sqrt(1.0 / np.sqrt(max(alpha, 1e-9))))
+    if loss in _STEEP or not LOSSES[loss].labels:
+        rate = min(rate, 0.5 / (_STEEP.get(loss, 1.0) * steepness))
+    return min(rate, 0.99 / alpha) if alpha > 0 else rate
+
+
+PARAMETERS = """
+    penalty : "l2" or None
+        "l2" adds alpha/2 |w|^2; None minimises the mean loss alone. For "l1" see `Lasso` and `ElasticNet`, whose
+        coordinate descent reaches exact zeros.
+    alpha : float >= 0
+        Weight of the L2 penalty on w.
+    fit_intercept : bool
+        Whether to fit b, which is not penalised.
+    optimizer : "plain", "momentum", "rms-mean", "adagrad", "rmsprop", "adam" or "adam-uncorrected"
+        How gradients become moves; see `assay.optim.descent`.
+    momentum : float in [0, 1)
+        Inertia of "momentum" and of the Adam rules.
+    batch_size : int
+        Rows per update; 1 is stochastic gradient descent.
+    learning_rate : "optimal", "constant", "inverse" or "sqrt"
+        Schedule of the rate; "optimal" is 1 / (alpha t + 1 / eta0), meant for "plain" with alpha > 0.
+    eta0 : float > 0 or None
+        First learning rate; None chooses one: alpha^(-1/4) for losses of labels with bounded slopes, else 1
+        / (2 c max s (1 + |x|^2)), c the curvature and s the weight of a row.
+    decay : float >= 0
+        Speed of "inverse" and "sqrt".
+    max_iter : int
+        Epochs allowed.
+    tol : float >= 0
+        An epoch counts as progress when the mean loss falls by more than tol below the lowest so far.
+    n_iter_no_change : int
+        Epochs without progress after which the fit ends.
+    shuffle : bool
+        Visit the rows in a new random order each epoch; otherwise in the order of the data.
+    early_stopping : bool
+        Judge progress on rows kept out of the updates, and keep the coefficients that were best there.
+    validation_fraction : float in (0, 1)
+        Share of rows kept out.
+    warm_start : bool
+        Start at the coefficients of the last fit instead of zero; the rate starts anew.
+    random_state : int, RandomState or None
+        Seed of the orders and of the rows kept out.
+    n_jobs : int or None
+        Threads for certifying; the updates themselves are sequential.
+
+    Attributes
+    ----------
+    coef_, intercept_
+    n_iter_ : int
+        Epochs run (the most over the classes).
+    t_ : int
+        Updates made (the most over the classes), over all calls of `partial_fit`.
+    eta0_ : float
+        First learning rate.
+    moments_ : (hyperplanes, 2, n_features + 1)
+        What the optimizer remembers of past gradients, for `partial_fit`.
+    history_
+        Per epoch the objective with the mean loss met on the way, and the loss that progress was judged by.
+"""

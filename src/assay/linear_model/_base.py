@@ -1,5 +1,6 @@
 """What linear classifiers and regressors share: scores, and how far rounding can move them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
+from assay.certificate.claim import NotApplicable
+from assay.certificate.margins import linear_statements
+from assay.certificate.risk import Statement
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
 from assay.scan.blocks import Block
@@ -57,11 +61,20 @@ class LinearClassifier(LinearModel):
         open."""
         return np.concatenate(rows.map(_positions, self.coef_, self.intercept_, self._rounding(rows)))
 
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
+        """Return the scores of each row, and how far rounding can move them."""
+        return np.concatenate(rows.map(_plain_scores, self.coef_, self.intercept_)), float(self._rounding(rows).max())
+
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
         open."""
         low, high = rows.sum(_error_counts, self.coef_, self.intercept_, self._rounding(rows))
         return int(low), int(high)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what margins say about new data."""
+        rounding = float(self._rounding(rows).max())
+        yield from linear_statements(self, rows, rounding if len(self.coef_) == 1 else 4 * rounding)
 
 
 class LinearRegressor(LinearModel):
@@ -100,6 +113,10 @@ def _winners(scores: np.ndarray) -> np.ndarray:
     return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
+def _plain_scores(block: Block, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    return block.X @ coef.T + intercept
+
+
 def _positions(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray) -> np.ndarray:
     scores = block.X @ coef.T + intercept
     best = np.sort(scores, axis=1)[:, -2:]
@@ -107,9 +124,7 @@ def _positions(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: 
     return np.where(lead > 2 * rounding.max(), _winners(scores), -1)
 
 
-def _error_counts(
-    block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray
-) -> tuple[int, int]:
+def _error_counts(block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: np.ndarray) -> tuple[int, int]:
     """Return how many rows are certainly wrong, and how many not certainly right: first with one bound on the
     rounding for all rows, then, where that leaves a row open, with its own."""
     if len(coef) == 1:
@@ -144,9 +159,7 @@ def _residuals(block: Block, coef: np.ndarray, intercept: Any) -> np.ndarray:
     return residuals.reshape(len(residuals), -1)
 
 
-def _squared_residuals(
-    block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray
-) -> tuple[float, float]:
+def _squared_residuals(block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray) -> tuple[float, float]:
     """Return sum r^2, and a bound on how much rounding of the residuals changes it."""
     residuals = _residuals(block, coef, intercept)
     slack = rounding + 2 * _UNIT * np.abs(residuals)

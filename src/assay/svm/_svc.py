@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement
 from assay.fitlog import FitLog
 from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import choice, positive, refuse
@@ -290,6 +291,15 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
         return positions(self, rows)
 
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float] | None:
+        """Return the scores of two classes, and how far rounding can move them; more classes vote in pairs."""
+        from assay.svm._facts import scores
+
+        if len(self.classes_) > 2:
+            return None
+        values, errors = zip(*rows.map(partial(scores, self)), strict=True)
+        return np.concatenate(values), 1.01 * max(float(error.max()) for error in errors)
+
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
         open."""
@@ -302,6 +312,12 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         from assay.svm._facts import classifier_facts
 
         yield from classifier_facts(self, rows)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what margins in the kernel's space say about new data."""
+        from assay.svm._statements import margin_statements
+
+        yield from margin_statements(self, rows)
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:

@@ -31,6 +31,42 @@ SCALES = range(-10, 31)  # exponents of two: s = |w| / rho
 MARGINS = range(0, -11, -1)  # exponents of two: rho of a vote, whose margins lie in [-1, 1]
 
 
+class BinnedMargins:
+    """Margins in units of |w|, counted and summed between powers of two: all that the grid of scales asks of them.
+
+    ramp(z 2^e) is 1 - 2^e z below 2^-e and 0 from there on, so the mean ramp at every scale of the grid follows
+    from counts and sums. `+` joins the rows of two.
+
+    >>> both = BinnedMargins.of([0.5, -1.0]) + BinnedMargins.of([3.0])
+    >>> both.mean_ramp(0)
+    0.5
+    """
+
+    def __init__(self, counts: np.ndarray, sums: np.ndarray) -> None:
+        self.counts, self.sums = counts, sums
+
+    @classmethod
+    def of(cls, margins: ArrayLike) -> "BinnedMargins":
+        """Return the bins of y f / |w| of some rows."""
+        z = _finite("margins", margins)
+        place = np.where(z > 0.0, np.clip(np.frexp(z)[1] + SCALES[-1] + 1, 1, len(SCALES) + 1), 0)
+        counts = np.bincount(place, minlength=len(SCALES) + 2)
+        return cls(counts, np.bincount(place, weights=z, minlength=len(SCALES) + 2))
+
+    def __add__(self, other: "BinnedMargins") -> "BinnedMargins":
+        return BinnedMargins(self.counts + other.counts, self.sums + other.sums)
+
+    @property
+    def size(self) -> int:
+        return int(self.counts.sum())
+
+    def mean_ramp(self, exponent: int) -> float:
+        """Return the mean of min(1, max(0, 1 - 2^exponent z))."""
+        low = slice(1, SCALES[-1] - exponent + 2)  # bins of 0 < z < 2^-exponent
+        inside = float(self.counts[low].sum()) - 2.0**exponent * float(self.sums[low].sum())
+        return (float(self.counts[0]) + max(0.0, inside)) / self.size
+
+
 class MarginBound(NamedTuple):
     """A bound, the exponent e of the scale 2^e at which it is attained, and its two main terms there."""
 
@@ -47,13 +83,13 @@ def mean_ramp(margins: ArrayLike, rho: float) -> float:
 
 
 def kernel_margin_bound(
-    margins: ArrayLike, norm: float, trace: float, delta: float, *, bias: float = 0.0
+    margins: ArrayLike | BinnedMargins, norm: float, trace: float, delta: float, *, bias: float = 0.0
 ) -> MarginBound:
     """Return the error bound of sign(<w, phi(x)> + b) from its margins, |w| and the trace of the Gram matrix.
 
     mean ramp(z/rho) + 2 s sqrt(trace)/n + 3 sqrt(ln(41/delta)/(2n)), s = |w|/rho, best s of the grid. trace
-    is sum_i k(x_i, x_i) of the same rows; for a linear score without kernel sum_i |x_i|^2. A bias that is
-    not part of w adds 2t/sqrt(n) for the smallest grid value t >= |b|/rho, and squares the 41.
+    is sum_i k(x_i, x_i) of the same rows; for a linear score without kernel sum_i |x_i|^2. Margins are z, or
+    z/|w| in bins. A bias that is not part of w adds 2t/sqrt(n) for the smallest grid value t >= |b|/rho, and squares the 41.
     """
     trace, bias = check.number("trace", trace, low=0.0), abs(check.number("bias", bias))
 
@@ -66,7 +102,7 @@ def kernel_margin_bound(
 
 
 def multiclass_margin_bound(
-    margins: ArrayLike, norm: float, trace: float, classes: int, delta: float
+    margins: ArrayLike | BinnedMargins, norm: float, trace: float, classes: int, delta: float
 ) -> MarginBound:
     """Return the error bound of argmax_k <w_k, phi(x)> from margins s_y - max_{k != y} s_k and |W|_F.
 
@@ -81,9 +117,7 @@ def multiclass_margin_bound(
     return _best_scale(margins, check.number("norm", norm, low=0.0), delta, len(SCALES), complexity)
 
 
-def l1_margin_bound(
-    margins: ArrayLike, norm: float, column_norm: float, features: int, delta: float
-) -> MarginBound:
+def l1_margin_bound(margins: ArrayLike, norm: float, column_norm: float, features: int, delta: float) -> MarginBound:
     """Return the error bound of sign(w.x) from |w|_1 and the largest column norm max_j |X_j|.
 
     mean ramp(z/rho) + 2 s max_j |X_j| sqrt(2 ln(2d))/n + 3 sqrt(ln(41/delta)/(2n)), s = |w|_1/rho.
@@ -191,22 +225,24 @@ def _grid_ceiling(value: float) -> float:
 
 
 def _best_scale(
-    margins: ArrayLike,
+    margins: ArrayLike | BinnedMargins,
     norm: float,
     delta: float,
     grids: int,
     complexity: Callable[[float, float, int], float],
 ) -> MarginBound:
-    z = _finite("margins", margins)
-    last = 3.0 * math.sqrt(math.log(grids / check.failure(delta)) / (2.0 * z.size))
+    n = margins.size if isinstance(margins, BinnedMargins) else _finite("margins", margins).size
+    last = 3.0 * math.sqrt(math.log(grids / check.failure(delta)) / (2.0 * n))
     if norm == 0.0:
         return MarginBound(1.0, SCALES[0], 1.0, 0.0)
     best = MarginBound(1.0, SCALES[0], 1.0, 0.0)
     for exponent in SCALES:
         rho = norm / 2.0**exponent
-        size = complexity(2.0**exponent, rho, z.size)
+        size = complexity(2.0**exponent, rho, n)
         if size < 1.0:
-            best = min(best, _candidate(exponent, mean_ramp(z, rho), size, last))
+            binned = isinstance(margins, BinnedMargins)
+            ramp = margins.mean_ramp(exponent) if binned else mean_ramp(margins, rho)
+            best = min(best, _candidate(exponent, ramp, size, last))
     return best
 
 

@@ -39,15 +39,17 @@ class LinearPacBayes(NamedTuple):
     mu: float
 
 
-def linear_gibbs_loss(normalised_margins: ArrayLike, mu: float) -> float:
-    """Return the mean of P[N(0,1) > mu z_i], z_i = y_i w.x_i / (|w| |x_i|): errors of weights N(mu w, I)."""
+def linear_gibbs_loss(normalised_margins: ArrayLike, mu: float, counts: ArrayLike | None = None) -> float:
+    """Return the mean of P[N(0,1) > mu z_i], z_i = y_i w.x_i / (|w| |x_i|): errors of weights N(mu w, I).
+
+    With `counts`, z_i stands for so many rows.
+    """
     z = np.asarray(normalised_margins, dtype=np.float64)
     if z.ndim != 1 or z.size == 0 or not np.all(np.abs(z) <= 1.0 + 1e-9):
-        raise ValueError(
-            "normalised margins y w.x / (|w| |x|) must be a non-empty list of numbers in [-1, 1]."
-        )
+        raise ValueError("normalised margins y w.x / (|w| |x|) must be a non-empty list of numbers in [-1, 1].")
     mu = check.number("mu", mu, low=0.0)
-    return min(1.0, float((0.5 * erfc(mu * z / math.sqrt(2.0))).mean()) * (1.0 + 1e-12))
+    wrong = 0.5 * erfc(mu * z / math.sqrt(2.0))
+    return min(1.0, float(np.average(wrong, weights=counts)) * (1.0 + 1e-12))
 
 
 def linear_bound(normalised_margins: ArrayLike, delta: float, *, mu: float | None = None) -> LinearPacBayes:
@@ -138,10 +140,6 @@ def _distribution(name: str, values: ArrayLike) -> np.ndarray:
 
 def _rates(errors: ArrayLike, rows: ArrayLike) -> tuple[np.ndarray, int]:
     wrong, total = np.asarray(errors), np.asarray(rows)
-    if (
-        wrong.shape != total.shape
-        or wrong.size == 0
-        or not np.all((wrong >= 0) & (wrong <= total) & (total >= 1))
-    ):
+    if wrong.shape != total.shape or wrong.size == 0 or not np.all((wrong >= 0) & (wrong <= total) & (total >= 1)):
         raise ValueError("errors and rows must have one shape, rows >= 1 and 0 <= errors <= rows everywhere.")
     return wrong / total, int(total.min())

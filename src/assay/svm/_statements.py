@@ -1,0 +1,43 @@
+"""What kernel machines say about new data (the producer's side; the checker has its own)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import NotApplicable
+from assay.certificate.margins import Scores, statements
+from assay.certificate.risk import Statement
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.svm._facts import scores, why_no_gap
+
+
+def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    """Yield P12 and P18 in the kernel's space with a constant column."""
+    reason = why_not_fixed(machine) or why_no_gap(machine)
+    if len(machine.classes_) > 2:
+        reason = "More than two classes decide by votes of pairs, which are not scores of one space."
+    if reason is not None:
+        yield from (NotApplicable(template, reason) for template in ("P12/1", "P18/1"))
+        return
+    kernel, beta, b = machine._kernel(), machine.pair_coef_[0], float(machine.intercept_[0])
+    square = float(beta @ kernel(machine.support_vectors_) @ beta) if len(beta) else 0.0
+
+    def margins(block: Block) -> tuple[np.ndarray, np.ndarray]:
+        values, error = scores(machine, block)
+        own = np.maximum(kernel.diagonal(block.X), 0.0) + 1.0
+        return np.where(block.y == 1, values[:, 0], -values[:, 0]) - error.max(), own
+
+    norm = float(np.sqrt(max(square, 0.0) + b * b))
+    yield from statements(Scores(margins, (), norm, 2, True, rows.n_features + len(beta)), rows)
+
+
+def why_not_fixed(machine: Any) -> str | None:
+    """Return which parameter of the kernel was computed from the training rows, or None."""
+    if isinstance(machine.kernel, str) and machine.kernel == "auto":
+        return "kernel='auto' looks at the training rows, so the space was not fixed in advance; name a kernel."
+    scaled = isinstance(machine.gamma, str) and machine.gamma == "scale"
+    if scaled and machine.chosen_kernel_ not in ("linear", "precomputed", "given"):
+        return "gamma='scale' is computed from the training rows, so the space was not fixed in advance; give a number."
+    return None

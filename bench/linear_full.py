@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sklearn.linear_model as sk
 from rich.console import Console
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as PeerLDA
 
 import assay
@@ -26,6 +27,7 @@ from bench.harness import Contestant, compare, save, touch_memory
 
 console = Console(width=110)
 RATIO, ALPHAS = 0.5, 100
+SEEDS = 9
 
 
 def discriminant(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
@@ -44,17 +46,18 @@ def discriminant(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
 
 
 def perceptron(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
+    """On classes that overlap the last few updates decide the accuracy, so it is the median over several seeds."""
+
+    def accuracy(model: Any) -> float:
+        seeded = (clone(model).set_params(random_state=seed) for seed in range(SEEDS))
+        return float(np.median([one.fit(X, y).score(X, y) for one in seeded]))
+
     contestants = [
         Contestant("assay", lambda: Perceptron(max_iter=20, random_state=0).fit(X, y), peer=False),
         Contestant("scikit-learn", lambda: sk.Perceptron(max_iter=20, tol=None, random_state=0).fit(X, y)),
     ]
-    return compare(
-        f"Perceptron, 20 epochs {X.shape}",
-        contestants,
-        lambda m: m.score(X, y),
-        better="higher",
-        repeats=repeats,
-    )
+    title = f"Perceptron, 20 epochs {X.shape}; accuracy: median of {SEEDS} seeds"
+    return compare(title, contestants, accuracy, better="higher", repeats=repeats)
 
 
 def epochs(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:

@@ -403,7 +403,7 @@ def _margin(case: forge.Case) -> bool:
 
 def _inseparable(case: forge.Case) -> bool:
     rows, sets = case.claim.witness["rows"], case.claim.witness["set"]
-    side = np.where(np.array(codes(case)) == 1, 1.0, -1.0)
+    side = np.where(np.array(codes(case)) == case.claim.params.get("class", 1), 1.0, -1.0)
     each = [rows[sets == name] for name in np.unique(sets)]
     apart = len(set(rows.tolist())) == len(rows)
     hopeless = all(not separable(case.X[r], side[r], case.claim.params["intercept"]) for r in each)

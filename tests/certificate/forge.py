@@ -454,8 +454,9 @@ def hull_distance(Z, side, lam, free):
     return float(np.linalg.norm(gap)) / 2, witness
 
 
-def inseparable_case(seed: int) -> Case:
-    """Segments of opposite classes that cross, in the plane: Radon sets of four points."""
+def inseparable_case(seed: int, classes: int = 2) -> Case:
+    """Segments of opposite classes that cross, in the plane: Radon sets of four points; one class of three against
+    the rest if there are three."""
     rng = np.random.default_rng([seed, 9])
     sets = 1 + seed % 3
     X, y, rows, names = [], [], [], []
@@ -470,10 +471,13 @@ def inseparable_case(seed: int) -> Case:
     y += list(rng.integers(0, 2, size=6))
     witness = {"rows": np.array(rows), "set": np.array(names)}
     params = {"form": "ii" if sets == 1 else "iii", "intercept": True}
+    fitted, labels = model(rng.standard_normal((1, 2)), 0.3, [0, 1]), np.array(y)
+    if classes == 3:
+        params["class"] = seed % 3
+        others = rng.choice([k for k in range(3) if k != seed % 3], size=len(y))
+        fitted, labels = model(rng.standard_normal((3, 2)), np.zeros(3), [0, 1, 2]), np.where(labels, seed % 3, others)
     stated = claim("D14/1", float(sets), "lower", params=params, witness=witness)
-    return Case(
-        (stated,), model(rng.standard_normal((1, 2)), 0.3, [0, 1]), np.array(X, dtype=float), np.array(y)
-    ).seal()
+    return Case((stated,), fitted, np.array(X, dtype=float), labels).seal()
 
 
 def perceptron_case(seed: int) -> Case:
@@ -631,6 +635,7 @@ CASES: dict[str, Callable[[int], Case]] = {
     "D13/1": margin_case,
     "D13/1 upper": lambda seed: margin_case(seed, "upper"),
     "D14/1": inseparable_case,
+    "D14/1 class": lambda seed: inseparable_case(seed, 3),
     "D15/1": enclosure_case,
     "D17/1": perceptron_case,
     "P01/1": holdout_case,

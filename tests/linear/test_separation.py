@@ -2,13 +2,15 @@
 transforms."""
 
 import warnings
-from itertools import product
+from dataclasses import replace
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Perceptron as PeerPerceptron
 from sklearn.preprocessing import PolynomialFeatures
 
 import assay
@@ -63,11 +65,7 @@ def best_margin(A, labels):
     return float((signed @ answer.x).min() / np.linalg.norm(answer.x))
 
 
-# Linear programmes --------------------------------------------------------------------------------
-# # Linear programmes
-# -------------------------------------------------------------------------------------------------
-# # Linear programmes
-# --------------------------------------------------------------------------------------------------
+# Linear programmes ---------------------------------------------------------------------------------
 
 
 def separable_by_brute_force(X, labels, intercept):
@@ -107,13 +105,89 @@ def test_separability_agrees_with_brute_force(problems):
         from assay.linear_model._separator import _search
         from assay.scan import rows
 
-        found = _search(rows(X, (labels > 0).astype(int), n_jobs=1), intercept, 50, lambda *told: False)
+        found = _search(rows(X, (labels > 0).astype(int), n_jobs=1), 1, intercept, 50, lambda *told: False)
         expected = separable_by_brute_force(X, labels, intercept)
         assert found.separable is expected, (X.tolist(), labels.tolist(), intercept)
         if expected:
             assert ((X @ found.w + found.b) * labels > 0).all()
         answers[expected] += 1
     assert min(answers.values()) > problems / 5
+
+
+def orientation(a, b, c):
+    return int(np.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])))
+
+
+def in_hull(p, points):
+    """Tell whether p lies in the hull of at most three integer points."""
+    if len(points) < 3 or orientation(*points) == 0:
+        low, high = min(points), max(points)
+        return orientation(low, high, p) == 0 and low <= p <= high
+    signs = {orientation(points[i], points[(i + 1) % 3], p) for i in range(3)}
+    return not {1, -1} <= signs
+
+
+def segments_meet(a, b, c, d):
+    """Tell whether the closed segments ab and cd have a point in common."""
+    if orientation(a, b, c) * orientation(a, b, d) < 0 and orientation(c, d, a) * orientation(c, d, b) < 0:
+        return True
+    return any(in_hull(p, s) for p, s in ((a, [c, d]), (b, [c, d]), (c, [a, b]), (d, [a, b])))
+
+
+def hulls_meet(A, B):
+    """Decide exactly, for integer points of the plane, by Caratheodory: a point of one in a triangle of the other, or
+    two segments that cross."""
+    for one, other in ((A, B), (B, A)):
+        for p in one:
+            if any(in_hull(p, list(t)) for t in combinations_with_replacement(other, 3)):
+                return True
+    return any(segments_meet(*s, *t) for s in combinations(A, 2) for t in combinations(B, 2))
+
+
+@quiet
+@pytest.mark.mission("LIN-39", "LIN-41")
+@pytest.mark.parametrize("problems", [400, pytest.param(10_000, marks=pytest.mark.long)])
+def test_separability_in_the_plane_agrees_with_brute_force(problems):
+    """Two or three classes of integer points: every hyperplane exists iff the hulls it must part do not meet."""
+    rng = np.random.default_rng(1)
+    answers = {True: 0, False: 0}
+    for case in range(problems):
+        n, classes = int(rng.integers(3, 9)), 2 + case % 2
+        labels = rng.permutation(np.append(np.arange(classes), rng.integers(0, classes, n - classes)))
+        X = rng.integers(-3, 4, size=(n, 2))
+        model = LinearSeparator(n_jobs=1).fit(X.astype(float), labels)
+        for k, code in enumerate([1] if classes == 2 else range(3)):
+            parts = ([tuple(map(int, x)) for x in X[side]] for side in (labels == code, labels != code))
+            expected = not hulls_meet(*parts)
+            assert model.answers_[k] is expected, (X.tolist(), labels.tolist(), code)
+            answers[expected] += 1
+        assert model.separable_ is all(model.answers_)
+        if model.separable_:
+            np.testing.assert_array_equal(model.predict(X), labels)
+        if case % 20 == 0:
+            assert assay.verify(model.certify(X, labels), model, X, labels).holds
+    assert min(answers.values()) > problems / 5
+
+
+@pytest.mark.mission("LIN-41")
+def test_three_classes_each_separated_or_proved_not():
+    """Three clusters in a row: the middle one is the only one that no line parts from the others."""
+    rng = np.random.default_rng(2)
+    y = np.repeat(["left", "middle", "right"], 40)
+    X = rng.uniform(-1, 1, size=(120, 2)) + np.repeat([[-4.0, 0], [0, 0], [4, 0]], 40, axis=0)
+    with pytest.warns(InseparableWarning, match="no hyperplane separates class middle from the rest"):
+        model = LinearSeparator().fit(X, y)
+    assert model.answers_ == [True, False, True]
+    assert model.separable_ is False
+    certificate = model.certify(X, y)
+    report = assay.verify(certificate, model, X, y)
+    assert report.holds, report.reason
+    proof = certificate.find("D14")
+    assert proof.params["class"] == 1
+    assert [c.params["class"] for c in certificate.claims if c.template == "D13/1"] == [0, 2]
+    borrowed = replace(proof, params={**proof.params, "class": 0})
+    claims = tuple(borrowed if c is proof else c for c in certificate.claims)
+    assert not assay.verify(replace(certificate, claims=claims), model, X, y).holds
 
 
 @quiet
@@ -161,12 +235,7 @@ def test_separator_from_files_and_clusters(tmp_path):
         pq.write_table(pa.table([*X.T.copy(), y], names=["a", "b", "c", "y"]), tmp_path / "rows.parquet")
         parquet = LinearSeparator().fit(str(tmp_path / "rows.parquet"), "y")
         dask = LinearSeparator().fit(da.from_array(X, chunks=(4_000, 3)), da.from_array(y, chunks=4_000))
-        assert (
-            memory.separable_
-            == parquet.separable_
-            == dask.separable_
-            == (y.sum() == (X.sum(axis=1) > 0).sum())
-        )
+        assert memory.separable_ == parquet.separable_ == dask.separable_ == (y.sum() == (X.sum(axis=1) > 0).sum())
         np.testing.assert_allclose(dask.coef_, memory.coef_, rtol=1e-9)
         for model in (memory, dask):
             assert assay.verify(model.certify(X, y), model, X, y).holds
@@ -184,11 +253,7 @@ def test_threshold_gates():
     np.testing.assert_array_equal(by_hand.predict(corners), gates["majority"])
 
 
-# Perceptron theory --------------------------------------------------------------------------------
-# # Perceptron theory
-# -------------------------------------------------------------------------------------------------
-# # Perceptron theory
-# --------------------------------------------------------------------------------------------------
+# Perceptron theory ---------------------------------------------------------------------------------
 
 
 @pytest.mark.mission("LIN-44", "LIN-47", "LIN-49", "LIN-55")
@@ -244,6 +309,19 @@ def test_first_one_parity_has_exponentially_small_margins():
     assert margins[5] / margins[6] == pytest.approx(1.618, abs=0.05)
 
 
+def test_updates_on_overlapping_classes_are_those_of_scikit_learn():
+    """In the order of the data both libraries visit the same rows, so every update is the same, to the last bit."""
+    rng = np.random.default_rng(9)
+    X = rng.integers(-20, 21, size=(2_000, 5)).astype(float)
+    y = (X @ [1, 2, -1, 0, 3] + 20 * rng.normal(size=2_000) > 0).astype(int)
+    for epochs in (1, 2, 20):
+        with pytest.warns(ConvergenceWarning):
+            ours = Perceptron(shuffle=False, max_iter=epochs).fit(X, y)
+        peer = PeerPerceptron(shuffle=False, max_iter=epochs, tol=None).fit(X, y)
+        np.testing.assert_array_equal(ours.coef_, peer.coef_)
+        np.testing.assert_array_equal(ours.intercept_, peer.intercept_)
+
+
 @pytest.mark.mission("LIN-42")
 def test_augmentation_changes_no_prediction():
     rng = np.random.default_rng(4)
@@ -263,10 +341,7 @@ def test_the_weight_vector_is_a_template_of_the_positive_class():
     y = np.arange(200) % 2
     X = rng.normal(size=(200, 4)) + np.where(y[:, None] == 1, 3.0, -3.0)
     w = Perceptron(random_state=0).fit(X, y).coef_[0]
-    cosines = [
-        w @ X[y == k].mean(axis=0) / np.linalg.norm(X[y == k].mean(axis=0)) / np.linalg.norm(w)
-        for k in (0, 1)
-    ]
+    cosines = [w @ X[y == k].mean(axis=0) / np.linalg.norm(X[y == k].mean(axis=0)) / np.linalg.norm(w) for k in (0, 1)]
     assert cosines[1] > 0 > cosines[0]
 
 
@@ -324,11 +399,7 @@ def test_exact_minimum_of_errors_is_at_most_the_pockets():
     for seed in range(8):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(12, 2)), rng.choice([-1, 1], size=12)
-        exact = (
-            HalfSpaces(2).erm(X, y).errors
-            if hasattr(HalfSpaces, "erm")
-            else HalfSpaces(2).minimiser(X, y).errors
-        )
+        exact = HalfSpaces(2).erm(X, y).errors if hasattr(HalfSpaces, "erm") else HalfSpaces(2).minimiser(X, y).errors
         A = np.column_stack([X, np.ones(12)]) * y[:, None]
         answer = milp(
             np.append(np.zeros(3), np.ones(12)),
@@ -372,9 +443,7 @@ def test_a_transform_that_does_not_fit_is_refused_with_its_size():
     X = np.zeros((1000, 300))
     with pytest.raises(ValueError, match=r"C\(308, 8\) = \d+ columns.*GiB"):
         PolynomialTransform(8).fit(X)
-    assert monomial_count(300, 8) == pytest.approx(
-        np.prod([float(300 + k) for k in range(1, 9)]) / 40320, rel=1e-12
-    )
+    assert monomial_count(300, 8) == pytest.approx(np.prod([float(300 + k) for k in range(1, 9)]) / 40320, rel=1e-12)
 
 
 def smallest_degree(X, y, most):

@@ -124,8 +124,9 @@ def _kernel_margin(value: float, direction: str, params: Mapping[str, Any]) -> s
 
 def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if params["form"] == "ii":
-        return f"No {_plane(params)} separates the classes: a few listed rows already cannot be separated."
-    return f"Every {_plane(params)} makes at least {int(value)} training errors."
+        return f"No {_plane(params)} separates {_sides(params)}: a few listed rows already cannot be separated."
+    told = f" in telling {_sides(params)}" if "class" in params else ""
+    return f"Every {_plane(params)} makes at least {int(value)} training errors{told}."
 
 
 def _mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:

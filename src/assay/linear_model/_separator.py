@@ -2,14 +2,13 @@
 
     find w, b    with y_i (<w, x_i> + b) >= 1 for all i           (strict inequalities, scaled)
 
-Claims: the margin that the hyperplane found leaves; or at most d + 2 rows whose class hulls intersect, an
-exact proof that
-        no hyperplane exists (Gordan's alternative, checked in rational arithmetic).
-Method: constraint generation. A linear programme over a few rows (HiGHS) gives the hyperplane of largest
-least score; one
-        pass over all rows finds those on the wrong side, which join the few. It ends with no row on the
-        wrong side, or
-        with a few rows that cannot be separated. So rows may lie in files or on a cluster.
+More than two classes: each against the rest, y_i = 1 for its own rows and -1 for all others.
+
+Claims: the margin that each hyperplane found leaves; or at most d + 2 rows whose hulls intersect, an exact proof
+        that no hyperplane exists (Gordan's alternative, checked in rational arithmetic).
+Method: constraint generation. A linear programme over a few rows (HiGHS) gives the hyperplane of largest least
+        score; one pass over all rows finds those on the wrong side, which join the few. It ends with no row on
+        the wrong side, or with a few rows that cannot be separated. So rows may lie in files or on a cluster.
 """
 
 import warnings
@@ -28,16 +27,14 @@ from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim
 from assay.optim.lp import intersecting_hulls
-from assay.params import count, flag, refuse
+from assay.params import count, flag
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _FIRST = 200  # rows of the first programme
 _JOINING = 100  # rows that may join the programme at once
-_SOFT_ROWS = (
-    2_000  # rows on which the hyperplane of least total violation is sought when there is no separator
-)
+_SOFT_ROWS = 2_000  # rows on which the hyperplane of least total violation is sought when there is no separator
 
 
 class InseparableWarning(UserWarning):
@@ -45,14 +42,16 @@ class InseparableWarning(UserWarning):
 
 
 class LinearSeparator(ClassifierMixin, LinearClassifier):
-    """A hyperplane that separates two classes without error, or the proof that there is none.
+    """Hyperplanes that tell the classes apart without error, or the proof that there are none.
+
+    Two classes share one hyperplane. Of more, each has a hyperplane against all others, and may have one or not.
 
     Parameters
     ----------
     fit_intercept : bool
-        Whether the hyperplane may have an offset b.
+        Whether a hyperplane may have an offset b.
     max_iter : int
-        Linear programmes allowed.
+        Linear programmes allowed for each hyperplane.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
@@ -60,14 +59,16 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
     ----------
     classes_, coef_, intercept_
         Without a separator: the hyperplane of least total violation of y f >= 1, on all rows or, of more
-        than 2000, on
-        the rows of the last programme.
+        than 2000, on the rows of the last programme.
+    answers_ : list of bool or None, one per hyperplane
+        Whether it separates; None if neither was proved: the answer hangs on less than rounding, or max_iter was
+        reached.
     separable_ : bool or None
-        None if neither was proved: the answer hangs on less than rounding, or max_iter was reached.
-    proof_ : int array
+        True if every hyperplane separates, False if one is proved not to exist, else None.
+    proofs_ : list of int arrays, one per hyperplane
         Without a separator: numbers of the rows whose hulls intersect; empty otherwise.
     n_iter_ : int
-        Linear programmes solved.
+        Linear programmes solved (the most over the hyperplanes).
 
     Examples
     --------
@@ -98,57 +99,62 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         max_iter, intercept = count(self, "max_iter"), flag(self, "fit_intercept")
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
-        if len(self.classes_) > 2:
-            raise refuse(
-                self,
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(self.classes_)} classes.",
-            )
         rows = rows.encoded(self.classes_)
         require_finite(rows, self)
-        with fit_log(self, max_iter, X, y) as log:
-            found = _search(
-                rows,
-                intercept,
-                max_iter,
-                lambda w, b, wrong: log.step(wrong, wrong, coef_=w[None], intercept_=b),
-            )
-            if not log.history:  # decided by the first linear programme
-                wrong = int(rows.sum(errors, found.w[None, :], np.array([found.b])))
-                log.step(wrong, wrong, coef_=found.w[None, :], intercept_=np.array([found.b]))
-        self.coef_, self.intercept_ = found.w[None, :], np.array([found.b])
-        self.separable_, self.proof_, self.n_iter_ = found.separable, found.proof, found.rounds
+        codes = self._codes
+        coef, intercepts = np.zeros((len(codes), rows.n_features)), np.zeros(len(codes))
+        found: list[_Found] = []
+        with fit_log(self, max_iter * len(codes), X, y) as log:
+            for k, code in enumerate(codes):
+
+                def told(w: np.ndarray, b: float, wrong: float, k: int = k) -> bool:
+                    coef[k], intercepts[k] = w, b
+                    return log.step(wrong, wrong, coef_=coef.copy(), intercept_=intercepts.copy())
+
+                one = _search(rows, code, intercept, max_iter, told)
+                coef[k], intercepts[k] = one.w, one.b
+                found.append(one)
+            if not log.history:  # decided by the first linear programmes
+                told(one.w, one.b, float(rows.sum(errors, coef, intercepts)))
+        self.coef_, self.intercept_ = coef, intercepts
+        self.answers_, self.proofs_ = [one.separable for one in found], [one.proof for one in found]
+        self.separable_ = False if False in self.answers_ else None if None in self.answers_ else True
+        self.n_iter_ = max(one.rounds for one in found)
         if not self.separable_:
-            told = (
-                "no hyperplane separates the classes"
-                if self.separable_ is False
-                else (
-                    f"whether a hyperplane separates the classes was not decided in {found.rounds} linear "
-                    "programmes"
-                )
-            )
-            warnings.warn(
-                f"{type(self).__name__}: {told}; the hyperplane of least total violation is kept.",
-                InseparableWarning,
-                stacklevel=2,
-            )
+            warnings.warn(f"{type(self).__name__}: {self._shortfall()}", InseparableWarning, stacklevel=2)
         return self
 
-    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield the margin, or the rows that prove that there is no separator."""
-        intercept = bool(self.fit_intercept)
-        if self.separable_:
-            yield from separation_claim(rows, self.coef_[0], float(self.intercept_[0]), intercept)
-        elif len(self.proof_):
-            witness = {"rows": self.proof_, "set": np.zeros(len(self.proof_), dtype=np.int64)}
-            yield Claim("D14/1", 1.0, "lower", {"form": "ii", "intercept": intercept}, witness=witness)
-        else:
-            yield NotApplicable("D14/1", "No exact proof was found that the classes cannot be separated.")
+    @property
+    def _codes(self) -> list[int]:
+        """The class that each hyperplane has on its positive side."""
+        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def _shortfall(self) -> str:
+        """Say which hyperplanes there are not."""
+        if len(self.classes_) == 2:
+            which, whether = "the classes", "a hyperplane separates the classes"
+        else:
+            names = [str(self.classes_[k]) for k, answer in enumerate(self.answers_) if answer is self.separable_]
+            which = f"{'class' if len(names) == 1 else 'the classes'} {', '.join(names)} from the rest"
+            whether = f"hyperplanes separate {which}"
+        kept = "the hyperplane of least total violation is kept."
+        if self.separable_ is False:
+            return f"no hyperplane separates {which}; {kept}"
+        return f"whether {whether} was not decided in {self.n_iter_} linear programmes; {kept}"
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the margin of each hyperplane, or the rows that prove that there is none."""
+        intercept = bool(self.fit_intercept)
+        for k, code in enumerate(self._codes):
+            which = {} if len(self.classes_) == 2 else {"class": code}
+            if self.answers_[k]:
+                yield from separation_claim(rows, self.coef_[k], float(self.intercept_[k]), intercept, code, which)
+            elif len(self.proofs_[k]):
+                witness = {"rows": self.proofs_[k], "set": np.zeros(len(self.proofs_[k]), dtype=np.int64)}
+                stated = {"form": "ii", "intercept": intercept, **which}
+                yield Claim("D14/1", 1.0, "lower", stated, witness=witness)
+            else:
+                yield NotApplicable("D14/1", "No exact proof was found that the classes cannot be separated.")
 
 
 class _Found(NamedTuple):
@@ -160,7 +166,7 @@ class _Found(NamedTuple):
 
 
 class _Few(NamedTuple):
-    """The rows of the programme: their numbers, entries and labels in {0, 1}."""
+    """The rows of the programme: their numbers, entries, and 1 for the class in question, else 0."""
 
     number: np.ndarray
     X: np.ndarray
@@ -170,24 +176,24 @@ class _Few(NamedTuple):
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
-def _search(rows: Rows, intercept: bool, max_iter: int, told: Any) -> _Found:
-    """Generate constraints until all rows are separated or a few cannot be."""
-    few = _joined(rows.map(_every, max(1, rows.n_rows // _FIRST)))
+def _search(rows: Rows, code: int, intercept: bool, max_iter: int, told: Any) -> _Found:
+    """Generate constraints until all rows of class `code` are separated from the others or a few cannot be."""
+    few = _joined(rows.map(_every, code, max(1, rows.n_rows // _FIRST)))
     for rounds in range(1, max_iter + 1):
         w, b, least = _widest(few, intercept)
         if not least > 0:
             proof = intersecting_hulls(few.X, few.y, intercept)
             answer = None if proof is None else False
-            w, b = _least_violation(rows, few, intercept)
+            w, b = _least_violation(rows, code, few, intercept)
             return _Found(w, b, answer, _NO_ROWS if proof is None else np.sort(few.number[proof]), rounds)
-        wrong = _worst(rows.map(_wrong, w, b, few.number))
-        if told(w, np.array([b]), float(len(wrong.number))):
+        wrong = _worst(rows.map(_wrong, code, w, b, few.number))
+        if told(w, b, float(len(wrong.number))):
             break
         if not len(wrong.number):
-            missed = int(rows.sum(_unresolved, w, b))
+            missed = int(rows.sum(_unresolved, code, w, b))
             return _Found(w, b, True if missed == 0 else None, _NO_ROWS, rounds)
         few = _joined([few, wrong])
-    return _Found(*_least_violation(rows, few, intercept), None, _NO_ROWS, max_iter)
+    return _Found(*_least_violation(rows, code, few, intercept), None, _NO_ROWS, max_iter)
 
 
 def _widest(few: _Few, intercept: bool) -> tuple[np.ndarray, float, float]:
@@ -214,10 +220,10 @@ def _widest(few: _Few, intercept: bool) -> tuple[np.ndarray, float, float]:
     return v[:-1] / scale, float(v[-1]), least if least > 1e-12 else 0.0
 
 
-def _least_violation(rows: Rows, few: _Few, intercept: bool) -> tuple[np.ndarray, float]:
+def _least_violation(rows: Rows, code: int, few: _Few, intercept: bool) -> tuple[np.ndarray, float]:
     """Return w, b that minimise sum (1 - y f)_+ over all rows if they are not many, else over the few."""
     if rows.n_rows <= _SOFT_ROWS:
-        few = _joined(rows.map(_every, 1))
+        few = _joined(rows.map(_every, code, 1))
     few = _Few(*(part[:_SOFT_ROWS] for part in few))
     scale = _column_scale(few.X)
     A = np.column_stack([few.X / scale, np.ones(len(few.y))]) * (2.0 * few.y - 1.0)[:, None]
@@ -239,11 +245,15 @@ def _joined(parts: list[_Few]) -> _Few:
     return _Few(*(np.concatenate(members) for members in zip(*parts)))
 
 
-def _every(block: Block, step: int) -> _Few:
+def _signs(block: Block, code: int) -> np.ndarray:
+    return np.where(block.y == code, 1.0, -1.0)
+
+
+def _every(block: Block, code: int, step: int) -> _Few:
     """Return the rows whose number is a multiple of step: the same ones however the rows are cut into
     blocks."""
     at = np.arange(-block.start % step, len(block.X), step)
-    return _Few(at + block.start, block.X[at], block.y[at])
+    return _Few(at + block.start, block.X[at], (block.y[at] == code).astype(np.int64))
 
 
 def _worst(parts: list[tuple[_Few, np.ndarray]]) -> _Few:
@@ -254,17 +264,17 @@ def _worst(parts: list[tuple[_Few, np.ndarray]]) -> _Few:
     return _Few(*(member[kept] for member in few))
 
 
-def _wrong(block: Block, w: np.ndarray, b: float, known: np.ndarray) -> tuple[_Few, np.ndarray]:
+def _wrong(block: Block, code: int, w: np.ndarray, b: float, known: np.ndarray) -> tuple[_Few, np.ndarray]:
     """Return the rows farthest on the wrong side that are not in the programme yet, and their y f."""
-    f = (block.X @ w + b) * (2.0 * block.y - 1.0)
+    f = (block.X @ w + b) * _signs(block, code)
     at = np.flatnonzero(f <= 0)
     at = at[~np.isin(at + block.start, known)]
     at = np.sort(at[np.lexsort((at, f[at]))[:_JOINING]])
-    return _Few(at + block.start, block.X[at], block.y[at]), f[at]
+    return _Few(at + block.start, block.X[at], (block.y[at] == code).astype(np.int64)), f[at]
 
 
-def _unresolved(block: Block, w: np.ndarray, b: float) -> int:
+def _unresolved(block: Block, code: int, w: np.ndarray, b: float) -> int:
     """Return how many rows are not surely on the right side, rounding considered."""
     k = 2 * len(w) + 8
-    f = (block.X @ w + b) * (2.0 * block.y - 1.0)
+    f = (block.X @ w + b) * _signs(block, code)
     return int(np.count_nonzero(f <= 2.0**-52 * k * (np.abs(block.X) @ np.abs(w) + abs(b))))

@@ -137,13 +137,11 @@ class _Hull:
 
 
 class Inseparable(Hyperplane):
-    """D14: the hulls of the two classes of each listed set intersect, shown by an exact null vector of one
-    sign."""
+    """D14: in each listed set the hulls of the class and of the others intersect, shown by an exact null vector of
+    one sign."""
 
     def prepare(self) -> None:
         super().prepare()
-        if len(self.model.classes or ()) != 2:
-            raise Rejected("it is about two classes")
         self.augment, self.form = self.flag("intercept"), self.choice("form", ["ii", "iii"])
         self.listed_rows, self.sets = self.listed("rows", "set")
         if self.form == "ii" and len(np.unique(self.sets)) != 1:

@@ -75,6 +75,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """
         yield from ()
 
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float] | None:
+        """Return the scores of a classifier, (n, 1) or (n, n_classes), as the checker computes them, and how far
+        rounding can move them; None if they hardly vary from row to row or are votes."""
+        return None
+
     def certify(
         self,
         X: Any,
@@ -85,6 +90,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         holdout: Any = None,
         compared: Sequence[np.ndarray] = (),
         clip: float | None = None,
+        coverage: float | None = None,
+        curve: bool = False,
+        against: np.ndarray | None = None,
         fixed_class: bool = True,
     ) -> Certificate:
         """Return a certificate of this fitted model on the rows it was fitted to.
@@ -104,6 +112,14 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         clip : float, optional
             Regression only: the absolute error is clipped here in statements about new data; fix it in
             advance.
+        coverage : float in (0, 1), optional
+            Ask for prediction sets that hold the target of at least this share of new data: the interval
+            prediction +- value of a regression, the classes whose score is within value of the largest.
+        curve : bool
+            Ask for the ROC curve of a classifier of two classes: its area, and all its points at once.
+        against : array, optional
+            Labels that another classifier predicts for the hold-out rows: ask how far the two error rates can
+            differ. Both must have been fixed before.
         fixed_class : bool
             Whether features and encodings were fixed without looking at the training rows. If not, no
             statement is made that rests on the size of the class of hypotheses.
@@ -114,14 +130,28 @@ class Learner(CallbackSupportMixin, BaseEstimator):
                 self,
                 f"delta must be a number in [{_LEAST_DELTA:g}, 1) (a probability of failure); got {delta!r}.",
             )
-        if len(compared) and holdout is None:
-            raise refuse(self, "compared needs hold-out rows: it holds what the models predicted on them.")
-        if clip is not None and is_classifier(self):
-            raise refuse(self, f"clip is for regression (it bounds the absolute error); got {clip!r}.")
         if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
-        cut = self._cut(X, y, sample_weight, holdout)
-        return issue(self, cut, delta=Decimal(repr(float(delta))), asked=Asked(compared, clip, fixed_class))
+        asked = Asked(compared, clip, coverage, curve, against, fixed_class)
+        self._check_asked(asked, holdout is not None)
+        return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
+
+    def _check_asked(self, asked: Asked, holdout: bool) -> None:
+        """Refuse what cannot be stated about this learner or without hold-out rows."""
+        wanted = {"coverage": asked.coverage, "curve": asked.curve or None, "against": asked.against}
+        if not holdout and (len(asked.compared) or any(value is not None for value in wanted.values())):
+            names = [name for name, value in wanted.items() if value is not None]
+            raise refuse(self, f"{', '.join(names) or 'compared'} needs hold-out rows: pass holdout=.")
+        if asked.against is not None and len(asked.compared):
+            raise refuse(self, "against is about two models fixed before; it cannot be read beside compared.")
+        if asked.coverage is not None and not (isinstance(asked.coverage, Real) and 0 < asked.coverage < 1):
+            raise refuse(self, f"coverage must be a share between 0 and 1, such as 0.9; got {asked.coverage!r}.")
+        if is_classifier(self) and asked.clip is not None:
+            raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
+        if not is_classifier(self) and (asked.curve or asked.against is not None):
+            raise refuse(self, "curve and against are about classifiers.")
+        if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
+            raise refuse(self, f"clip must be a finite number > 0 (where absolute errors are clipped); got {asked.clip!r}.")
 
     def plot(self) -> Any:
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for

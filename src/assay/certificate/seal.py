@@ -12,7 +12,8 @@ from sklearn.utils import get_tags
 from assay.certificate.claim import Certificate, Claim, DataReference, NotApplicable
 from assay.certificate.duplicates import error_floor
 from assay.certificate.fingerprint import data_reference, model_reference
-from assay.certificate.risk import Asked, Vacuous, made
+from assay.certificate.risk import Asked, Vacuous
+from assay.certificate.statements import made
 from assay.scan import Rows
 from assay.scan.blocks import Block
 

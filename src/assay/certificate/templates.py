@@ -19,6 +19,8 @@ ASSUMPTIONS = {
     "A-DELTA": "the confidence and the choice of claims were fixed in advance, or are paid for in the ledger",
     "A-ORDER": "the order of the rows was not chosen by looking at their values",
     "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
+    "A-BAGS": "each member depends on the training rows of its own bag alone, and bags were drawn without looking at "
+    "the rows; the number of members was fixed in advance",
     "A-KERNEL": "the kernel is positive semidefinite",
 }
 
@@ -111,6 +113,7 @@ def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _machine_gap(loss: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         which = f" of pair {params['pair']} of classes" if "pair" in params else ""
+        which = f" of class number {params['class']} against the rest" if "class" in params else which
         return f"The training objective ({loss} loss with L2 penalty){which} is at most {value:.3g} above its minimum."
 
     return sentence
@@ -178,6 +181,34 @@ def _mean_loss(how: str) -> Phrase:
     return Bound("clipped error", sentence)
 
 
+def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"{params['positives']} and {params['negatives']} hold-out rows of the two classes{_choice(params)}"
+    return f"The area under the ROC curve on new data is at least {value:.4f} ({rows})."
+
+
+def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        "For every threshold of the score at once, the shares of either class above it differ between the hold-out "
+        f"rows and new data by at most {value:.4f}{_choice(params)}."
+    )
+
+
+def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    alone, other = params["alone"], params["other_alone"]
+    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other"
+    if direction == "upper":
+        return f"The error rate on new data exceeds that of the other model by at most {_percent(value)} ({rows})."
+    return f"The error rate on new data is at least {_percent(value)} below that of the other model ({rows})."
+
+
+def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"Prediction sets of size {value:.6g} (the interval prediction -+ size; the classes whose score is at most "
+        f"that far below the largest) hold the target of at least {_percent(params['coverage'])} of new data"
+        f"{_choice(params)}."
+    )
+
+
 _HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 _UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
 _PRIOR = ("A-IID(train)", "A-CLASS", "A-PRIOR", "A-DELTA")
@@ -207,6 +238,7 @@ TEMPLATES: dict[str, Template] = {
     "D07/1": Template("elastic-net.gap", True, lambda v, d, p: _gap(v, d, {"loss": "squared", **p})),
     "D06/2": Template("kernel-ridge.gap", True, _machine_gap("squared")),
     "D08/1": Template("logistic.gap", True, lambda v, d, p: _gap(v, d, {"loss": "logistic", **p})),
+    "D08/2": Template("kernel-logistic.gap", True, _machine_gap("logistic")),
     "D09/1": Template("multinomial.gap", True, lambda v, d, p: _gap(v, d, {"loss": "multinomial logistic", **p})),
     "D10/1": Template("svm.gap", True, _machine_gap("hinge")),
     "D11/1": Template("svr.gap", True, _machine_gap("epsilon-insensitive")),
@@ -215,7 +247,16 @@ TEMPLATES: dict[str, Template] = {
     "D14/1": Template("inseparability", True, _inseparable, (), ("lower",)),
     "D15/1": Template("solution.enclosure", True, _enclosure),
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
+    "D17/2": Template("kernel-perceptron.mistakes", True, _mistakes),
     "D19/1": Template("lda.optimality", True, _fisher),
+    "D19/2": Template(
+        "kernel-lda.optimality",
+        True,
+        lambda v, d, p: (
+            f"In the kernel's space no directions reach a sum of Fisher ratios (mu = {p['mu']:g}) more than {v:.3g} "
+            "above that of these."
+        ),
+    ),
     "D24/1": Template(
         "adaboost.product",
         True,
@@ -233,9 +274,16 @@ TEMPLATES: dict[str, Template] = {
     "P02/1": Template(
         "holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH
     ),
+    "P03/1": Template("holdout.kl", False, _mean_loss("Chernoff, hold-out rows"), (*_HOLDOUT, "A-RANGE")),
     "P04/1": Template(
         "holdout.empirical-bernstein", False, _mean_loss("empirical Bernstein, hold-out rows"), (*_HOLDOUT, "A-RANGE")
     ),
+    "P05/1": Template(
+        "holdout.betting", False, _mean_loss("betting, hold-out rows in order"), (*_HOLDOUT, "A-RANGE", "A-ORDER")
+    ),
+    "P06/1": Template("holdout.auc", False, _area, _HOLDOUT, ("lower",)),
+    "P06/2": Template("holdout.thresholds", False, _thresholds, _HOLDOUT),
+    "P06/3": Template("holdout.paired", False, _paired, _HOLDOUT, _BOTH),
     "P07/1": Template(
         "holdout.select",
         False,
@@ -243,6 +291,9 @@ TEMPLATES: dict[str, Template] = {
         _HOLDOUT,
     ),
     "P08/1": Template("finite.class", False, _risk("{errors} errors in {rows} training rows, finite class"), _UNIFORM),
+    "P10/1": Template(
+        "vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM
+    ),
     "P12/1": Template(
         "margin.kernel", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
     ),
@@ -252,7 +303,11 @@ TEMPLATES: dict[str, Template] = {
     "P18/1": Template(
         "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
     ),
-    "P10/1": Template(
-        "vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM
+    "P19/1": Template(
+        "pac-bayes.vote",
+        False,
+        _risk("{members} members on their out-of-bag rows, {form} form"),
+        ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
     ),
+    "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
 }

@@ -15,6 +15,7 @@ import numpy as np
 from assay.certificate.claim import Certificate, Claim, DataReference
 from assay.certificate.rules import (
     duality,
+    expansions,
     facts,
     geometry,
     glm,
@@ -26,7 +27,9 @@ from assay.certificate.rules import (
     risk,
     scatter,
     trees,
+    votes,
 )
+from assay.certificate.rules import holdout as holdout_rules
 from assay.certificate.rules.identity import WITHOUT_TARGET, DataDigest, read_model, row_keys
 from assay.certificate.rules.predictors import Predictor
 from assay.certificate.rules.record import Refused, Rejected, array, check_record
@@ -44,6 +47,7 @@ RULES: dict[str, type[Rule]] = {
     "D06/1": duality.RidgeGap,
     "D06/2": kernels.KernelRidgeGap,
     "D08/1": duality.LogisticGap,
+    "D08/2": expansions.KernelLogisticGap,
     "D09/1": multinomial.MultinomialGap,
     "D10/1": kernels.HingeGap,
     "D11/1": kernels.InsensitiveGap,
@@ -52,20 +56,29 @@ RULES: dict[str, type[Rule]] = {
     "D14/1": geometry.Inseparable,
     "D15/1": duality.Enclosure,
     "D17/1": geometry.PerceptronMistakes,
+    "D17/2": expansions.KernelMistakes,
     "D19/1": scatter.FisherOptimality,
+    "D19/2": expansions.KernelFisher,
     "D32/1": glm.GlmStationarity,
     "D07/1": duality.LassoGap,
     "D24/1": trees.BoostingProduct,
     "D27/1": trees.TreeSize,
     "P01/1": risk.HoldoutBinomial,
     "P02/1": risk.Hoeffding,
+    "P03/1": holdout_rules.KullbackLeibler,
     "P04/1": risk.EmpiricalBernstein,
+    "P05/1": holdout_rules.Betting,
+    "P06/1": holdout_rules.AreaUnderCurve,
+    "P06/2": holdout_rules.Thresholds,
+    "P06/3": holdout_rules.Paired,
     "P07/1": risk.HoldoutSelect,
     "P08/1": risk.FiniteClass,
     "P10/1": risk.Vc,
     "P12/1": margins.Ramp,
     "P13/1": margins.MulticlassRamp,
     "P18/1": pac_bayes.LinearPacBayes,
+    "P19/1": votes.OutOfBagVote,
+    "P25/1": holdout_rules.Coverage,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

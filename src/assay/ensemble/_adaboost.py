@@ -328,6 +328,11 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 (total[:, 1] > total[:, 0]).astype(int) if total.shape[1] == 2 else total.argmax(axis=1)
             ]
 
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
+        """Return the votes for each class, and how far rounding can move them."""
+        slack = 2.0**-50 * (len(self.estimator_weights_) + 2) * float(np.abs(self.estimator_weights_).sum())
+        return np.concatenate([self._shares(block.X) for block in rows.blocks()]), slack
+
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors on `rows` that rounding leaves open."""
         low = high = 0

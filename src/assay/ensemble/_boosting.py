@@ -17,6 +17,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
@@ -29,6 +30,7 @@ from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, positive, refuse
 from assay.scan import Rows, rows, rows_per_block, thread_map
 from assay.tree._nodes import TreeModel, joined
+from assay.tree._predict import clipped_errors
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -157,6 +159,11 @@ class _GradientBoosting(TreeModel, Learner):
     @property
     def _binner(self) -> Binner:
         return Binner(self.bin_edges_, self.bin_edge_counts_, self.bin_nominal_)
+
+    def _rounding(self) -> float:
+        """Return how far two orders of summation can differ: 4 u times trees times the largest sum."""
+        leaves = np.abs(self.nodes_.value).max() * len(self.nodes_.root) + np.abs(self.base_score_).max()
+        return 2.0**-50 * (len(self.nodes_.root) + 1) * float(leaves)
 
     def _raw(self, X: Any) -> np.ndarray:
         """Return the scores (rows, outputs)."""
@@ -360,6 +367,10 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         for scores in self._staged_raw(X):
             yield self._labels(scores)
 
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
+        """Return the scores of each row, and how far rounding can move them."""
+        return np.concatenate([self._raw(block.X) for block in rows.blocks()]), self._rounding()
+
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
         open."""
@@ -378,11 +389,6 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
                 high + int(np.count_nonzero(margin <= slack)),
             )
         return low, high
-
-    def _rounding(self) -> float:
-        """Return how far two orders of summation can differ: 4 u times trees times the largest sum."""
-        leaves = np.abs(self.nodes_.value).max() * len(self.nodes_.root) + np.abs(self.base_score_).max()
-        return 2.0**-50 * (len(self.nodes_.root) + 1) * float(leaves)
 
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         at = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
@@ -496,6 +502,11 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         """Yield the predictions after each round."""
         for scores in self._staged_raw(X):
             yield self._numbers(scores)
+
+    @available_if(lambda self: self.loss != "poisson")  # whose prediction is not the score, but its exponential
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up."""
+        return clipped_errors(rows, self._raw, self._rounding(), clip)
 
     def _numbers(self, scores: np.ndarray) -> np.ndarray:
         return np.exp(scores[:, 0]) if self.loss == "poisson" else scores[:, 0].copy()

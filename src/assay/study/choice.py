@@ -16,6 +16,7 @@ import numpy as np
 from assay import scan
 from assay.base import Learner
 from assay.certificate.claim import Certificate
+from assay.certificate.holdout import least_mean_loss
 from assay.registry import learners as all_learners
 from assay.study.model import TableModel, digest, encoder_of, target_values
 from assay.table import Column, Table
@@ -239,20 +240,19 @@ def _judge_numbers(
     if clip is not None:
         for one in compared:
             losses = np.minimum(_absolute(y[held], _learner(one).predict(X[held])), clip)
-            one.bound = _clipped_bound(losses, share / 2, clip)
+            one.bound = least_mean_loss(losses, clip, share)
     chosen = min(compared, key=lambda one: (one.bound or 0.0, one.holdout_error))
     predictions = [_learner(one).predict(X[held]) for one in compared]
     certificate = _learner(chosen).certify(
         X, y, delta=delta, holdout=held, compared=predictions, clip=clip, fixed_class=False
     )
-    values = [claim.value for claim in certificate.claims if claim.template in ("P02/1", "P04/1")]
-    if clip is None or not values:
+    if clip is None or certificate.tightest is None:
         return (
             chosen,
             certificate,
             f"{chosen.name} is chosen: it has the smallest hold-out error. {_NO_BOUND[clip is None]}",
         )
-    chosen.bound = min(values)
+    chosen.bound = certificate.tightest.value
     found = f"mean absolute error (clipped at {clip:g}), at most {chosen.bound:.6g} on new data"
     return chosen, certificate, _why(chosen, len(compared), len(held), found, confidence)
 
@@ -274,14 +274,6 @@ def _why(chosen: Candidate, compared: int, held: int, found: str, confidence: st
         f"{chosen.name} is chosen: {of} has the smallest certified {found}. "
         f"This holds with {percent(confidence)} confidence, the choice paid for."
     )
-
-
-def _clipped_bound(losses: np.ndarray, delta: float, clip: float) -> float:
-    """Return the smaller of the two bounds on the mean clipped error; each fails with probability `delta`."""
-    hoeffding = float(losses.mean()) + concentration.hoeffding_deviation(len(losses), delta, width=clip)
-    if len(losses) < 2:
-        return min(hoeffding, clip)
-    return min(hoeffding, concentration.empirical_bernstein_upper(losses, delta, high=clip), clip)
 
 
 def _learner(candidate: Candidate) -> Learner:

@@ -31,7 +31,7 @@ from assay.tree import _rules
 from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._general import Method, grow_general
 from assay.tree._nodes import Nodes, TreeModel
-from assay.tree._predict import leaves, mean_values
+from assay.tree._predict import clipped_errors, leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -84,7 +84,8 @@ class DecisionTree(TreeModel, Learner):
         if plain and self.criterion == "absolute_error":
             from assay.tree._absolute import grow_absolute
 
-            return grow_absolute(data.X, data.y, data.weight, limits, check_random_state(self.random_state), self.n_jobs)
+            rng = check_random_state(self.random_state)
+            return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs)
         if plain:
             seed = (
                 int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -99,13 +100,15 @@ class DecisionTree(TreeModel, Learner):
             self.criterion in ("absolute_error", "friedman_mse", "poisson")
             or limits.max_features < d
             or limits.max_leaves
+            or limits.min_weight_leaf > 0
             or limits.random
         ):
             raise refuse(
                 self,
                 "nominal columns, missing values and gain_ratio go with gain, gain_ratio, entropy, log_loss, "
                 "gini or squared_error, "
-                "all columns, the best split and no limit on leaves; change these, or encode the columns.",
+                "all columns, the best split, and no limit on the number or weight of leaves; change these, or encode "
+                "the columns.",
             )
         weight = np.ones(n) if data.weight is None else data.weight
         return grow_general(
@@ -559,6 +562,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean of the leaf of each row; its median with "absolute_error"."""
         return self._values(X)[:, 0]
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up."""
+        return clipped_errors(rows, lambda X: mean_values(self.nodes_, X, self.n_jobs), 0.0, clip)
 
     def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
         """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""

@@ -1,8 +1,10 @@
 """Where rows end in fitted trees, and what is predicted there."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from assay.scan import rows_per_block, thread_map
+from assay.scan import Rows, rows_per_block, thread_map
 from assay.tree._general import branches
 from assay.tree._nodes import Nodes
 
@@ -57,6 +59,15 @@ def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:
     for leaf, rows, share in visits(nodes, root, X):
         out[rows] += share[:, None] * nodes.value[leaf]
     return out
+
+
+def clipped_errors(rows: Rows, predict: Callable[[np.ndarray], np.ndarray], slack: float, clip: float) -> np.ndarray:
+    """Return min(|y - prediction|, clip) of each row, rounded up; rounding moves no prediction by more than `slack`."""
+    parts = []
+    for block in rows.blocks():
+        gap = np.abs(block.y - predict(block.X)[:, 0])
+        parts.append(np.minimum(gap * (1 + 2.0**-50) + slack, clip))
+    return np.concatenate(parts)
 
 
 def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:

@@ -1,0 +1,285 @@
+"""Hold-out statements beside the error rate: mean losses, the ROC curve, two models, coverage.
+
+Each case is made by hand from its formula, its truth decided in rational arithmetic, and attacked.
+"""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import brentq
+
+from tests.certificate import exact, forge
+from tests.certificate.attacks import assault, operators
+
+DELTA = 0.04
+
+
+def kl(p, q):
+    return float(stats.entropy([p, 1 - p], [q, 1 - q]))
+
+
+def betting_bound(losses, delta):
+    """The smallest g at which money reaches 1 / delta, row by row in plain Python."""
+
+    def most(g):
+        money = best = total = 0.0
+        spread, seen, before = 0.25, 1, 0.25
+        for loss in losses:
+            stake = min(0.75, math.sqrt(2 * math.log(1 / delta) / (len(losses) * before)))
+            money += math.log1p(-stake * (loss - g))
+            best = max(best, money)
+            total, seen = total + loss, seen + 1
+            spread += (loss - (0.5 + total) / seen) ** 2
+            before = spread / seen
+        return best - math.log(1 / delta)
+
+    return brentq(most, 0.0, 1.0, xtol=1e-13)
+
+
+def regression(seed):
+    rng = np.random.default_rng([seed, 31])
+    X, Xh = rng.standard_normal((12, 2)), rng.standard_normal((40, 2))
+    fitted = forge.model(rng.standard_normal(2), 0.2)
+    yh = Xh @ fitted.coef_ + 0.2 + 0.4 * rng.standard_normal(40)
+    return fitted, (X, X @ fitted.coef_), (Xh, yh), np.abs(yh - Xh @ fitted.coef_ - 0.2)
+
+
+def mean_case(template):
+    def make(seed):
+        fitted, train, holdout, gaps = regression(seed)
+        clip = 2.0
+        losses = np.minimum(gaps, clip) / clip
+        if template == "P03/1":
+            p = float(losses.mean())
+            bound = brentq(lambda q: kl(p, q) - math.log(1 / DELTA) / 40, p, 1 - 1e-12, xtol=1e-14)
+        else:
+            bound = betting_bound(losses, DELTA)
+        stated = forge.claim(
+            template, clip * bound + 2e-9, delta=str(DELTA), params={"clip": clip, "rows": 40}, data=("holdout",)
+        )
+        return forge.Case((stated,), fitted, *train, holdout=holdout).seal()
+
+    return make
+
+
+def classifier(seed, rows=40):
+    rng = np.random.default_rng([seed, 32])
+    X, Xh = rng.standard_normal((12, 2)), rng.standard_normal((rows, 2))
+    fitted = forge.model(rng.standard_normal((1, 2)), 0.1, [0, 1])
+    score = Xh @ fitted.coef_[0] + 0.1
+    yh = (score + rng.standard_normal(rows) > 0).astype(int)
+    yh[:2] = [0, 1]
+    return rng, fitted, (X, np.arange(12) % 2), (Xh, yh), score
+
+
+def curve_case(template):
+    def make(seed):
+        _, fitted, train, (Xh, yh), score = classifier(seed)
+        a, b = int(yh.sum()), int((1 - yh).sum())
+        if template == "P06/1":
+            area = float((score[yh == 1][:, None] > score[yh == 0][None, :]).mean())
+            value = area - math.sqrt((a + b) * math.log(1 / DELTA) / (2 * a * b)) - 1e-9
+        else:
+            value = math.sqrt(math.log(4 / DELTA) / (2 * min(a, b))) + 1e-9
+        params = {"positives": a, "negatives": b, "compared": 1}
+        direction = "lower" if template == "P06/1" else "upper"
+        stated = forge.claim(template, value, direction, str(DELTA), params=params, data=("holdout",))
+        return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
+
+    return make
+
+
+def paired_case(seed):
+    rng, fitted, train, (Xh, yh), score = classifier(seed)
+    right = (score > 0) == (yh == 1)
+    share = 0.95 if seed % 2 else 0.2  # of rows that the other model has right
+    other = np.where(rng.random(40) < share, yh, 1 - yh).astype(np.int32)
+    alone, other_alone = int(np.sum(~right & (other == yh))), int(np.sum(right & (other != yh)))
+    high = float(stats.beta.ppf(1 - DELTA / 2, alone + 1, 40 - alone)) + 1e-9
+    low = max(0.0, float(stats.beta.ppf(DELTA / 2, other_alone, 41 - other_alone)) - 1e-9 if other_alone else 0.0)
+    params = {"alone": alone, "other_alone": other_alone, "rows": 40, "high": high, "low": low}
+    direction = "upper" if high > low else "lower"
+    value = abs(high - low) + (1e-12 if direction == "upper" else -1e-12)
+    stated = forge.claim(
+        "P06/3", value, direction, str(DELTA), params=params, data=("holdout",), witness={"predictions": other}
+    )
+    return forge.Case((stated,), fitted, *train, holdout=(Xh, yh)).seal()
+
+
+def coverage_case(seed):
+    if seed % 2:
+        fitted, train, holdout, sizes = regression(seed)
+    else:
+        _, fitted, train, holdout, score = classifier(seed)
+        sizes = np.maximum(0.0, np.where(holdout[1] == 1, -score, score))
+    j = next(j for j in range(1, 41) if stats.binom.sf(j - 1, 40, 0.7) <= DELTA)
+    params = {"coverage": 0.7, "rows": 40, "compared": 1}
+    value = float(np.sort(sizes)[j - 1]) * (1 + 1e-9) + 1e-12
+    stated = forge.claim("P25/1", value, delta=str(DELTA), params=params, data=("holdout",))
+    return forge.Case((stated,), fitted, *train, holdout=holdout).seal()
+
+
+CASES = {
+    "P03/1": mean_case("P03/1"),
+    "P05/1": mean_case("P05/1"),
+    "P06/1": curve_case("P06/1"),
+    "P06/2": curve_case("P06/2"),
+    "P06/3": paired_case,
+    "P25/1": coverage_case,
+}
+
+
+# Truth in rational arithmetic -------------------------------------------------------------------------------
+
+
+def exact_scores(case):
+    X, y = exact.named_rows(case, "holdout")
+    return [row[0] for row in exact.scores(case, X)], y
+
+
+def mean_truth(case):
+    params = case.claim.params
+    scores, y = exact_scores(case)
+    clip = Fraction(params["clip"])
+    losses = [min(abs(Fraction(float(v)) - f), clip) / clip for v, f in zip(y, scores)]
+    bound, m = Fraction(case.claim.value) / clip, len(losses)
+    delta = Fraction(case.claim.delta) / params.get("compared", 1)
+    if params["rows"] != m or case.claim.direction != "upper":
+        return False
+    if bound >= 1:
+        return True
+    with localcontext(prec=50):
+        if case.claim.template == "P03/1":
+            p = sum(losses) / m
+            log = exact.decimal(1 / delta).ln() / m
+            return p < bound and _kl(p, bound) >= log
+        return betting_bound([float(v) for v in losses], float(delta)) <= float(bound) + 1e-12
+
+
+def _kl(p, q):
+    with localcontext(prec=50):
+        p, q = exact.decimal(p), exact.decimal(q)
+        first = p * (p / q).ln() if p else Decimal(0)
+        return first + (1 - p) * ((1 - p) / (1 - q)).ln()
+
+
+def curve_truth(case):
+    params = case.claim.params
+    scores, y = exact_scores(case)
+    positive = [s for s, v in zip(scores, y) if v == case.model.classes_[1]]
+    negative = [s for s, v in zip(scores, y) if v == case.model.classes_[0]]
+    a, b = len(positive), len(negative)
+    if (params["positives"], params["negatives"]) != (a, b) or len(case.model.classes_) != 2:
+        return False
+    delta = Fraction(case.claim.delta) / params["compared"]
+    with localcontext(prec=50):
+        value = exact.decimal(Fraction(case.claim.value))
+        if case.claim.template == "P06/2":
+            width = ((4 / exact.decimal(delta)).ln() / (2 * min(a, b))).sqrt()
+            return case.claim.direction == "upper" and value >= width
+        twice = sum((p > q) + (p >= q) for p in positive for q in negative)
+        area = exact.decimal(Fraction(twice, 2 * a * b))
+        width = ((1 / exact.decimal(delta)).ln() * (a + b) / (2 * a * b)).sqrt()
+        return case.claim.direction == "lower" and value <= area - width
+
+
+def paired_truth(case):
+    params, other = case.claim.params, case.claim.witness["predictions"]
+    scores, y = exact_scores(case)
+    m = len(y)
+    codes = np.searchsorted(case.model.classes_, y) if case.model.classes_[0] == 0 else 1 - y
+    right = np.array([s > 0 if c == 1 else s < 0 for s, c in zip(scores, codes)])
+    alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
+    high, low = Fraction(params["high"]), Fraction(params["low"])
+    half = float(case.claim.delta) / 2 * (1 + 1e-9)
+    limits = (high >= 1 or stats.binom.cdf(params["alone"], m, float(high)) <= half) and (
+        low <= 0 or stats.binom.sf(params["other_alone"] - 1, m, float(low)) <= half
+    )
+    stated = params["rows"] == m and params["alone"] >= alone and params["other_alone"] <= other_alone
+    gap = high - low if case.claim.direction == "upper" else low - high
+    value = Fraction(case.claim.value)
+    return stated and limits and (value >= gap if case.claim.direction == "upper" else value <= gap)
+
+
+def coverage_truth(case):
+    params = case.claim.params
+    scores, y = exact_scores(case)
+    if hasattr(case.model, "classes_"):
+        sizes = [max(Fraction(0), -s if v == case.model.classes_[1] else s) for s, v in zip(scores, y)]
+    else:
+        sizes = [abs(Fraction(float(v)) - f) for v, f in zip(y, scores)]
+    inside = sum(size <= Fraction(case.claim.value) for size in sizes)
+    delta = float(Fraction(case.claim.delta) / params["compared"]) * (1 + 1e-9)
+    enough = stats.binom.sf(inside - 1, len(y), params["coverage"]) <= delta
+    return case.claim.direction == "upper" and params["rows"] == len(y) and enough
+
+
+TRUTHS = {
+    "P03/1": mean_truth,
+    "P05/1": mean_truth,
+    "P06/1": curve_truth,
+    "P06/2": curve_truth,
+    "P06/3": paired_truth,
+    "P25/1": coverage_truth,
+}
+
+
+def truth(case):
+    known = TRUTHS.get(case.claim.template)
+    return exact.truth(case) if known is None else bool(known(case))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_honest_claims_are_true_and_accepted(name):
+    for seed in range(12):
+        case = CASES[name](seed)
+        assert truth(case)
+        assert case.verify().holds, case.verify().reason
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_little_inside_is_refused(name):
+    for seed in range(8):
+        case = CASES[name](seed)
+        step = 1e-7 * (1 if case.claim.direction == "lower" else -1)
+        assert not case.with_claim(value=case.claim.value + step).verify().holds
+        assert not case.with_claim(delta="0.0399").verify().holds or name == "P25/1"  # j is a whole number
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_false_mutant_is_accepted(name):
+    accepted = assault(CASES[name], truth, 50, seed=0)
+    assert set(accepted) <= {operator for operator, _, _ in operators()}
+    assert sum(accepted.values()) > 0, "every mutant was refused: the attack no longer reaches the rules"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_no_false_mutant_among_two_hundred_per_operator(name):
+    assault(CASES[name], truth, 200, seed=1)
+
+
+def test_a_conformal_quantile_without_the_extra_row_is_refused():
+    """The textbook slip: the 70 % quantile of the sizes themselves."""
+    case = coverage_case(1)
+    _, _, _, sizes = regression(1)
+    assert not case.with_claim(value=float(np.sort(sizes)[28 - 1])).verify().holds
+
+
+def test_the_better_model_cannot_be_claimed_from_the_wrong_side():
+    case = next(c for c in map(paired_case, range(20)) if c.claim.direction == "lower")
+    turned = case.claim.params | {"alone": case.claim.params["other_alone"], "other_alone": case.claim.params["alone"]}
+    assert not case.with_claim(params=turned).verify().holds
+    assert not case.with_claim(params=case.claim.params | {"low": 0.99}, value=0.9).verify().holds
+
+
+def test_betting_depends_on_the_order_of_the_rows():
+    case = CASES["P05/1"](3)
+    order = np.argsort(np.abs(case.holdout[1] - case.holdout[0] @ case.model.coef_ - 0.2))
+    X, y = case.holdout
+    worst = forge.replace(case, holdout=(X[order], y[order]), sealed=None).seal()
+    assert worst.verify().holds == truth(worst)

@@ -84,7 +84,8 @@ def not_met(model):
     if getattr(model, "C", None) == np.inf:
         reason = "the check's classes are separable, so without penalty there is no optimum to compare"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    if type(model).__name__ in ("RandomForestClassifier", "RandomForestRegressor", "CART"):
+    drawn = ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier", "BaggingRegressor", "CART")
+    if type(model).__name__ in drawn:
         reason = "bootstrap samples and folds are drawn from the rows, so that a weight of two is not two rows"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}

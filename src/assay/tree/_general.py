@@ -115,16 +115,7 @@ class _Growth:
         here = float(impurity(total, self.kind))
         if here <= 1e-12 or depth >= method.max_depth or w.sum() < method.min_samples_split - 1e-9:
             return None
-        part = self.X[rows]
-        complete = ~np.isnan(part).any(axis=0)
-        plain = [f for f in range(part.shape[1]) if f not in method.levels and complete[f]]
-        found = dict(
-            zip(plain, self._numeric_columns(plain, part[:, plain], self.rows[rows] * w[:, None], w))
-        )
-        for f in range(part.shape[1]):
-            if f not in found and f not in used:
-                found[f] = self._column(f, rows, w)
-        tried: list[Any] = [found[f] for f in sorted(found) if found[f] is not None]
+        tried = self._candidates(rows, w, used)
         if not tried:
             return None
         if method.criterion == "gain_ratio":
@@ -136,6 +127,18 @@ class _Growth:
         if best is None or best.gain * w.sum() < method.min_decrease - 1e-12 or best.gain < -1e-12:
             return None
         return best
+
+    def _candidates(self, rows: np.ndarray, w: np.ndarray, used: frozenset) -> list[Split]:
+        """Return the best split of each column that has one."""
+        part = self.X[rows]
+        complete = ~np.isnan(part).any(axis=0)
+        plain = [f for f in range(part.shape[1]) if f not in self.method.levels and complete[f]]
+        found = dict(zip(plain, self._numeric_columns(plain, part[:, plain], self.rows[rows] * w[:, None], w)))
+        for f in range(part.shape[1]):
+            if f not in found and f not in used:
+                found[f] = self._column(f, rows, w)
+        best = [found[f] for f in sorted(found)]
+        return [split for split in best if split is not None]
 
     def _column(self, f: int, rows: np.ndarray, w: np.ndarray) -> Split | None:
         x = self.X[rows, f]

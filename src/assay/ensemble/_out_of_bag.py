@@ -1,0 +1,96 @@
+"""Rows that a member did not see, put to use: error curves, pruning of trees, stopping of networks."""
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.tree import _pruning as pruning
+from assay.tree._nodes import Nodes
+from assay.tree._predict import visits
+
+
+class Curve(NamedTuple):
+    """Out-of-bag predictions of the whole ensemble, and the error after each member."""
+
+    values: np.ndarray  # (rows, outputs) mean over the members that did not see the row, NaN if all did
+    votes: np.ndarray  # (rows, classes) how many of them vote for each class
+    seen: np.ndarray  # (rows,) whether there is one
+    errors: np.ndarray  # (members,) error rate, or mean squared error, over rows that have a prediction so far
+
+
+def out_of_bag(said: Any, out: np.ndarray, y: np.ndarray, n_classes: int) -> Curve:
+    """Return the sums over members; `said` yields (rows, outputs) for each member, `out` (members, rows) says which
+    rows it did not see."""
+    n, outputs = len(y), max(n_classes, 1)
+    totals, votes, counted = np.zeros((n, outputs)), np.zeros((n, outputs)), np.zeros(n)
+    errors = np.full(len(out), np.nan)
+    for t, values in enumerate(said):
+        mine = np.flatnonzero(out[t])
+        totals[mine] += values[mine]
+        votes[mine, values[mine].argmax(axis=1)] += 1
+        counted[mine] += 1
+        some = counted > 0
+        if some.any():
+            errors[t] = _error(totals[some] / counted[some, None], y[some], n_classes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Curve(totals / counted[:, None], votes, counted > 0, errors)
+
+
+def _error(values: np.ndarray, y: np.ndarray, n_classes: int) -> float:
+    return float((values.argmax(axis=1) != y).mean() if n_classes else ((values[:, 0] - y) ** 2).mean())
+
+
+def pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray, n_classes: int) -> Nodes:
+    """Return the tree whose subtrees are replaced by leaves wherever that does not raise its error on these rows:
+    number of errors, or sum of squares."""
+    outputs = n_classes if n_classes else 3
+    passed = np.zeros((len(nodes.child), outputs))
+    for at, rows, share in visits(nodes, 0, X):
+        if n_classes:
+            np.add.at(passed[at], y[rows], share)
+        else:
+            passed[at] += share.sum(), (share * y[rows]).sum(), (share * y[rows] ** 2).sum()
+    parent = pruning.parents(nodes)
+    for at in range(len(parent) - 1, 0, -1):
+        passed[parent[at]] += passed[at]
+    if n_classes:
+        cost = passed.sum(axis=1) - passed[np.arange(len(passed)), nodes.value.argmax(axis=1)]
+    else:
+        value = nodes.value[:, 0]
+        cost = passed[:, 2] - 2 * value * passed[:, 1] + value**2 * passed[:, 0]
+    return pruning.bottom_up(nodes, cost, 1e-9 * max(1.0, float(np.abs(cost).max())))
+
+
+class Stopped(NamedTuple):
+    """A network at its best epoch, that epoch, and the out-of-bag error after each epoch."""
+
+    model: Any
+    epoch: int
+    errors: np.ndarray
+
+
+def stopped(model: Any, data: tuple, held: tuple, *, classes: np.ndarray | None, epochs: int, patience: int) -> Stopped:
+    """Train epoch by epoch with `partial_fit` and return the model as it was at the smallest error on the held rows.
+
+    Ends after `patience` epochs without a smaller error, or without held rows after all epochs.
+    """
+    X, y = data
+    Xh, yh = held
+    best, errors = (deepcopy(model), 0, np.inf), []
+    for epoch in range(1, epochs + 1):
+        if classes is not None and epoch == 1:
+            model.partial_fit(X, y, classes=classes)
+        else:
+            model.partial_fit(X, y)
+        if not len(yh):
+            best = (model, epoch, np.nan)
+            continue
+        said = model.predict(Xh)
+        error = float((said != yh).mean() if classes is not None else ((said - yh) ** 2).mean())
+        errors.append(error)
+        if error < best[2]:
+            best = (deepcopy(model), epoch, error)
+        elif epoch - best[1] >= patience:
+            break
+    return Stopped(best[0], best[1], np.array(errors))

@@ -43,3 +43,16 @@ def _prefetch(typing: Any, array: Any, byte: Any) -> Any:
 
 
 prefetch: Any = _prefetch  # callable as prefetch(array, byte) from compiled code
+
+
+@intrinsic
+def _trailing_zeros(typing: Any, word: Any) -> Any:
+    """Return the position of the lowest bit of a 64-bit word that is not zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))  # 1: nobody asks about a word of zeros
+
+    return types.uint64(types.uint64), generate
+
+
+trailing_zeros: Any = _trailing_zeros  # callable as trailing_zeros(word) from compiled code

@@ -12,7 +12,11 @@ from assay.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from assay.ensemble._counting import grow_forest
 from assay.ensemble._forest import bag
+from assay.ensemble._growing import find_bins
+from assay.tree._exact import Limits
+from assay.tree._predict import leaves
 
 
 @pytest.mark.mission("ENS-32")
@@ -50,16 +54,10 @@ def test_out_of_bag_error_is_close_to_the_test_error():
 def test_accuracy_of_scikit_learn(data):
     X, y = data(return_X_y=True)
     own = np.mean(
-        [
-            RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
-            for s in range(3)
-        ]
+        [RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)]
     )
     other = np.mean(
-        [
-            peer.RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
-            for s in range(3)
-        ]
+        [peer.RandomForestClassifier(100, random_state=s).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) for s in range(3)]
     )
     assert own == pytest.approx(other, abs=0.02)
 
@@ -83,9 +81,7 @@ def test_all_columns_without_bootstrap_give_equal_trees():
     model = RandomForestClassifier(5, bootstrap=False, max_features=None, random_state=0).fit(X, y)
     size = len(model.nodes_.child) // 5
     for t in range(1, 5):
-        assert np.array_equal(
-            model.nodes_.threshold[:size], model.nodes_.threshold[t * size : (t + 1) * size]
-        )
+        assert np.array_equal(model.nodes_.threshold[:size], model.nodes_.threshold[t * size : (t + 1) * size])
     logarithm = RandomForestClassifier(5, max_features="log2", random_state=0).fit(X, y)
     two = RandomForestClassifier(5, max_features=2, random_state=0).fit(X, y)  # log2(4) = 2
     assert np.array_equal(logarithm.nodes_.threshold, two.nodes_.threshold)
@@ -125,9 +121,7 @@ def test_strength_and_correlation_bound_the_error():
     assert found.strength > 0
     assert found.bound >= 1 - model.score(X[1::2], y[1::2])
     curve = [
-        RandomForestClassifier(60, max_features=k, random_state=0)
-        .fit(X[::2], y[::2])
-        .strength(X[1::2], y[1::2])
+        RandomForestClassifier(60, max_features=k, random_state=0).fit(X[::2], y[::2]).strength(X[1::2], y[1::2])
         for k in (1, 5, 30)
     ]
     assert curve[0].correlation < curve[-1].correlation
@@ -150,6 +144,67 @@ def test_threads_change_no_tree(make):
     X, y = load_breast_cancer(return_X_y=True)
     one, three = (make(20, random_state=5, n_jobs=k).fit(X, y) for k in (1, 3))
     assert all(np.array_equal(one.trees_[name], three.trees_[name]) for name in one.trees_)
+
+
+def _impurity(times, criterion):
+    share = times / times.sum()
+    if criterion == "gini":
+        return times.sum() * (1 - (share**2).sum())
+    return -times.sum() * (share[share > 0] * np.log2(share[share > 0])).sum()
+
+
+def _falls(X, y, times, K, criterion):
+    """Yield column, border and fall of impurity times weight, of every border between values of every column."""
+    totals = np.bincount(y, times, K)
+    for f in range(X.shape[1]):
+        for border in np.unique(X[times > 0, f])[:-1]:
+            left = np.bincount(y[X[:, f] <= border], times[X[:, f] <= border], K)
+            yield f, border, sum(s * _impurity(t, criterion) for s, t in ((1, totals), (-1, left), (-1, totals - left)))
+
+
+@pytest.mark.parametrize(("classes", "criterion"), [(2, "gini"), (2, "entropy"), (3, "gini"), (3, "entropy")])
+def test_every_split_of_a_tree_is_the_best_one(classes, criterion):
+    rng = np.random.default_rng(classes)
+    X = np.round(rng.normal(size=(700, 3)), 1)
+    y = np.clip((X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=700) > 0).astype(int) + (X[:, 1] > 1), 0, classes - 1)
+    bags = {seed: np.bincount(bag(seed, 700, 700), minlength=700) for seed in (4, 5)}
+    binner = find_bins(X, 255, {}, 700, None, 1)
+    limits = Limits(max_features=3)
+    nodes = grow_forest(X, y, binner, [4, 5], bags.__getitem__, classes, criterion, limits, 1)
+    for root, times in zip(nodes.root, bags.values()):
+        waiting = [(root, times)]
+        while waiting:
+            at, here = waiting.pop()
+            assert nodes.weight[at] == here.sum()
+            assert nodes.value[at] == pytest.approx(np.bincount(y, here, classes) / here.sum())
+            assert nodes.impurity[at] * nodes.weight[at] == pytest.approx(
+                _impurity(np.bincount(y, here, classes), criterion), abs=1e-9
+            )
+            if nodes.child[at] < 0:
+                assert (nodes.value[at] == 1).any() or not list(_falls(X, y, here, classes, criterion))
+                continue
+            left = X[:, nodes.column[at]] <= nodes.threshold[at]
+            parts = [(nodes.child[at] + 1 - side, np.where(left == side, here, 0)) for side in (1, 0)]
+            fall = _impurity(np.bincount(y, here, classes), criterion) - sum(
+                _impurity(np.bincount(y, part, classes), criterion) for _, part in parts
+            )
+            best = max(fall for _, _, fall in _falls(X, y, here, classes, criterion))
+            assert fall == pytest.approx(best, abs=1e-9)
+            waiting += parts
+
+
+def test_limits_hold_in_every_leaf():
+    X, y = load_breast_cancer(return_X_y=True)
+    bags = {seed: np.bincount(bag(seed, len(y), len(y)), minlength=len(y)) for seed in range(5)}
+    limits = Limits(min_samples_leaf=7, max_leaves=9, max_depth=4, max_features=5)
+    binner = find_bins(X, 255, {}, len(y), np.random.RandomState(0), 1)
+    nodes = grow_forest(X, y, binner, range(5), bags.__getitem__, 2, "gini", limits, 1)
+    assert nodes.depths().max() == 4
+    assert all(n <= 17 for n in np.diff([*nodes.root, len(nodes.child)]))
+    reached = leaves(nodes, X, 1)
+    for t in range(5):
+        rows = np.bincount(reached[bags[t] > 0, t])
+        assert rows[rows > 0].min() >= 7
 
 
 def test_bins_separate_the_rows_they_separated_in_training():

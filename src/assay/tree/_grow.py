@@ -29,12 +29,13 @@ def random_bits(state):
 
 
 @compiled
-def _below(state, n):
-    return np.int64(random_bits(state) % np.uint64(n))
+def below(state, n):
+    """Return a pseudo-random number from 0 .. n - 1, for n up to 2^32."""
+    return np.int64(((random_bits(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @compiled
-def _merit(sums, criterion, classes):
+def merit_of(sums, criterion, classes):
     """Return the number whose growth by a split, over the node's weight, is the decrease of impurity.
 
     Gini: sum c_k^2 / W; entropy (bits): sum c_k log2 c_k - W log2 W; squares: s^2 / W; Poisson: s ln(s / W).
@@ -63,7 +64,7 @@ def _pair(left, right, criterion, classes):
     if criterion == FRIEDMAN:
         gap = left[1] / left[0] - right[1] / right[0]
         return left[0] * right[0] / (left[0] + right[0]) * gap * gap
-    return _merit(left, criterion, classes) + _merit(right, criterion, classes)
+    return merit_of(left, criterion, classes) + merit_of(right, criterion, classes)
 
 
 @compiled
@@ -137,9 +138,7 @@ def _scan(code, count, sums, m, total, rule, parent, classes, criterion, found, 
 
 
 @compiled
-def _random_border(
-    code, count, sums, m, total, rule, classes, criterion, found, column, left, right, levels, state
-):
+def _random_border(code, count, sums, m, total, rule, classes, criterion, found, column, left, right, levels, state):
     """Try one border, drawn evenly between the smallest and the largest value of the column at this node."""
     low, high = levels[code[0]], levels[code[m - 1]]
     t = low + (high - low) * (np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53)
@@ -239,14 +238,14 @@ def grow(
                     total[0] += w
                     total[1] += w * y[r]
                     squares[node] += w * y[r] * y[r]
-            merit[node] = _merit(total, SQUARED if criterion == FRIEDMAN else criterion, classes)
+            merit[node] = merit_of(total, SQUARED if criterion == FRIEDMAN else criterion, classes)
             pure = _is_pure(rows, y, a, b)
             if pure or b - a < rule[2] or b - a < 2 * rule[0] or depth[node] >= rule[3]:
                 continue
             found[0], found[1], found[4] = -np.inf, -1, np.nan
             tried, drawn = 0, 0
             while drawn < d and (tried < max_features or found[1] < 0):
-                j = drawn + (_below(state, d - drawn) if max_features < d or random else 0)
+                j = drawn + (below(state, d - drawn) if max_features < d or random else 0)
                 f = order[j]
                 order[j], order[drawn] = order[drawn], f
                 drawn += 1
@@ -360,9 +359,7 @@ def _is_pure(rows, y, a, b):
 
 
 @compiled
-def _gather(
-    codes, n_codes, y, weight, rows, a, b, classes, keys, spare, counts, tally, tally_rows, code, count, sums
-):
+def _gather(codes, n_codes, y, weight, rows, a, b, classes, keys, spare, counts, tally, tally_rows, code, count, sums):
     """Write codes in ascending order with their rows and sums, one entry per code or per row; return how
     many."""
     if n_codes <= tally.shape[0] and b - a > n_codes // 8:

@@ -1,0 +1,79 @@
+"""The trees of a classification forest on bins: bags as counted rows, trees on threads, all in one set of arrays."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.ensemble._growing import Binner
+from assay.scan import rows_per_block, thread_map
+from assay.tree._exact import CRITERIA, Limits
+from assay.tree._nodes import Nodes
+
+
+def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return the bins of all rows, one after the other, padded to a multiple of 8 columns."""
+    n, d = X.shape
+    bins, none = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8), np.empty((0, 0), dtype=np.uint8)
+    step = rows_per_block(d)
+    thread_map(lambda i: binner.write(X[i : i + step], i, bins, none), range(0, n, step), n_jobs=n_jobs)
+    return bins
+
+
+def grow_forest(
+    X: np.ndarray,
+    y: np.ndarray,
+    binner: Binner,
+    seeds: Sequence[int],
+    times_of: Callable[[int], np.ndarray],
+    n_classes: int,
+    criterion: str,
+    limits: Limits,
+    n_jobs: int | None,
+) -> Nodes:
+    """Return a tree for each seed; `times_of(seed)` says how often each row counts in it."""
+    bins = row_bins(binner, X, n_jobs)
+    labels = y.astype(np.uint64) << np.uint64(16)
+
+    def tree(seed: int) -> tuple:
+        from assay.tree._counted import grow_counted
+
+        times = times_of(seed)
+        of = np.flatnonzero(times)
+        entries = (of.astype(np.uint64) << np.uint64(32)) | labels[of] | times[of].astype(np.uint64)
+        return grow_counted(
+            bins,
+            X.shape[1],
+            binner.edges,
+            entries,
+            n_classes,
+            CRITERIA[criterion],
+            limits.rule(),
+            limits.max_features,
+            np.uint64(seed),
+        )
+
+    made = thread_map(tree, seeds, n_jobs=n_jobs)
+    return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
+
+
+def _assembled(made: list[tuple], n_classes: int, highest: float, n_jobs: int | None) -> Nodes:
+    """Return grown trees as one set of nodes; the impurity is `highest` minus merit over weight."""
+    starts = np.cumsum([0, *(len(tree[0]) for tree in made)])
+    n, integers = int(starts[-1]), {"dtype": np.int32}
+    parts: dict[str, Any] = {name: np.empty(n, **integers) for name in ("column", "child", "n_children", "missing")}
+    parts |= {name: np.empty(n) for name in ("threshold", "weight", "impurity")}
+    parts |= {"value": np.empty((n, n_classes)), "table": np.full(n, -1, **integers)}
+
+    def write(t: int) -> None:
+        column, threshold, child, times, merit = made[t]
+        at, inner = slice(starts[t], starts[t + 1]), child >= 0
+        weight = times.sum(axis=1)
+        parts["column"][at], parts["threshold"][at], parts["weight"][at] = column, threshold, weight
+        parts["child"][at] = np.where(inner, child + starts[t], -1)
+        parts["n_children"][at], parts["missing"][at] = 2 * inner, np.where(inner, 1, -1)
+        parts["value"][at] = times / weight[:, None]
+        parts["impurity"][at] = np.maximum(0.0, highest - merit / weight)
+
+    thread_map(write, range(len(made)), n_jobs=n_jobs)
+    return Nodes(root=starts[:-1].astype(np.int32), tables=np.empty((0, 0), dtype=np.int32), **parts)

@@ -30,6 +30,7 @@ from sklearn.utils.validation import (
 from assay import scan
 from assay.card import Card
 from assay.certificate.claim import Certificate, Claim, NotApplicable
+from assay.certificate.regression import Norm
 from assay.certificate.risk import Asked, Statement
 from assay.certificate.seal import Cut, issue
 from assay.fitlog import FitLog, Step
@@ -79,6 +80,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Return the scores of a classifier, (n, 1) or (n, n_classes), as the checker computes them, and how far
         rounding can move them; None if they hardly vary from row to row or are votes."""
         return None
+
+    def function_norm(self, rows: Rows) -> Norm | str:
+        """Return the length of a regression's weights in a space fixed in advance, or why there is none."""
+        return "The functions of this learner are not those of one space with a norm."
 
     def certify(
         self,

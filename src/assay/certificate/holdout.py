@@ -147,17 +147,10 @@ def _paired(learner: Any, holdout: Rows, other: np.ndarray, delta: str) -> Claim
     high = min(1.0, concentration.clopper_pearson_upper(alone, m, half) + OUTWARD)
     low = max(0.0, concentration.clopper_pearson_lower(other_alone, m, half) - OUTWARD)
     params = {"alone": alone, "other_alone": other_alone, "rows": m, "high": high, "low": low}
-    better = high < low
-    value = (low - high) * (1 - 1e-12) if better else (high - low) * (1 + 1e-12) + 1e-15
-    return claim(
-        "P06/3",
-        value,
-        params,
-        "holdout",
-        delta,
-        direction="lower" if better else "upper",
-        witness={"predictions": other},
-    )
+    direction = "lower" if high < low else "upper"
+    value = (low - high) * (1 - 1e-12) if high < low else (high - low) * (1 + 1e-12) + 1e-15
+    witness = {"predictions": other}
+    return claim("P06/3", value, params, "holdout", delta, direction=direction, witness=witness)
 
 
 def _certainly_right(learner: Any, holdout: Rows, codes: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from assay.certificate import holdout
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.regression import by_norm
 from assay.certificate.risk import Asked, Prepared, Vacuous, error_rate
 from assay.scan import Rows
 from assay.theory import vc
@@ -36,7 +37,7 @@ def prepare(learner: Any, cut: Any, errors: Mapping[str, tuple[int, int]], asked
     if learner.card.task != "regress":
         return Prepared([], [])
     return Prepared(
-        list(learner.statements(cut.train)) if asked.fixed_class else [],
+        [*by_norm(learner, cut.train, asked), *learner.statements(cut.train)] if asked.fixed_class else [],
         list(holdout.of_regressor(learner, cut.holdout, asked)),
     )
 

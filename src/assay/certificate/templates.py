@@ -309,5 +309,8 @@ TEMPLATES: dict[str, Template] = {
         _risk("{members} members on their out-of-bag rows, {form} form"),
         ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
     ),
+    "P24/1": Template(
+        "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
+    ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
 }

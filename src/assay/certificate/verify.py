@@ -24,6 +24,7 @@ from assay.certificate.rules import (
     margins,
     multinomial,
     pac_bayes,
+    regression,
     risk,
     scatter,
     trees,
@@ -78,6 +79,7 @@ RULES: dict[str, type[Rule]] = {
     "P13/1": margins.MulticlassRamp,
     "P18/1": pac_bayes.LinearPacBayes,
     "P19/1": votes.OutOfBagVote,
+    "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.regression import Norm
 from assay.fitlog import FitLog
 from assay.kernels import Precomputed
 from assay.optim.duality import enclosure, outward
@@ -29,6 +30,7 @@ from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._facts import clipped_errors, scores, squared_error, why_no_gap
+from assay.svm._statements import function_norm
 
 
 class KernelRidge(RegressorMixin, KernelMachine):
@@ -149,6 +151,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
         return clipped_errors(self, rows, clip)
+
+    def function_norm(self, rows: Rows) -> Norm | str:
+        """Return the length of the weights in the kernel's space, or why there is none."""
+        return function_norm(self, rows, False)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and what it implies."""

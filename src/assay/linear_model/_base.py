@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import Learner
 from assay.certificate.claim import NotApplicable
 from assay.certificate.margins import linear_statements
+from assay.certificate.regression import Norm
 from assay.certificate.risk import Statement
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
@@ -97,6 +98,13 @@ class LinearRegressor(LinearModel):
         low = mean - slack
         return low if low > _LEAST else 0.0, mean + slack + _LEAST
 
+    def function_norm(self, rows: Rows) -> Norm | str:
+        """Return |(w, b)|, the sum of the squared lengths of the rows, and whether there is an intercept."""
+        if self.family != "linear-regressor" or np.ndim(self.coef_) > 1:
+            return "The bound is about one score that is the prediction itself."
+        length = float(np.hypot(np.linalg.norm(self.coef_), np.max(np.abs(self.intercept_))))
+        return Norm(length, float(rows.sum(_squared_length)), bool(getattr(self, "fit_intercept", True)))
+
     def loss_rounding(self, rows: Rows) -> float:
         """Return how far rounding can move the absolute error of any row, doubled."""
         return float(np.max(self._rounding(rows)))
@@ -152,6 +160,10 @@ def _margins(block: Block, coef: np.ndarray, intercept: np.ndarray) -> np.ndarra
     own = scores[row, block.y]
     scores[row, block.y] = -np.inf
     return own - scores.max(axis=1)
+
+
+def _squared_length(block: Block) -> float:
+    return float(np.einsum("ij,ij->", block.X, block.X))
 
 
 def _residuals(block: Block, coef: np.ndarray, intercept: Any) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from assay.certificate.claim import NotApplicable
 from assay.certificate.margins import Scores, statements
+from assay.certificate.regression import Norm
 from assay.certificate.risk import Statement
 from assay.scan import Rows
 from assay.scan.blocks import Block
@@ -31,6 +32,19 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
 
     norm = float(np.sqrt(max(square, 0.0) + b * b))
     yield from statements(Scores(margins, (), norm, 2, True, rows.n_features + len(beta)), rows)
+
+
+def function_norm(machine: Any, rows: Rows, intercept: bool) -> Norm | str:
+    """Return the length of a kernel regression's weights, or why its space was not fixed or has no norm."""
+    reason = why_not_fixed(machine) or why_no_gap(machine)
+    if reason is not None:
+        return reason
+    kernel, beta, b = machine._kernel(), machine.pair_coef_[0], float(machine.intercept_[0])
+    square = float(beta @ kernel(machine.support_vectors_) @ beta) if len(beta) else 0.0
+    largest = float(np.max(kernel.diagonal(machine.support_vectors_), initial=0.0))
+    slip = 1e-12 * float(np.abs(beta).sum()) ** 2 * largest
+    trace = sum(rows.map(lambda block: float(np.maximum(kernel.diagonal(block.X), 0.0).sum())))
+    return Norm(float(np.sqrt(max(square, 0.0) + slip + b * b)), trace, intercept)
 
 
 def why_not_fixed(machine: Any) -> str | None:

@@ -39,7 +39,8 @@ from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
 from assay.svm import _calibration
 from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
-from assay.svm._decomposition import GiveUp, Problem, Solution, cache_floats, solve
+from assay.svm._decomposition import GiveUp, Problem, Solution, solve
+from assay.svm._kernel_rows import cache_floats
 
 _LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is taken for none
 _SHARED_ROWS = 6_000  # rows of a pair of classes up to which the pair's whole Gram matrix is formed

@@ -146,6 +146,12 @@ class _Regressor(RegressorMixin, _OneFunction):
 
         return clipped_errors(self, rows, clip)
 
+    def function_norm(self, rows: Rows) -> Any:
+        """Return the length of the weights in the kernel's space, or why there is none."""
+        from assay.svm._statements import function_norm
+
+        return function_norm(self, rows, True)
+
 
 class SVR(_Regressor):
     """Support vector regression: the eps-insensitive loss with a kernel.

@@ -219,3 +219,208 @@ def test_bins_separate_the_rows_they_separated_in_training():
     exact = RandomForestClassifier(1, bootstrap=False, max_features=None, max_bins=None).fit(X, y)
     assert exact.score(X, y) == 1.0
     assert len(exact.nodes_.child) == 3
+
+
+# What a forest knows about its columns and rows ------------------------------------------------------------------
+
+
+def exclusive_or(seed=0, n=800):
+    X = np.random.default_rng(seed).integers(0, 2, (n, 5)).astype(float)
+    return X, (X[:, 0] != X[:, 2]).astype(int)
+
+
+@pytest.mark.mission("ENS-40")
+def test_permutation_importance_by_hand():
+    X, y = exclusive_or()
+    model = RandomForestClassifier(15, max_features=None, random_state=0).fit(X, y)
+    found = model.permutation_importances(X, y, n_repeats=3, random_state=0)
+    assert set(np.argsort(found)[-2:]) == {0, 2}
+    # A tree that knows exclusive or is right half of the time when one of the two columns is permuted.
+    assert found[[0, 2]] == pytest.approx([0.5, 0.5], abs=0.05)
+    assert np.abs(found[[1, 3, 4]]).max() < 0.05
+    numbers = RandomForestRegressor(15, max_features=None, random_state=0).fit(X, 4.0 * X[:, 0])
+    # Mean squared difference of two independent values: 2 * 16 / 4.
+    assert numbers.permutation_importances(X, 4.0 * X[:, 0], random_state=0)[0] == pytest.approx(8.0, abs=0.6)
+    with pytest.raises(ValueError, match="the 800 training rows"):
+        model.permutation_importances(X[:10], y[:10])
+    with pytest.raises(ValueError, match="out-of-bag rows"):
+        ExtraTreesClassifier(3, random_state=0).fit(X, y).permutation_importances(X, y)
+
+
+@pytest.mark.mission("ENS-41")
+def test_interactions_of_exclusive_or_are_the_largest():
+    X, y = exclusive_or()
+    model = RandomForestClassifier(20, max_features=None, random_state=0).fit(X, y)
+    shared = model.interactions(X, y, random_state=0)
+    assert np.array_equal(shared, shared.T)
+    assert np.unravel_index(np.triu(shared).argmax(), shared.shape) == (0, 2)
+    assert shared[0, 2] == pytest.approx(0.5, abs=0.08)  # 1/2 + 1/2 alone, 1/2 together
+    others = np.triu(np.abs(shared), 1)
+    others[0, 2] = 0.0
+    assert others.max() < 0.1
+
+
+@pytest.mark.mission("ENS-41")
+def test_columns_that_act_separately_share_nothing():
+    X = np.tile([[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 1, 1]], (200, 1)).astype(float)
+    y = 3.0 * X[:, 0] + 2.0 * X[:, 1]
+    model = RandomForestRegressor(10, max_features=None, random_state=0).fit(X, y)
+    shared = model.interactions(X, y, n_repeats=5, random_state=0)
+    assert np.abs(shared).max() < 0.35  # of 4.5 + 2 for both columns
+    product = RandomForestRegressor(10, max_features=None, random_state=0).fit(X, 6.0 * X[:, 0] * X[:, 1])
+    found = product.interactions(X, 6.0 * X[:, 0] * X[:, 1], n_repeats=5, random_state=0)
+    # I(0) = I(1) = 36 E[x1 (x0 - x0')^2] = 9; together 2 var = 2 * 36 * 3/16 = 13.5.
+    assert found[0, 1] == pytest.approx(4.5, abs=0.9)
+
+
+@pytest.mark.mission("ENS-42")
+def test_strength_and_correlation_by_hand():
+    from assay.ensemble._votes import strength_of
+
+    votes = np.array([[0, 0, 1], [1, 1, 1], [0, 1, 2], [2, 2, 2]])
+    codes = np.array([0, 1, 0, 1])
+    found = strength_of(votes, codes, 3)
+    margins = np.array([1 / 3, 1.0, 0.0, -1.0])
+    assert found.strength == pytest.approx(margins.mean())
+    raw = np.array([[1, 1, -1], [1, 1, 1], [1, -1, 0], [-1, -1, -1]])
+    assert found.correlation == pytest.approx(margins.var() / raw.std(axis=0).mean() ** 2)
+    s = margins.mean()
+    assert found.bound == pytest.approx(found.correlation * (1 - s * s) / (s * s))
+    said = np.array([[True, False, True], [True, True, True], [False, False, False], [False, True, True]])
+    partly = strength_of(votes, codes, 3, said)
+    assert partly.strength == pytest.approx((0.0 + 1.0 - 1.0) / 3)
+
+
+@pytest.mark.mission("ENS-42")
+def test_out_of_bag_strength_is_close_to_that_on_new_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestClassifier(150, random_state=0).fit(X[::2], y[::2])
+    inside, outside = model.strength(X[::2], y[::2], out_of_bag=True), model.strength(X[1::2], y[1::2])
+    assert inside.strength == pytest.approx(outside.strength, abs=0.05)
+    assert inside.bound > 1 - model.score(X[1::2], y[1::2])
+
+
+@pytest.mark.mission("ENS-43")
+def test_the_number_of_columns_with_the_smallest_out_of_bag_error_is_good_on_new_rows():
+    """One column in 12 tells the class: few columns at a node miss it, all columns find it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 12)), rng.integers(0, 2, 400)
+    X[:, 5] += 3 * y
+    Xn, yn = rng.normal(size=(2000, 12)), rng.integers(0, 2, 2000)
+    Xn[:, 5] += 3 * yn
+    forests = {
+        k: RandomForestClassifier(60, max_features=k, max_depth=2, oob_score=True, random_state=0).fit(X, y)
+        for k in (1, 2, 4, 8, 12)
+    }
+    curve = {k: forest.oob_errors_[-1] for k, forest in forests.items()}
+    chosen = min(curve, key=curve.get)
+    errors = {k: 1 - forest.score(Xn, yn) for k, forest in forests.items()}
+    assert chosen > 1
+    assert curve[1] > curve[chosen]
+    assert errors[chosen] <= min(errors.values()) + 0.02
+    assert all(curve[k] == pytest.approx(errors[k], abs=0.05) for k in (4, 8, 12))
+
+
+@pytest.mark.mission("ENS-33")
+def test_out_of_bag_curve_ends_at_the_score():
+    X, y = load_breast_cancer(return_X_y=True)
+    for make in (RandomForestClassifier, ExtraTreesClassifier):
+        model = make(30, oob_score=True, bootstrap=True, random_state=0).fit(X, y)
+        assert model.oob_errors_[-1] == pytest.approx(1 - model.oob_score_)
+        assert model.oob_errors_[-1] < model.oob_errors_[0]
+
+
+# Noise, missing values, names ------------------------------------------------------------------------------------
+
+
+def ten_fold(make, X, y, spoil):
+    """Return the ten-fold error on clean labels after training on spoilt rows."""
+    from sklearn.model_selection import StratifiedKFold
+
+    wrong = 0
+    for fit, held in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
+        rng = np.random.default_rng(len(fit))
+        Xf, yf = spoil(rng, X[fit].copy(), y[fit].copy())
+        Xh, _ = spoil(rng, X[held].copy(), y[held].copy())
+        wrong += (make().fit(Xf, yf).predict(Xh) != y[held]).sum()
+    return wrong / len(y)
+
+
+@pytest.mark.mission("ENS-44")
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_a_forest_suffers_less_than_a_tree_from_flipped_labels(share):
+    from assay.tree import DecisionTreeClassifier
+
+    def flip(rng, X, y):
+        at = rng.random(len(y)) < share
+        return X, np.where(at, 1 - y, y)
+
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = ten_fold(lambda: RandomForestClassifier(40, random_state=0), X, y, flip)
+    tree = ten_fold(DecisionTreeClassifier, X, y, flip)
+    assert forest < 0.6 * tree
+
+
+@pytest.mark.mission("ENS-44")
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_a_forest_suffers_less_than_a_tree_from_missing_entries(share):
+    from assay.tree import DecisionTreeClassifier
+
+    def lose(rng, X, y):
+        X[rng.random(X.shape) < share] = np.nan
+        return X, y
+
+    X, y = load_iris(return_X_y=True)
+    forest = ten_fold(lambda: RandomForestClassifier(30, random_state=0), X, y, lose)
+    tree = ten_fold(DecisionTreeClassifier, X, y, lose)
+    assert forest <= tree
+    assert forest < 0.15
+
+
+@pytest.mark.parametrize("make", [RandomForestClassifier, ExtraTreesClassifier])
+def test_nominal_columns_and_missing_values(make):
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    colour, size = rng.choice(["red", "green", "blue", "grey"], 300), rng.normal(size=300)
+    y = np.where(np.isin(colour, ["red", "blue"]) ^ (size > 0), "a", "b")
+    size[rng.random(300) < 0.1] = np.nan
+    frame = pd.DataFrame({"colour": colour, "size": size, "noise": rng.normal(size=300)})
+    known = ~np.isnan(size)
+    model = make(40, random_state=0, max_features=None, oob_score=True, bootstrap=True).fit(frame, y)
+    assert (model.predict(frame)[known] == y[known]).mean() > 0.98
+    codes = frame.assign(colour=pd.Categorical(colour).codes.astype(float)).to_numpy()
+    same = make(40, random_state=0, max_features=None, bootstrap=True, nominal=[0]).fit(codes, y)
+    assert np.array_equal(same.predict_proba(codes), model.predict_proba(frame))
+    assert model.member_votes(frame).shape == (300, 40)
+    assert model.oob_score_ > 0.75
+    with pytest.raises(ValueError, match="max_leaf_nodes"):
+        make(2, max_leaf_nodes=4).fit(frame, y)
+
+
+def test_one_tree_with_all_columns_is_the_tree_of_the_tree_room():
+    from assay.tree import DecisionTreeClassifier
+
+    X, y = load_iris(return_X_y=True)
+    X = X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    forest = RandomForestClassifier(1, bootstrap=False, max_features=None).fit(X, y)
+    tree = DecisionTreeClassifier().fit(X, y)
+    assert np.array_equal(forest.nodes_.threshold, tree.nodes_.threshold)
+    assert np.array_equal(forest.predict_proba(X), tree.predict_proba(X))
+
+
+def test_absolute_error_forests_resist_outliers():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    y = np.round(3 * X[:, 0]) + np.where(rng.random(300) < 0.1, 100.0, 0.0)
+    clean = np.round(3 * X[:, 0])
+    robust, mean = (
+        RandomForestRegressor(20, criterion=c, min_samples_leaf=20, max_features=None, random_state=0).fit(X, y)
+        for c in ("absolute_error", "squared_error")
+    )
+    assert np.abs(robust.predict(X) - clean).mean() < 0.2 * np.abs(mean.predict(X) - clean).mean()
+    tree = RandomForestRegressor(1, criterion="absolute_error", bootstrap=False, max_features=None, max_depth=3)
+    other = peer.RandomForestRegressor(1, criterion="absolute_error", bootstrap=False, max_depth=3, random_state=0)
+    errors = [np.abs(m.fit(X.astype(np.float32), y).predict(X.astype(np.float32)) - y).sum() for m in (tree, other)]
+    assert errors[0] == pytest.approx(errors[1], rel=1e-6)

@@ -36,12 +36,14 @@ JUNK = (
 )
 
 
-def assault(make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0) -> dict[str, int]:
+def assault(
+    make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0, tables: tuple | None = None
+) -> dict[str, int]:
     """Try `count` mutants of every operator; return how many of each were accepted. Raise on the first false
     one."""
     accepted: dict[str, int] = {}
     honest = [make(s) for s in range(12)]
-    for name, operator, fatal in operators():
+    for name, operator, fatal in operators(tables):
         rng = np.random.default_rng([seed, *map(ord, name)])
         for trial in range(count):
             case = operator(honest[trial % len(honest)], rng)
@@ -59,8 +61,9 @@ def assault(make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0
     return accepted
 
 
-def operators() -> Iterator[tuple[str, Operator, bool]]:
-    for table, fatal in ((FATAL, True), (TEMPTING, False)):
+def operators(tables: tuple | None = None) -> Iterator[tuple[str, Operator, bool]]:
+    fatal_ones, tempting_ones = (FATAL, TEMPTING) if tables is None else tables
+    for table, fatal in ((fatal_ones, True), (tempting_ones, False)):
         for operator in table:
             yield operator.__name__, operator, fatal
 

@@ -59,8 +59,11 @@ class Case:
                 for name, rows in self.split.items()
             }
         data = {name: data_reference(*parts, labels) for name, parts in sets.items()}
-        certificate = Certificate(self.claims, model_reference(self.model), data, split=self.split)
+        certificate = Certificate(self.claims, self.model_reference(), data, split=self.split)
         return replace(self, sealed=replace(certificate, **dict(self.extra)))
+
+    def model_reference(self) -> ModelReference:
+        return model_reference(self.model)
 
     def verify(self) -> Report:
         certificate = self.sealed if self.sealed is not None else self.seal().sealed

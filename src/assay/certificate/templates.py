@@ -300,6 +300,12 @@ TEMPLATES: dict[str, Template] = {
     "P13/1": Template(
         "margin.multiclass", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
     ),
+    "P19/1": Template(
+        "pac-bayes.vote",
+        False,
+        _risk("{members} members on their out-of-bag rows, {form} form"),
+        ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
+    ),
     "P18/1": Template(
         "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
     ),

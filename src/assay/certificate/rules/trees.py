@@ -60,6 +60,16 @@ class Trees:
     def binary(self) -> bool:
         return self.family == "tree-sum-classifier" and len(self.extra) == 1
 
+    @property
+    def members(self) -> int:
+        return len(self.root)
+
+    def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return one minus the share that each member gives to the class of each row, (rows, members)."""
+        known = np.maximum(codes, 0)[:, None]
+        parts = [1.0 - self.value[self.leaves(X[i : i + 4096]), known[i : i + 4096]] for i in range(0, len(X), 4096)]
+        return np.where(codes[:, None] < 0, 1.0, np.concatenate(parts))
+
     def leaves(self, X: np.ndarray) -> np.ndarray:
         """Return the node that each row reaches in each tree, (rows, trees)."""
         at = np.repeat(self.root[None, :], len(X), axis=0)
@@ -126,29 +136,19 @@ class Trees:
         if self.family == "stump-vote-classifier":
             won = self.value[at].argmax(axis=1).tolist()
             return [
-                sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0))
-                for c in range(K)
+                sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0)) for c in range(K)
             ]
         if self.family.startswith("tree-sum"):
             step = len(self.extra)
             leaf = self.value[at, 0].tolist()
             return [sum(map(Fraction, leaf[k::step]), Fraction(float(self.extra[k]))) for k in range(step)]
-        return [
-            sum(map(Fraction, column), Fraction(0)) / len(self.root)
-            for column in zip(*self.value[at].tolist())
-        ]
+        return [sum(map(Fraction, column), Fraction(0)) / len(self.root) for column in zip(*self.value[at].tolist())]
 
 
 def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, ...] | None) -> Trees:
     """Return the predictor after checking that the arrays are trees: finite, acyclic, in range."""
-    whole = {
-        name: _integers(stored[name], name)
-        for name in NODES
-        if name not in ("node_threshold_", "node_value_")
-    }
-    root, column, table, child = (
-        whole[name] for name in ("tree_root_", "node_column_", "node_table_", "node_child_")
-    )
+    whole = {name: _integers(stored[name], name) for name in NODES if name not in ("node_threshold_", "node_value_")}
+    root, column, table, child = (whole[name] for name in ("tree_root_", "node_column_", "node_table_", "node_child_"))
     threshold, value, tables = stored["node_threshold_"], stored["node_value_"], whole["branch_tables_"]
     extra = stored.get("base_score_", stored.get("estimator_weights_", np.zeros(0)))
     d, n = int(whole["n_features_in_"][0]), len(child)
@@ -168,11 +168,7 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
     last = child[inner] + 1
     if by_table.size:
         last[table[inner] >= 0] = child[by_table] + tables[table[by_table]].max(axis=1)
-    if (
-        np.any(child[inner] <= inner)
-        or np.any(last >= n)
-        or np.any((column[inner] < 0) | (column[inner] >= d))
-    ):
+    if np.any(child[inner] <= inner) or np.any(last >= n) or np.any((column[inner] < 0) | (column[inner] >= d)):
         raise Rejected(
             "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
         )
@@ -182,26 +178,17 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
     return Trees(family, d, root, column, threshold, table, child, value, tables, extra, classes)
 
 
-def _check_outputs(
-    family: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None
-) -> None:
+def _check_outputs(family: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:
     K = len(classes) if classes else 1
     outputs = value.shape[1]
     if family.startswith("tree-sum"):
-        sound = (
-            outputs == 1
-            and extra.ndim == 1
-            and len(extra) == (K if K > 2 else 1)
-            and len(root) % len(extra) == 0
-        )
+        sound = outputs == 1 and extra.ndim == 1 and len(extra) == (K if K > 2 else 1) and len(root) % len(extra) == 0
     elif family == "stump-vote-classifier":
         sound = outputs == K and extra.shape == root.shape
     else:
         sound = outputs == K and (len(root) == 1 or family.startswith(("tree-vote", "tree-mean")))
     if not sound:
-        raise Rejected(
-            f"leaf values of shape {value.shape} do not go with the family {family} and {K} classes"
-        )
+        raise Rejected(f"leaf values of shape {value.shape} do not go with the family {family} and {K} classes")
 
 
 def _integers(values: np.ndarray, name: str) -> np.ndarray:
@@ -248,11 +235,7 @@ class BoostingProduct(Rule):
 
     def prepare(self) -> None:
         model: Any = self.model
-        if (
-            not isinstance(model, Trees)
-            or model.family != "stump-vote-classifier"
-            or len(model.classes or ()) != 2
-        ):
+        if not isinstance(model, Trees) or model.family != "stump-vote-classifier" or len(model.classes or ()) != 2:
             raise Rejected("it is about a vote of two classes")
         if self.count("rounds") != len(model.root):
             raise Rejected(f"rounds is {self.params['rounds']}, the model has {len(model.root)}")

@@ -1,0 +1,172 @@
+"""Honest certificates about trees, made by hand: trees drawn at random, own formulas; no learner and no producer."""
+
+import hashlib
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import ModelReference
+from tests.certificate import forge
+
+NODES = ("n_features_in_", "tree_root_", "node_column_", "node_threshold_", "node_table_", "node_child_", "node_value_")
+FIELDS = {
+    "tree-classifier": (*NODES, "branch_tables_", "classes_"),
+    "tree-vote-classifier": (*NODES, "branch_tables_", "classes_"),
+    "stump-vote-classifier": (*NODES, "branch_tables_", "estimator_weights_", "classes_"),
+}
+
+
+class TreeCase(forge.Case):
+    """A case whose model is of a family of trees; `family` is kept with the model."""
+
+    def model_reference(self) -> ModelReference:
+        return reference(self.model)
+
+
+def reference(model: Any) -> ModelReference:
+    digest = hashlib.sha256(f"assay-model/1\n{model.family}\n".encode())
+    for name in FIELDS[model.family]:
+        values = np.atleast_1d(getattr(model, name))
+        digest.update(f"{name}\n{','.join(map(str, values.shape))}\n".encode())
+        if name == "classes_":
+            for text in (str(label).encode() for label in values.tolist()):
+                digest.update(b"%d:%s" % (len(text), text))
+        else:
+            digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+    return ModelReference("forged", model.family, digest.hexdigest())
+
+
+def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int = 2, *, soft: bool = False) -> Any:
+    """Draw complete trees with thresholds on a coarse grid and random leaves: one class each, or shares of classes."""
+    size = 2 ** (depth + 1) - 1
+    inner = np.arange(size) < 2**depth - 1
+    parts: dict[str, list] = {"column": [], "threshold": [], "child": [], "value": []}
+    for t in range(count):
+        parts["column"].append(np.where(inner, rng.integers(0, d, size), -1))
+        parts["threshold"].append(np.where(inner, rng.integers(-4, 5, size) / 4, 0.0))
+        parts["child"].append(np.where(inner, 2 * np.arange(size) + 1 + t * size, -1))
+        value = rng.dirichlet(np.ones(classes), size) if soft else np.eye(classes)[rng.integers(0, classes, size)]
+        parts["value"].append(value)
+    whole = {name: np.concatenate(values) for name, values in parts.items()}
+    return SimpleNamespace(
+        family="tree-vote-classifier" if count > 1 else "tree-classifier",
+        n_features_in_=d,
+        tree_root_=np.arange(count) * size,
+        node_column_=whole["column"],
+        node_threshold_=whole["threshold"],
+        node_table_=np.full(count * size, -1),
+        node_child_=whole["child"],
+        node_value_=whole["value"],
+        branch_tables_=np.empty((0, 0)),
+        classes_=np.arange(classes),
+    )
+
+
+def leaf(model: Any, root: int, x: np.ndarray) -> int:
+    at = int(root)
+    while model.node_child_[at] >= 0:
+        at = int(model.node_child_[at]) + int(x[int(model.node_column_[at])] > model.node_threshold_[at])
+    return at
+
+
+def values(model: Any, X: np.ndarray) -> np.ndarray:
+    """Return the values of the leaf that each row reaches in each tree, (rows, trees, outputs)."""
+    return np.array([[model.node_value_[leaf(model, root, x)] for root in model.tree_root_] for x in X])
+
+
+# Votes on out-of-bag rows -------------------------------------------------------------------------------------
+
+
+def split_mix(seed: int, i: int) -> int:
+    def mix(z: int) -> int:
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+        return z ^ (z >> 31)
+
+    return mix((mix(seed) + i * 0x9E3779B97F4A7C15) % 2**64)
+
+
+def bag(seed: int, n: int, size: int, replacing: bool) -> set[int]:
+    if replacing:
+        return {((split_mix(seed, i) >> 32) * n) >> 32 for i in range(1, size + 1)}
+    return set(sorted(range(n), key=lambda row: split_mix(seed, row + 1))[:size])
+
+
+def out_of_bag(params: dict, seeds: Any, n: int) -> np.ndarray:
+    """Return (members, rows): which rows are in no bag of the member."""
+    common = bag(params["shared_seed"], n, params["shared"], False)
+    inside = [bag(int(seed), n, params["bag"], params["replace"]) | common for seed in seeds]
+    return np.array([[row not in part for row in range(n)] for part in inside])
+
+
+def vote_loss(form: str, losses: np.ndarray, out: np.ndarray, w: float) -> tuple[float, float, float]:
+    """Return mean loss, harmonic mean of the rows, factor; losses and out (members, rows)."""
+    T = len(losses)
+    groups = [(j, j) for j in range(T)] if form == "first" else [(i, j) for i in range(T) for j in range(T)]
+    means, rows = [], []
+    for i, j in groups:
+        both = out[i] & out[j]
+        a, b = losses[i][both], losses[j][both]
+        loss = {"first": a, "tandem": a * b, "disagreement": a + b - 2 * a * b / (1 + w)}[form]
+        rows.append(int(both.sum()))
+        means.append(math.fsum(loss) / max(rows[-1], 1))
+    if min(rows) < 1:
+        return 1.0, 1.0, math.inf
+    factor = {"first": 1 / w, "tandem": 1 / w**2, "disagreement": (1 + 1 / w) / 2}[form]
+    return math.fsum(means) / len(means), len(rows) / math.fsum(1 / r for r in rows), factor
+
+
+def vote_value(case: forge.Case) -> float:
+    """Return the bound that the parameters and seeds of the last claim of a case give."""
+    params, model, n = case.claim.params, case.model, len(case.X)
+    out = out_of_bag(params, case.claim.witness["seeds"], n)
+    codes = [model.classes_.tolist().index(label) for label in case.y.tolist()]
+    losses = 1 - values(model, case.X)[np.arange(n), :, codes].T
+    leaves = model.node_value_[model.node_child_ < 0]
+    T = len(model.tree_root_)
+    hard = np.isin(leaves, (0.0, 1.0)).all() and np.all(leaves.sum(axis=1) == 1)
+    p, rows, factor = vote_loss(params["form"], losses, out, (T + 1) // 2 / T if hard else 0.5)
+    r, share = 2.0 ** params["rate"], 0.5 if params["form"] == "first" else 0.25
+    paid = math.log(8 / (share * float(case.claim.delta))) / rows
+    return factor * (1 - math.exp(-r * p - paid)) / (1 - math.exp(-r))
+
+
+def vote_case(seed: int) -> TreeCase:
+    """Five or six random trees whose labels mostly agree with their vote, bags with and without replacement."""
+    rng = np.random.default_rng([seed, 40])
+    T, n, classes = 5 + seed % 2, 80, 2 + seed % 3 // 2
+    model = trees(rng, T, 2, classes, soft=seed % 4 == 3)
+    X = rng.standard_normal((n, 2))
+    y = values(model, X).sum(axis=1).argmax(axis=1)
+    for t in range(T):  # members that resemble each other, so that the vote is good
+        if rng.random() < 0.8:
+            part = slice(t * 7, t * 7 + 7)
+            for name in ("node_column_", "node_threshold_", "node_value_"):
+                getattr(model, name)[part] = getattr(model, name)[:7]
+    y = np.where(rng.random(n) < 0.9, values(model, X).sum(axis=1).argmax(axis=1), y)
+    params = {
+        "form": ("first", "tandem", "disagreement")[seed % 3],
+        "rate": int(rng.integers(-2, 2)),
+        "members": T,
+        "rows": n,
+        "bag": 20,
+        "replace": bool(seed % 2),
+        "shared": 5 * (seed % 3),
+        "shared_seed": 7 * (seed % 3),
+    }
+    witness = {"seeds": rng.integers(0, 2**31, T)}
+    stated = forge.claim("P19/1", 1.0, delta="0.05", params=params, witness=witness)
+    case = TreeCase((stated,), model, X, y)
+    return case.with_claim(value=min(1.0, vote_value(case) + 1e-9)).seal()
+
+
+def vote_truth(case: forge.Case) -> bool:
+    params = case.claim.params
+    known = params["rows"] == len(case.X) and params["members"] == len(case.model.tree_root_)
+    return known and case.claim.value >= min(1.0, vote_value(case)) - 1e-12
+
+
+CASES = {"P19/1": vote_case}
+TRUTHS = {"P19/1": vote_truth}

@@ -4,7 +4,16 @@ from importlib import import_module
 
 from assay.base import Learner
 
-LEARNER_ROOMS = ("discriminant_analysis", "linear_model", "kernel_ridge", "svm", "tree", "ensemble")
+LEARNER_ROOMS = (
+    "discriminant_analysis",
+    "linear_model",
+    "kernel_ridge",
+    "kernel_model",
+    "svm",
+    "decomposition",
+    "tree",
+    "ensemble",
+)
 """Rooms that hold learners. A new room is added here; a test notices a learner that is missing."""
 
 

@@ -1,5 +1,7 @@
-"""Discriminant analysis: Fisher's directions, and Gaussian classes with one covariance or one each."""
+"""Discriminant analysis: Fisher's directions, and Gaussian classes with one covariance or one each,
+and Fisher's directions in the space of a kernel."""
 
+from assay.discriminant_analysis._kernel import KernelDiscriminantAnalysis
 from assay.discriminant_analysis._lda import LinearDiscriminantAnalysis, SingularScatterWarning
 from assay.discriminant_analysis._qda import QuadraticDiscriminantAnalysis
 from assay.discriminant_analysis._scatter import (
@@ -12,6 +14,7 @@ from assay.discriminant_analysis._scatter import (
 )
 
 __all__ = [
+    "KernelDiscriminantAnalysis",
     "LinearDiscriminantAnalysis",
     "QuadraticDiscriminantAnalysis",
     "Scatter",

@@ -1,0 +1,271 @@
+"""Kernel principal component analysis.
+
+    C = mean_i of (phi(x_i) - m)(phi(x_i) - m)',  m = mean of phi(x_i);   C v = (lambda / n) v
+
+An eigenvector with lambda > 0 is v = sum_i a_i (phi(x_i) - m), where a is an eigenvector of the centred Gram
+matrix H K H, H = I - 1 1'/n, for the eigenvalue lambda, of length 1 / sqrt(lambda) so that |v| = 1. The
+coordinate of x along v is <v, phi(x) - m> = sum_i (H a)_i (kappa(x_i, x) - mean_j kappa(x_i, x_j)).
+
+Method: a symmetric eigenproblem of the n x n matrix, whole, by Lanczos iterations or by a random sketch.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import _randomized_eigsh, svd_flip
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.base import read_rows, require_finite
+from assay.card import Card
+from assay.fitlog import FitLog
+from assay.kernels import Kernel, Linear, Precomputed
+from assay.kernels._expand import expand
+from assay.params import choice, count, flag, number, positive, refuse
+from assay.svm._base import KernelFunctions, KernelMachine, dense
+
+_NEGLIGIBLE = 1e-12  # of the largest eigenvalue: below it an eigenvalue counts as zero
+_INDEFINITE = 1e-5  # of the largest: more on the negative side is no rounding
+_ITERATIVE_FROM, _FEW = 200, 10  # eigen_solver="auto": Lanczos for few components of more rows than that
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+    """Principal components in the space of a kernel.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Components kept; None keeps all with a positive eigenvalue.
+    kernel : str, Kernel or function
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed", "auto", a kernel object, or a
+        function of two arrays of rows that returns their Gram matrix.
+    gamma, degree, coef0
+        Parameters of the kernel; gamma=None is 1 / n_features.
+    alpha : float > 0
+        Ridge penalty of the map back to the columns.
+    fit_inverse_transform : bool
+        Learn, by kernel ridge regression, the map from components to rows.
+    eigen_solver : "auto", "dense", "arpack" or "randomized"
+        "auto" is "arpack" (Lanczos) for fewer than 10 components of more than 200 rows, else "dense".
+    tol, max_iter : float >= 0, int or None
+        Of "arpack": accuracy (0: machine precision) and iterations allowed.
+    iterated_power : int or "auto"
+        Of "randomized": power iterations.
+    remove_zero_eig : bool
+        Drop components of eigenvalue zero also when n_components is given.
+    random_state : int, RandomState or None
+        Start of "arpack", sketch of "randomized".
+    n_jobs : int or None
+        Threads of `transform`; None uses all cores.
+
+    Attributes
+    ----------
+    eigenvalues_ : (n_components,)
+        Of the centred Gram matrix, largest first.
+    eigenvectors_ : (n, n_components)
+        Its eigenvectors, of length one.
+    explained_variance_ratio_ : (n_components,)
+        Share of the variance in the kernel's space along each component.
+    X_fit_ : (n, n_features)
+        The training rows.
+    gamma_ : float
+    X_transformed_fit_ : (n, n_components), dual_coef_ : (n, n_features)
+        With fit_inverse_transform: the training rows' components, and the coefficients of the map back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.decomposition import KernelPCA
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> X = np.concatenate([circle, 3 * circle])
+    >>> first = KernelPCA(n_components=1, kernel="rbf", gamma=0.3).fit_transform(X)[:, 0]
+    >>> bool(first[:100].max() < first[100:].min() or first[:100].min() > first[100:].max())
+    True
+    """
+
+    family = "expansion-map"
+    card = Card(
+        name="Kernel principal component analysis",
+        zh="核主成分分析",
+        mission=("DEC-08",),
+        task="transform",
+        model=KernelFunctions(),
+        strategy="variance in the kernel's space along orthonormal directions",
+        algorithm="eigenvectors of the centred Gram matrix",
+        guarantee=(),
+    )
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        alpha: float = 1.0,
+        fit_inverse_transform: bool = False,
+        eigen_solver: str = "auto",
+        tol: float = 0.0,
+        max_iter: int | None = None,
+        iterated_power: Any = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.alpha = alpha
+        self.fit_inverse_transform = fit_inverse_transform
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.iterated_power = iterated_power
+        self.remove_zero_eig = remove_zero_eig
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "KernelPCA":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed"); y is not used."""
+        self._check()
+        rows = read_rows(self, X, y)
+        require_finite(rows, self)
+        self.X_fit_ = dense(rows)[0]
+        kernel = self._set_kernel(self.X_fit_)
+        with FitLog(self, 1, X, None) as log:
+            gram = self.X_fit_.copy() if isinstance(kernel, Precomputed) else kernel(self.X_fit_)
+            self.column_means_ = gram.mean(axis=0)
+            total = _centre(gram, self.column_means_)
+            self.eigenvalues_, self.eigenvectors_ = self._decompose(gram)
+            self.explained_variance_ratio_ = self.eigenvalues_ / max(total, 1e-300)
+            self._n_features_out = len(self.eigenvalues_)
+            log.step(total - float(self.eigenvalues_.sum()), 0.0)
+        if self.fit_inverse_transform:
+            self._fit_inverse()
+        return self
+
+    def _check(self) -> None:
+        choice(self, "eigen_solver", ("auto", "dense", "arpack", "randomized"))
+        number(self, "tol", low=0.0)
+        for name in ("max_iter", "n_components"):
+            if getattr(self, name) is not None:
+                count(self, name)
+        if self.iterated_power != "auto":
+            count(self, "iterated_power", low=0)
+        flag(self, "remove_zero_eig")
+        if flag(self, "fit_inverse_transform"):
+            positive(self, "alpha", why="without it the map back need not be determined")
+            if self.kernel == "precomputed":
+                raise refuse(
+                    self, "fit_inverse_transform needs the rows; kernel='precomputed' has only their Gram matrix."
+                )
+
+    def _decompose(self, gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest eigenvalues, falling, and their eigenvectors with scikit-learn's signs."""
+        n = len(gram)
+        k = n if self.n_components is None else min(n, int(self.n_components))
+        solver = self.eigen_solver
+        if solver == "auto":
+            solver = "arpack" if n > _ITERATIVE_FROM and k < _FEW else "dense"
+        if solver == "arpack" and k < n:
+            start = check_random_state(self.random_state).uniform(-1, 1, n)
+            values, vectors = eigsh(gram, k, which="LA", tol=self.tol, maxiter=self.max_iter, v0=start)
+        elif solver == "randomized":
+            values, vectors = _randomized_eigsh(
+                gram, k, n_iter=self.iterated_power, random_state=self.random_state, selection="module"
+            )
+        else:
+            values, vectors = eigh(gram, subset_by_index=(n - k, n - 1))
+        if values.min() < -_INDEFINITE * max(abs(values).max(), 1e-300):
+            raise refuse(
+                self,
+                f"the centred Gram matrix has the eigenvalue {values.min():.3g} < 0: this kernel is no inner product.",
+            )
+        values = np.where(values > _NEGLIGIBLE * max(values.max(), 0.0), values, 0.0)
+        order = np.argsort(-values, kind="stable")
+        if self.remove_zero_eig or self.n_components is None:
+            order = order[values[order] > 0]
+        vectors, _ = svd_flip(u=vectors, v=None)
+        return values[order], np.ascontiguousarray(vectors[:, order])
+
+    def _fit_inverse(self) -> None:
+        self.X_transformed_fit_ = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        gram = self._kernel()(self.X_transformed_fit_)
+        gram[np.diag_indices_from(gram)] += self.alpha
+        self.dual_coef_ = np.linalg.solve(gram, self.X_fit_)
+
+    # The map as an expansion
+
+    @property
+    def pair_coef_(self) -> np.ndarray:
+        """Coefficients of each component over the training rows, (n_components, n); each row sums to zero."""
+        length = np.sqrt(self.eigenvalues_)
+        scaled = np.divide(self.eigenvectors_, length, out=np.zeros_like(self.eigenvectors_), where=length > 0)
+        return (scaled - scaled.mean(axis=0)).T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return -(self.pair_coef_ @ self.column_means_)
+
+    @property
+    def support_(self) -> np.ndarray:  # type: ignore[override]
+        return np.arange(len(self.X_fit_))
+
+    @property
+    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
+        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the components of each row, (n, n_components)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return expand(self._kernel(), self.X_fit_, self.pair_coef_, X, self.n_jobs) + self.intercept_
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit to rows X and return their components."""
+        self.fit(X)
+        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return rows whose components are about X, (n, n_features); needs fit_inverse_transform=True."""
+        check_is_fitted(self)
+        if not self.fit_inverse_transform:
+            raise refuse(self, "inverse_transform needs fit_inverse_transform=True when fitting.")
+        X = np.asarray(X, dtype=np.float64)
+        return expand(self._kernel(), self.X_transformed_fit_, self.dual_coef_.T, X, self.n_jobs)
+
+    # The kernel
+
+    def _set_kernel(self, X: np.ndarray) -> Kernel:
+        if self.kernel != "cosine":
+            return super()._set_kernel(X)
+        self.chosen_kernel_, self.gamma_ = "cosine", 1.0
+        return self._kernel()
+
+    def _kernel(self) -> Kernel:
+        return Linear().rescaled(_inverse_length) if self.chosen_kernel_ == "cosine" else super()._kernel()
+
+    def _gamma(self, X: np.ndarray) -> float:
+        return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
+
+
+def _centre(gram: np.ndarray, means: np.ndarray) -> float:
+    """Write H K H to `gram`, a symmetric matrix with these column means; return its trace."""
+    gram -= means[:, None]
+    gram -= means[None, :] - means.mean()
+    return float(np.trace(gram))
+
+
+def _inverse_length(X: np.ndarray) -> np.ndarray:
+    """Return 1 / |x| for each row, 0 for a row of zeros."""
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))
+    return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

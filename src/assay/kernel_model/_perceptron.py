@@ -1,0 +1,259 @@
+"""The kernel perceptron.
+
+    repeat over the rows: if y_i f(x_i) <= 0 then beta_i <- beta_i + y_i,    f(x) = sum_j beta_j (kappa(x_j, x) + 1)
+
+This is the perceptron in the kernel's space (with a constant feature 1 for the offset; without it b = 0): |beta_i|
+counts the mistakes on row i.
+
+Claims: if the loop ends, the number of updates is at most (R / gamma)^2, R^2 = max kappa(x, x) + 1 and gamma the margin
+        of the function found, in that space. Novikoff 1962.
+Method: the values f(x_i) of all rows are kept up to date, so that a row costs nothing until a mistake is made.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from assay.base import fit_log, label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.kernels import Kernel, Precomputed
+from assay.params import count, flag
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.svm._base import KernelFunctions, dense
+from assay.svm._expansions import ExpansionClassifier
+from assay.svm._facts import scores, why_no_gap
+
+_KEPT = 50_000_000  # kernel values kept for rows that were corrected before
+
+
+class KernelPerceptron(ExpansionClassifier):
+    """Rosenblatt's perceptron in the space of a kernel, started at zero.
+
+    Stops at the first epoch without a mistake; a Gaussian kernel separates any distinct rows, so that it always comes,
+    though perhaps late. More than two classes are learnt one against the rest.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0
+        As in `assay.svm.SVC`.
+    fit_intercept : bool
+        Whether the kernel's space gets a constant feature.
+    max_iter : int
+        Epochs allowed.
+    shuffle : bool
+        Visit the rows in a new random order each epoch; otherwise in the order of the data.
+    random_state : int, RandomState or None
+        Seed of the orders.
+    n_jobs : int or None
+        Threads of prediction; the passes themselves are sequential.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_
+    dual_coef_ : (1 or n_classes, n_support)
+        y_i times the number of updates on row i.
+    intercept_ : (1 or n_classes,)
+    updates_ : list of int arrays
+        Row number of each update in order, one array per function.
+    n_updates_, n_iter_ : int
+        Updates over all classes; epochs run (the most over the classes).
+    converged_ : bool
+        Whether the last epoch was free of mistakes.
+
+    Examples
+    --------
+    >>> from assay.kernel_model import KernelPerceptron
+    >>> model = KernelPerceptron(kernel="linear", shuffle=False).fit([[3, 3], [4, 3], [1, 1]], [1, 1, -1])
+    >>> model.dual_coef_.tolist(), model.intercept_.tolist(), model.n_updates_
+    ([[2.0, -5.0]], [-3.0], 7)
+    """
+
+    card = Card(
+        name="Kernel perceptron",
+        zh="核感知机",
+        mission=("KER-79",),
+        task="classify",
+        model=KernelFunctions(),
+        strategy="number of misclassified rows, by correcting mistakes",
+        algorithm="perceptron updates of the coefficients, in order or shuffled",
+        guarantee=("kernel-perceptron.mistakes",),
+    )
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "KernelPerceptron":
+        """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
+        max_iter = count(self, "max_iter")
+        flag(self, "fit_intercept")
+        random = check_random_state(self.random_state) if flag(self, "shuffle") else None
+        rows = read_rows(self, X, y)
+        require_finite(rows, self)
+        self.classes_ = label_classes(self, rows)
+        features, codes, _ = dense(rows.encoded(self.classes_))
+        columns = _Columns(self._set_kernel(features), features, bool(self.fit_intercept))
+        targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        beta = np.zeros((len(targets), len(features)))
+        runs: list[_Run] = []
+        with fit_log(self, max_iter * len(targets), X, y) as log:
+            for k, code in enumerate(targets):
+
+                def told(mistakes: int) -> bool:
+                    if not log.watched:
+                        return log.step(mistakes, mistakes)
+                    self._keep(features, beta)
+                    names = ("dual_coef_", "intercept_", "support_", "support_vectors_")
+                    return log.step(mistakes, mistakes, **{name: getattr(self, name) for name in names})
+
+                allowed = 0 if any(run.stopped for run in runs) else max_iter
+                signs = np.where(codes == code, 1.0, -1.0)
+                runs.append(_run(columns, signs, beta[k], allowed, random, told))
+        self._keep(features, beta)
+        self.updates_ = [run.sequence for run in runs]
+        self.n_updates_ = sum(len(run.sequence) for run in runs)
+        self.n_iter_ = max(run.epochs for run in runs)
+        self.converged_ = all(run.converged for run in runs)
+        self.violation_ = float(sum(run.mistakes for run in runs))
+        self._report(any(run.stopped for run in runs))
+        return self
+
+    def _keep(self, X: np.ndarray, beta: np.ndarray) -> None:
+        self._store_support(X, np.flatnonzero(beta.any(axis=0)))
+        self.dual_coef_ = np.ascontiguousarray(beta[:, self.support_])
+        self.intercept_ = beta.sum(axis=1) if self.fit_intercept else np.zeros(len(beta))
+
+    def _report(self, stopped: bool) -> None:
+        if self.converged_:
+            return
+        how = "stopped" if stopped else "still making mistakes"
+        warnings.warn(
+            f"{type(self).__name__}: {how} after {self.n_iter_} epochs and {self.n_updates_} updates; the last "
+            "function is kept. Raise max_iter, choose a kernel that separates the classes (a larger gamma), or use "
+            "KernelLogisticRegression, which does not need separable classes.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    @property
+    def pair_coef_(self) -> np.ndarray:  # type: ignore[override]
+        return self.dual_coef_
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the mistake bound of each function."""
+        reason = why_no_gap(self)
+        if reason is None and rows.n_rows <= int(self.support_.max(initial=-1)):
+            reason = "These are not the rows of `fit`, in order."
+        if reason is not None:
+            yield NotApplicable("D17/2", reason)
+            return
+        for k in range(len(self.dual_coef_)):
+            yield self._mistake_bound(rows, k)
+
+    def _mistake_bound(self, rows: Rows, k: int) -> Claim | NotApplicable:
+        code = 1 if len(self.classes_) == 2 else k
+        beta = np.zeros(rows.n_rows)
+        beta[self.support_] = self.dual_coef_[k]
+        kernel, augment = self._kernel(), bool(self.fit_intercept)
+
+        def part(block: Block) -> tuple[float, float, float]:
+            values, error = scores(self, block)
+            f, slack = values[:, k], 1.01 * error[:, k]
+            here = beta[block.start : block.start + len(f)]
+            square = float(here @ f + np.abs(here) @ (slack + 1e-14 * np.abs(f)))
+            return (
+                float((np.where(block.y == code, f, -f) - slack).min()),
+                square,
+                float(kernel.diagonal(block.X).max()),
+            )
+
+        least, square, largest = np.array(rows.map(part)).T
+        norm = float(np.sqrt(max(square.sum(), 0.0))) * (1 + 1e-9)
+        margin = float(least.min()) / norm * (1 - 1e-9) if norm > 0 else 0.0
+        if margin <= 0:
+            return NotApplicable("D17/2", "The function does not separate the classes: no margin bounds the updates.")
+        params = {"updates": int(np.abs(self.dual_coef_[k]).sum()), "margin": margin, "intercept": augment}
+        params |= {} if len(self.classes_) == 2 else {"class": k}
+        return Claim("D17/2", (float(largest.max()) + augment) / margin**2 * (1 + 1e-9), params=params)
+
+
+class _Run(NamedTuple):
+    sequence: np.ndarray
+    epochs: int
+    mistakes: int
+    converged: bool
+    stopped: bool
+
+
+class _Columns:
+    """Columns kappa(., x_i) + 1 of the Gram matrix (without intercept: + 0), computed when first asked for."""
+
+    def __init__(self, kernel: Kernel, X: np.ndarray, intercept: bool) -> None:
+        self.kernel, self.X, self.shift = kernel, X, float(intercept)
+        self.kept: dict[int, np.ndarray] = {}
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        if i in self.kept:
+            return self.kept[i]
+        given = isinstance(self.kernel, Precomputed)
+        column = (self.X[:, i] if given else self.kernel.block(self.X, self.X[i : i + 1])[:, 0]) + self.shift
+        if (len(self.kept) + 1) * len(self.X) <= _KEPT:
+            self.kept[i] = column
+        return column
+
+
+def _run(
+    columns: _Columns, signs: np.ndarray, beta: np.ndarray, max_iter: int, random: Any, told: Callable[[int], bool]
+) -> _Run:
+    """Learn one function; writes beta (n,)."""
+    n, sequence, epoch, mistakes, stopped = len(signs), [], 0, -1, False
+    margins = np.zeros(n)  # y_i f(x_i)
+    try:
+        while mistakes and epoch < max_iter and not stopped:
+            order = np.arange(n) if random is None else random.permutation(n)
+            mistakes, at = 0, 0
+            while (at := _next_mistake(margins, order, at)) < n:
+                i = int(order[at])
+                margins += signs[i] * signs * columns[i]
+                beta[i] += signs[i]
+                sequence.append(i)
+                mistakes, at = mistakes + 1, at + 1
+            epoch += 1
+            stopped = told(mistakes)
+    except KeyboardInterrupt:
+        stopped = True
+    stopped = (stopped and mistakes != 0) or max_iter == 0
+    return _Run(np.array(sequence, dtype=np.int64), epoch, max(mistakes, 0), mistakes == 0, stopped)
+
+
+def _next_mistake(margins: np.ndarray, order: np.ndarray, at: int) -> int:
+    """Return the first place in `order` from `at` on whose margin is not positive, or the number of rows."""
+    wrong = margins[order[at:]] <= 0
+    return at + int(wrong.argmax()) if wrong.any() else len(order)

@@ -1,0 +1,95 @@
+"""Classifiers f_k(x) = sum_i c_ki kappa(x_i, x) + b_k: the sign of one function, or the largest of several, decides."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.kernels import Precomputed
+from assay.kernels._expand import expand
+from assay.params import refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+from assay.svm._base import KernelMachine
+from assay.svm._facts import scores
+
+
+class ExpansionClassifier(ClassifierMixin, KernelMachine):
+    """What kernel classifiers with one function per class share (two classes have one function alone)."""
+
+    family = "expansion-classifier"
+    pair_coef_: np.ndarray
+    intercept_: np.ndarray
+    support_: np.ndarray
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Return the value of each function at each row, (n, outputs)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        kernel = self._kernel()
+        X = X[:, self.support_] if isinstance(kernel, Precomputed) else X
+        return expand(kernel, self.support_vectors_, self.pair_coef_, X, self.n_jobs) + self.intercept_
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores: (n,) for two classes, positive for the second; else (n, n_classes)."""
+        values = self._outputs(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of each row."""
+        values = self.decision_function(X)
+        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding or a tie leaves
+        it open."""
+
+        def part(block: Block) -> np.ndarray:
+            winner, sure, tied = self._decided(block)
+            return np.where(sure & ~tied, winner, -1)
+
+        return np.concatenate(rows.map(part))
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding leaves open; a tie is an error."""
+
+        def part(block: Block) -> tuple[int, int]:
+            winner, sure, tied = self._decided(block)
+            wrong = (winner != block.y) | tied
+            return int(np.sum(sure & wrong)), int(np.sum(~sure | wrong))
+
+        low, high = np.array(rows.map(part)).sum(axis=0)
+        return int(low), int(high)
+
+    def _decided(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the winner of each row, whether it is sure, and whether it is tied."""
+        values, error = scores(self, block)
+        if values.shape[1] == 1:
+            lead, slack, winner = np.abs(values[:, 0]), error[:, 0], (values[:, 0] > 0).astype(int)
+        else:
+            best = np.sort(values, axis=1)
+            lead, slack, winner = best[:, -1] - best[:, -2], 2.01 * error.max(axis=1), values.argmax(axis=1)
+        return winner, (lead > slack) | (slack == 0), lead == 0
+
+    def _class_weights(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Return the factor of each class; every class must have a row of positive weight."""
+        counts = np.bincount(codes, weight, minlength=len(self.classes_))
+        if not counts.min() > 0:
+            raise refuse(self, f"class {self.classes_[counts.argmin()]} has no row of positive weight; leave it out.")
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        if self.class_weight == "balanced":
+            return counts.sum() / (len(counts) * counts)
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (np.isfinite(factors) & (factors > 0)).all():
+            raise refuse(self, f"class_weight must hold finite numbers > 0; got {self.class_weight!r}.")
+        return factors
+
+
+def same_rows(rows: Rows, X: np.ndarray) -> bool:
+    """Tell whether `rows` are exactly these, in order."""
+    return rows.n_rows == len(X) and all(
+        rows.map(lambda block: np.array_equal(block.X, X[block.start : block.start + len(block.X)]))
+    )

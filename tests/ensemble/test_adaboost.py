@@ -61,9 +61,7 @@ def test_weights():
     weight = model.sample_weights_
     right = model.predict(X) == y
     assert weight.sum() == pytest.approx(1.0)
-    assert weight[~right].sum() == pytest.approx(
-        0.5
-    )  # the last member is no better than chance under the new weights
+    assert weight[~right].sum() == pytest.approx(0.5)  # the last member is no better than chance under the new weights
     assert weight[~right][0] / weight[right][0] == pytest.approx(np.exp(2 * model.estimator_weights_[0]))
     X, y, model = cancer(rounds=12)
     direct = np.exp(-(2 * y - 1) * model.decision_function(X))
@@ -102,17 +100,15 @@ def test_the_fit_stops_when_no_member_beats_chance():
 
 
 @pytest.mark.mission("ENS-24")
+@pytest.mark.parametrize("n", [30, 500])
 @pytest.mark.parametrize("seed", range(5))
-def test_stump_is_the_best_of_all(seed):
+def test_stump_is_the_best_of_all(seed, n):
     rng = np.random.default_rng(seed)
-    X, y, weight = np.round(rng.normal(size=(30, 3)), 1), rng.integers(0, 2, 30), rng.uniform(0.1, 1, 30)
+    X, y, weight = np.round(rng.normal(size=(n, 3)), 2), rng.integers(0, 2, n), rng.uniform(0.1, 1, n)
     weight /= weight.sum()
     model = AdaBoostClassifier(n_estimators=1, stump="error").fit(X, y, weight)
     errors = [
-        weight[(X[:, f] > t) ^ flip != y].sum()
-        for f in range(3)
-        for t in np.unique(X[:, f])
-        for flip in (False, True)
+        weight[(X[:, f] > t) ^ flip != y].sum() for f in range(3) for t in np.unique(X[:, f]) for flip in (False, True)
     ]
     assert model.estimator_errors_[0] == pytest.approx(min(errors))
 
@@ -125,9 +121,7 @@ def test_sequence_of_scikit_learn(data):
         AdaBoostClassifier(n_estimators=15).fit(X, y),
         Peer(n_estimators=15, random_state=0).fit(X, y),
     )
-    assert 2 * own.estimator_weights_ == pytest.approx(
-        other.estimator_weights_
-    )  # SAMME's weight is twice alpha
+    assert 2 * own.estimator_weights_ == pytest.approx(other.estimator_weights_)  # SAMME's weight is twice alpha
     assert own.estimator_errors_ == pytest.approx(other.estimator_errors_)
     assert np.array_equal(own.predict(X), other.predict(X))
     order = np.argsort(own.estimator_errors_)
@@ -135,9 +129,7 @@ def test_sequence_of_scikit_learn(data):
 
 
 @pytest.mark.mission("ENS-06")
-@pytest.mark.parametrize(
-    "base", [None, PeerTree(max_depth=2), LogisticRegression(max_iter=5000), GaussianNB()]
-)
+@pytest.mark.parametrize("base", [None, PeerTree(max_depth=2), LogisticRegression(max_iter=5000), GaussianNB()])
 def test_any_base_learner(base):
     X, y = load_iris(return_X_y=True)
     assert AdaBoostClassifier(base, n_estimators=8).fit(X, y).score(X, y) > 0.85
@@ -157,14 +149,10 @@ def test_integer_weights_are_repeated_rows():
 @pytest.mark.mission("ENS-23")
 def test_resampling():
     X, y = load_breast_cancer(return_X_y=True)
-    one, two = (
-        AdaBoostClassifier(n_estimators=12, how="resample", random_state=4).fit(X, y) for _ in range(2)
-    )
+    one, two = (AdaBoostClassifier(n_estimators=12, how="resample", random_state=4).fit(X, y) for _ in range(2))
     assert len(one.estimator_weights_) == 12
     assert np.array_equal(one.estimator_weights_, two.estimator_weights_)
-    neighbours = AdaBoostClassifier(
-        KNeighborsClassifier(), n_estimators=3, how="resample", random_state=0
-    ).fit(X, y)
+    neighbours = AdaBoostClassifier(KNeighborsClassifier(), n_estimators=3, how="resample", random_state=0).fit(X, y)
     assert neighbours.score(X, y) > 0.9
     with pytest.raises(ValueError, match="resample"):
         AdaBoostClassifier(KNeighborsClassifier()).fit(X, y)

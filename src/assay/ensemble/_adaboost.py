@@ -31,6 +31,7 @@ from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
 _PERFECT = 1e-10  # the error that counts as none when alpha is computed
+_COLUMNS = 4  # columns that a thread scans at a time
 _DRAWS = 20  # samples drawn for one round before the fit gives up
 
 
@@ -46,13 +47,22 @@ def sort_columns(X: np.ndarray, n_jobs: int | None) -> Sorted:
     order, last = np.empty((d, n), dtype=np.int32), np.zeros((d, n), dtype=np.uint8)
 
     def work(f: int) -> None:
+        from assay.tree._order import sort_column
+
         column = np.ascontiguousarray(X[:, f])
-        order[f] = np.argsort(column, kind="stable")
+        sort_column(column, order[f])
         ordered = column[order[f]]
         last[f, :-1] = ordered[1:] > ordered[:-1]
 
     thread_map(work, range(d), n_jobs=n_jobs)
     return Sorted(order, last)
+
+
+class Stump(NamedTuple):
+    """A stump, and the rows to the left of its border (none if it has no border)."""
+
+    nodes: Nodes
+    left: np.ndarray
 
 
 def best_stump(
@@ -63,35 +73,38 @@ def best_stump(
     K: int,
     criterion: str,
     n_jobs: int | None,
-) -> Nodes:
+) -> Stump:
     """Return the stump with the largest decrease of Gini impurity, or the smallest weighted error; of equals
     the first."""
     from assay.ensemble import _stump as loops
 
-    total = np.bincount(y, weight, K)
     code = loops.GINI if criterion == "gini" else loops.ERROR
-    signed = np.where(y == 1, weight, -weight) if K == 2 else weight
+    total, signed = np.empty(K), np.empty(len(y))
+    if K == 2:
+        loops.sign_weights(y, weight, signed, total)
+    else:
+        total = np.bincount(y, weight, K)
 
-    def work(f: int) -> np.ndarray:
-        best = np.array([-np.inf, -1.0])
-        if K == 2:
-            loops.scan_two_classes(columns.order[f], columns.last[f], signed, total, code, best)
-        else:
-            loops.scan_column(columns.order[f], columns.last[f], y, weight, total, code, best)
-        return best
+    def work(begin: int) -> np.ndarray:
+        found = np.tile([-1.0, 1.0, -1.0, 0.0, 0.0], (min(_COLUMNS, X.shape[1] - begin), 1))
+        for f, best in enumerate(found, begin):
+            if K == 2:
+                loops.scan_two_classes(columns.order[f], columns.last[f], signed, total, code, best)
+            else:
+                loops.scan_column(columns.order[f], columns.last[f], y, weight, total, code, best)
+        return found
 
-    found = np.array(thread_map(work, range(X.shape[1]), n_jobs=n_jobs))
-    f = int(found[:, 0].argmax())
-    position = int(found[f, 1])
+    found = np.concatenate(thread_map(work, range(0, X.shape[1], _COLUMNS), n_jobs=n_jobs))
+    f = int((found[:, 0] / found[:, 1]).argmax())
+    position = int(found[f, 2])
     if position < 0:
-        return _stump(-1, 0.0, total[None])
+        return Stump(_stump(-1, 0.0, total[None]), np.empty(0, dtype=np.int32))
     a, b = X[columns.order[f, position], f], X[columns.order[f, position + 1], f]
     middle = a / 2 + b / 2
     left = columns.order[f, : position + 1]
-    below = np.bincount(y[left], weight[left], K)
-    return _stump(
-        f, middle if a <= middle < b else a, np.stack([total, below, np.maximum(total - below, 0.0)])
-    )
+    below = found[f, 3:] if K == 2 else np.bincount(y[left], weight[left], K)
+    sums = np.stack([total, below, np.maximum(total - below, 0.0)])
+    return Stump(_stump(f, middle if a <= middle < b else a, sums), left)
 
 
 def _stump(column: int, threshold: float, sums: np.ndarray) -> Nodes:
@@ -192,23 +205,19 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
             and self.how == "reweight"
             and not has_fit_parameter(self.estimator, "sample_weight")
         ):
-            raise refuse(
-                self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".'
-            )
+            raise refuse(self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".')
         data = read_columns(self, X, y, sample_weight, reset=True)
         known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
         codes = np.asarray(known.encoded(self.classes_).y, dtype=np.int64)
-        weight = (
-            np.full(len(codes), 1.0 / len(codes)) if data.weight is None else data.weight / data.weight.sum()
-        )
+        weight = np.full(len(codes), 1.0 / len(codes)) if data.weight is None else data.weight / data.weight.sum()
         with FitLog(self, rounds, X, y) as log:
             self._rounds(data.X, codes, weight, rounds, rate, log)
         return self
 
-    def _rounds(
-        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int, rate: float, log: FitLog
-    ) -> None:
+    def _rounds(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
+        from assay.ensemble._stump import stretch
+
         K, rng = len(self.classes_), check_random_state(self.random_state)
         columns = sort_columns(X, self.n_jobs) if self.estimator is None else None
         members: list[Any] = []
@@ -216,7 +225,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         errors: list[float] = []
         normalisers: list[float] = []
         first = weight
-        score = np.zeros(len(y))  # sum of alpha s, the margin before scaling
+        score, stretched = np.zeros(len(y)), np.empty(len(y))  # sum of alpha s, the margin before scaling
         for _ in range(rounds):
             member, right, error = self._member(X, y, weight, columns, K, rng)
             if member is None or (error >= 1 - 1 / K and members):
@@ -226,16 +235,12 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
             members.append(member)
             alphas.append(alpha)
             errors.append(error)
-            score += np.where(right, alpha, -alpha)
-            stretched = weight * np.exp(np.where(right, -alpha, alpha))
-            normalisers.append(float(stretched.sum()))
+            normalisers.append(stretch(right, alpha, weight, score, stretched))
             weight = stretched / normalisers[-1]
             if log.step(float(np.prod(normalisers)), error) or error <= _PERFECT or error >= 1 - 1 / K:
                 break
         if not members:
-            raise refuse(
-                self, "no base learner does better than chance on these rows; there is nothing to boost."
-            )
+            raise refuse(self, "no base learner does better than chance on these rows; there is nothing to boost.")
         self.estimators_ = members if self.estimator is not None else []
         if self.estimator is None:
             self.trees_ = joined(members).as_dict()
@@ -247,10 +252,11 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
 
     def _member(self, X, y, weight, columns, K, rng) -> tuple[Any, np.ndarray, float]:
         """Return the learner of the next round, which rows it gets right, and its weighted error."""
+        if columns is not None and self.how == "reweight":
+            stump = best_stump(X, columns, y, weight, K, self.stump, self.n_jobs)
+            return stump.nodes, *_judged(stump, y, weight)
         for _ in range(_DRAWS):
-            if columns is not None and self.how == "reweight":
-                member = best_stump(X, columns, y, weight, K, self.stump, self.n_jobs)
-            elif self.how == "reweight":
+            if self.how == "reweight":
                 member = _seeded(self.estimator, rng).fit(X, self.classes_[y], sample_weight=weight)
             else:
                 drawn = rng.choice(len(y), len(y), p=weight)
@@ -267,9 +273,8 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         if self.estimator is not None:
             return _seeded(self.estimator, rng).fit(X[drawn], self.classes_[y[drawn]])
         part = X[drawn]
-        return best_stump(
-            part, sort_columns(part, self.n_jobs), y[drawn], np.ones(len(drawn)), K, self.stump, self.n_jobs
-        )
+        columns, one = sort_columns(part, self.n_jobs), np.ones(len(drawn))
+        return best_stump(part, columns, y[drawn], one, K, self.stump, self.n_jobs).nodes
 
     def _votes(self, member: Any, X: np.ndarray) -> np.ndarray:
         """Return the class position that a member predicts for each row."""
@@ -373,6 +378,14 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 "by the checker. Use estimator=None.",
             )
         return known_rows(self, X, y, sample_weight)
+
+
+def _judged(stump: Stump, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return which rows a stump gets right, and the weight of the others."""
+    from assay.ensemble._stump import mark_right
+
+    classes, right = stump.nodes.value.argmax(axis=1), np.empty(len(y), dtype=bool)
+    return right, mark_right(stump.left, y, classes[min(1, len(classes) - 1)], classes[-1], weight, right)
 
 
 def _seeded(estimator: Any, rng: Any) -> Any:

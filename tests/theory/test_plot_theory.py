@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from assay import plot
-from assay.plot import frames
+from assay.plot import frames, theory_frames
 from assay.theory import rademacher
+from assay.theory.concepts import VersionSpace
 from assay.theory.spaces import Finite, HalfSpaces, Intervals, OfDimension, Stumps, Trees, Unbounded
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
@@ -117,3 +118,64 @@ def test_what_cannot_be_drawn_says_why(call, message):
 def test_a_space_that_lists_no_dichotomies_says_so():
     with pytest.raises(NotImplementedError, match="cannot be listed"):
         plot.shattering(Trees(2, 3), SQUARE)
+
+
+def test_tightness_shows_every_bound_of_every_certificate():
+    from assay.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=1500) > 0).astype(int)
+    whole = LogisticRegression().fit(X, y)
+    part = LogisticRegression().fit(X[:1000], y[:1000])
+    certificates = {
+        "all rows": whole.certify(X, y),
+        "held out": part.certify(X[:1000], y[:1000], holdout=(X[1000:], y[1000:])),
+    }
+    frame = theory_frames.tightness(certificates, {"all rows": 0.1})
+    at = {name: k for k, name in enumerate(frame["kinds"])}
+    assert frame["bounds"][0, at["vc"]] == certificates["all rows"].find("P10").value
+    assert np.isnan(frame["bounds"][0, at["holdout.binomial"]])
+    assert frame["bounds"][1, at["holdout.binomial"]] == certificates["held out"].find("P01").value
+    assert frame["errors"][0] == 0.1
+    assert np.isnan(frame["errors"][1])
+    axes = plot.tightness(certificates, {"all rows": 0.1}).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["all rows", "held out"]
+    few = LogisticRegression().fit(X[:10], y[:10])
+    with pytest.raises(ValueError, match="none of these"):
+        theory_frames.tightness({"few": few.certify(X[:10], y[:10])})
+
+
+def boxes():
+    """The four half-planes x > 0, x <= 0, y > 0, y <= 0."""
+
+    def side(j, sign):
+        return lambda rows: sign * np.where(np.asarray(rows)[:, j] > 0, 1, -1)
+
+    return [side(j, sign) for j in (0, 1) for sign in (1, -1)]
+
+
+def test_a_version_space_and_where_it_disagrees():
+    frame = theory_frames.version_space(VersionSpace(boxes()), [[2.0, 1.0], [-1.0, 3.0]], [1, 1])
+    assert frame["sizes"] == [4, 2, 1]  # only y > 0 labels both rows +1
+    grid_y = np.repeat(frame["y"][:, None], len(frame["x"]), axis=1)
+    assert np.array_equal(frame["share"], (grid_y > 0).astype(float))
+    one = theory_frames.version_space(VersionSpace(boxes()), [[2.0, 1.0]], [1])
+    assert set(np.unique(one["share"])) <= {0.0, 0.5, 1.0}
+    figure = plot.version_space(VersionSpace(boxes()), [[2.0, 1.0], [-1.0, 3.0]], [1, 1])
+    assert list(figure.axes[0].lines[0].get_ydata()) == [4, 2, 1]
+    assert "1 hypotheses left" in figure.axes[1].get_title()
+    with pytest.raises(ValueError, match="rows of the plane"):
+        plot.version_space(VersionSpace(boxes()), [[1.0], [2.0]], [1, 1])
+
+
+def test_the_information_curve_lies_between_its_limits():
+    joint = np.array([[0.3, 0.1], [0.05, 0.25], [0.1, 0.2]])
+    frame = theory_frames.information_curve(joint, betas=[0.5, 0.1, 0.02])
+    marginals = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    assert frame["relevance_limit"] == pytest.approx(float((joint * np.log(joint / marginals)).sum()))
+    assert (frame["relevance"] <= frame["relevance_limit"] + 1e-9).all()
+    assert (frame["relevance"] <= frame["compression"] + 1e-9).all()  # Z knows of Y only through X
+    assert (np.diff(frame["compression"]) >= -1e-9).all()
+    axes = plot.information_curve(joint, betas=[0.5, 0.1, 0.02]).axes[0]
+    assert list(axes.lines[-1].get_xdata()) == list(frame["compression"])

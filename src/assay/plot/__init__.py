@@ -19,6 +19,7 @@ from assay.plot.figures import (
     shattering,
 )
 from assay.plot.linear import coefficient_path, descents, projection, surface
+from assay.plot.theory import information_curve, learning_curve, tightness, version_space
 
 __all__ = [
     "boundary",
@@ -30,9 +31,13 @@ __all__ = [
     "default",
     "descents",
     "history",
+    "information_curve",
+    "learning_curve",
     "projection",
     "rademacher",
     "residuals",
     "shattering",
     "surface",
+    "tightness",
+    "version_space",
 ]

@@ -33,6 +33,7 @@ FAMILIES = {
     "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
+    "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
     "tree-classifier": (*_NODES, "classes_"),
     "tree-regressor": _NODES,
     "tree-vote-classifier": (*_NODES, "classes_"),

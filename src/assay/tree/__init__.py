@@ -2,6 +2,7 @@
 
 from assay.tree._decision_tree import C45, CART, ID3, DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._general import impurity
+from assay.tree._oblique import ObliqueTreeClassifier
 from assay.tree._scores import ColumnScore, column_scores
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "ColumnScore",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ObliqueTreeClassifier",
     "column_scores",
     "impurity",
 ]

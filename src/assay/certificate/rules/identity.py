@@ -12,6 +12,7 @@ from assay.certificate.rules.expansions import read_expansion
 from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
+from assay.certificate.rules.oblique import read_oblique
 from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.record import Refused, Rejected, array
 from assay.certificate.rules.trees import FAMILIES as TREES
@@ -27,6 +28,7 @@ _FAMILIES = {
     "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     **{f"{link}-link-regressor": ("coef_", "intercept_") for link in LINKS},
+    "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
     **TREES,
 }
 WITHOUT_TARGET = ("expansion-map",)
@@ -85,6 +87,7 @@ _READERS: dict[str, Any] = {
     "quadratic": _quadratic,
     "kernel": read_kernel_machine,
     "expansion": read_expansion,
+    "oblique": read_oblique,
     **{link: partial(read_linked, link) for link in LINKS},
 }
 

@@ -52,22 +52,24 @@ class Limits(NamedTuple):
 def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Codes:
     """Return the codes of all columns; with `max_bins`, columns of more values are cut into so many quantile
     bins."""
-    d = X.shape[1]
+    n, d = X.shape
+    codes, values = np.empty((d, n), dtype=np.int32), np.empty((d, n))
 
-    def column(f: int) -> tuple[np.ndarray, np.ndarray]:
-        values, code = np.unique(X[:, f], return_inverse=True)
+    def column(f: int) -> np.ndarray:
+        from assay.tree._order import code_column
+
+        found = values[f, : code_column(np.ascontiguousarray(X[:, f]), codes[f], values[f])]
         if max_bins is None:
-            return values, code
-        upper = _upper_values(values, code, max_bins)
-        return _edges(values, upper), np.searchsorted(upper, np.arange(len(values)))[code]
+            return found
+        upper = _upper_values(found, codes[f], max_bins)
+        codes[f] = np.searchsorted(upper, np.arange(len(found)))[codes[f]]
+        return _edges(found, upper)
 
-    found = thread_map(column, range(d), n_jobs=n_jobs)
-    n_codes = np.array([len(values) for values, _ in found])
-    codes = np.empty((d, len(X)), dtype=np.uint8 if n_codes.max() <= 256 else np.int32)
-    for f, (_, code) in enumerate(found):
-        codes[f] = code
+    levels = thread_map(column, range(d), n_jobs=n_jobs)
+    n_codes = np.array([len(found) for found in levels])
     starts = np.append(0, np.cumsum(n_codes))[:-1]
-    return Codes(codes, n_codes, np.concatenate([values for values, _ in found]), starts)
+    short = codes.astype(np.uint8) if n_codes.max() <= 256 else codes
+    return Codes(short, n_codes, np.concatenate(levels), starts)
 
 
 def _upper_values(values: np.ndarray, code: np.ndarray, max_bins: int) -> np.ndarray:

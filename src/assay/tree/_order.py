@@ -46,3 +46,19 @@ def sort_column(x, order):
         keys, moved, rows, moved_rows = moved, keys, moved_rows, rows
     for i in range(n):
         order[i] = rows[i]
+
+
+@compiled
+def code_column(x, codes, values):
+    """Write the distinct values of x, ascending, and the place of each row's value among them; return how many."""
+    n = x.shape[0]
+    order = np.empty(n, dtype=np.int32)
+    sort_column(x, order)
+    place = 0
+    values[0] = x[order[0]]
+    for i in range(n):
+        if x[order[i]] > values[place]:
+            place += 1
+            values[place] = x[order[i]]
+        codes[order[i]] = place
+    return place + 1

@@ -319,4 +319,16 @@ TEMPLATES: dict[str, Template] = {
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
     ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
+    "P16/1": Template(
+        "compression.perceptron",
+        False,
+        _risk("{errors} errors outside the {kept} of {rows} training rows that the updates were made on"),
+        _PRIOR,
+    ),
+    "P16/2": Template(
+        "compression.support-vectors",
+        False,
+        _risk("{errors} rows in doubt outside the {kept} support vectors among {rows} training rows"),
+        _PRIOR,
+    ),
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from assay.certificate.claim import Certificate, Claim, DataReference
 from assay.certificate.rules import (
+    compression,
     duality,
     expansions,
     facts,
@@ -81,6 +82,8 @@ RULES: dict[str, type[Rule]] = {
     "P19/1": votes.OutOfBagVote,
     "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
+    "P16/1": compression.PerceptronCompression,
+    "P16/2": compression.SupportCompression,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

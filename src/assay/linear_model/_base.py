@@ -74,8 +74,11 @@ class LinearClassifier(LinearModel):
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what margins say about new data."""
-        rounding = float(self._rounding(rows).max())
-        yield from linear_statements(self, rows, rounding if len(self.coef_) == 1 else 4 * rounding)
+        yield from linear_statements(self, rows, self._margin_rounding(rows))
+
+    def _margin_rounding(self, rows: Rows) -> float:
+        """Return how far rounding can move the margin of any row, doubled."""
+        return float(self._rounding(rows).max()) * (1 if len(self.coef_) == 1 else 4)
 
 
 class LinearRegressor(LinearModel):

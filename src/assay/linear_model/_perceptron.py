@@ -22,7 +22,9 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.compression import Updates, perceptron_statements
 from assay.certificate.duplicates import gather
+from assay.certificate.risk import Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._csr import packed
@@ -181,6 +183,13 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             yield self._mistake_bound(rows, k, code, sequence, params)
         if binary and not self.converged_:
             yield inseparability_claim(rows, bool(self.fit_intercept))
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what margins say about new data, and what the few rows of the updates do."""
+        yield from super().statements(rows)
+        known = self.n_updates_ == sum(map(len, self.updates_))
+        updates = Updates(self.updates_, float(self.eta0), bool(self.fit_intercept), known)
+        yield from perceptron_statements(self, rows, updates, self._margin_rounding(rows))
 
     def _mistake_bound(
         self, rows: Rows, k: int, code: int, sequence: np.ndarray, params: dict

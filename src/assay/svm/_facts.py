@@ -5,6 +5,7 @@ Scores are recomputed in double precision; every published number is enlarged by
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -138,7 +139,7 @@ def why_no_gap(machine: Any) -> str | None:
     return None
 
 
-def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
+def dual_gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
     """Return the duality gap of one machine at theta = beta, shortened and balanced; bracket(block, f,
     error, theta) per row."""
     beta = machine.pair_coef_[output]
@@ -158,6 +159,19 @@ def _gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
         )
 
     return outward(float(np.sum(rows.map(part))) * (1 + 1e-10) + 0.51 * apart**2 + 1e-13)
+
+
+def hinge_bracket(
+    machine: Any, pair: tuple[int, int], block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray
+) -> np.ndarray:
+    """Return c (max(0, 1 - y f) - a + a y f), a = theta y, of each row of a pair of classes, rounded up; 0 for
+    others."""
+    first, second = pair
+    inside = (block.y == first) | (block.y == second)
+    y = np.where(block.y == first, 1.0, -1.0)
+    c = machine.C * machine.class_weight_[block.y] * (1.0 if block.weight is None else block.weight) * inside
+    a, s = np.minimum(theta * y, c), 1 - y * f
+    return np.maximum((c - a) * s, -a * s) + c * (error + 1e-12 * (1 + np.abs(s)))
 
 
 def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
@@ -180,18 +194,10 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
     weights = machine.class_weight_
     pairs = list(combinations(range(len(machine.classes_)), 2)) if len(machine.classes_) > 2 else [(1, 0)]
     for p, (first, second) in enumerate(pairs):
-
-        def hinge(block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray) -> np.ndarray:
-            inside = (block.y == first) | (block.y == second)  # noqa: B023
-            y = np.where(block.y == first, 1.0, -1.0)  # noqa: B023
-            c = C * weights[block.y] * (1.0 if block.weight is None else block.weight) * inside
-            a, s = np.minimum(theta * y, c), 1 - y * f
-            return np.maximum((c - a) * s, -a * s) + c * (error + 1e-12 * (1 + np.abs(s)))
-
         params = {"C": float(C), "class_weight": None if machine.class_weight is None else weights.tolist()}
         if len(machine.classes_) > 2:
             params["pair"] = p
-        gap = _gap(machine, rows, p, hinge)
+        gap = dual_gap(machine, rows, p, partial(hinge_bracket, machine, (first, second)))
         yield Claim("D10/1", gap, params=params)
         if p == 0 and len(pairs) == 1:
             yield enclosure("D10/1", gap, 1.0)
@@ -233,6 +239,6 @@ def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
         value = c * np.maximum(np.abs(r) - epsilon, 0.0) - t * r + epsilon * np.abs(t)
         return value + 2 * c * (error + 1e-12 * (1 + np.abs(r) + np.abs(block.y) + epsilon))
 
-    gap = _gap(machine, rows, 0, insensitive)
+    gap = dual_gap(machine, rows, 0, insensitive)
     yield Claim("D11/1", gap, params={"C": C, "epsilon": float(epsilon)})
     yield enclosure("D11/1", gap, 1.0)

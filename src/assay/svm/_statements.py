@@ -1,17 +1,19 @@
 """What kernel machines say about new data (the producer's side; the checker has its own)."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from assay.certificate.claim import NotApplicable
+from assay.certificate.compression import Supported, support_statement
 from assay.certificate.margins import Scores, statements
 from assay.certificate.regression import Norm
 from assay.certificate.risk import Statement
 from assay.scan import Rows
 from assay.scan.blocks import Block
-from assay.svm._facts import scores, why_no_gap
+from assay.svm._facts import dual_gap, hinge_bracket, scores, why_no_gap
 
 
 def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
@@ -45,6 +47,50 @@ def function_norm(machine: Any, rows: Rows, intercept: bool) -> Norm | str:
     slip = 1e-12 * float(np.abs(beta).sum()) ** 2 * largest
     trace = sum(rows.map(lambda block: float(np.maximum(kernel.diagonal(block.X), 0.0).sum())))
     return Norm(float(np.sqrt(max(square, 0.0) + slip + b * b)), trace, intercept)
+
+
+def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    """Yield P16/2: the machine rebuilt from its support vectors."""
+    reason = why_no_gap(machine)
+    if len(machine.classes_) > 2:
+        reason = "More than two classes: every pair has support vectors and an offset of its own to pay for."
+    elif getattr(machine, "C", None) is None or np.isinf(machine.C):
+        reason = "The machine is rebuilt through the duality gap, which needs a finite C."
+    elif rows.has_weight:
+        reason = "Row weights: the bound is about equally likely rows."
+    if reason is not None:
+        yield NotApplicable("P16/2", reason)
+    else:
+        yield support_statement(rows, len(machine.support_), partial(_supported, machine, rows))
+
+
+def _supported(machine: Any, rows: Rows) -> Supported:
+    kept, kernel = np.sort(machine.support_).astype(np.int64), machine._kernel()
+    is_kept = np.zeros(rows.n_rows, dtype=bool)
+    is_kept[kept] = True
+
+    def bracket(block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        here = is_kept[block.start : block.start + len(f)]
+        return np.where(here, hinge_bracket(machine, (1, 0), block, f, error, theta), 0.0)
+
+    def open_margins(block: Block) -> tuple[np.ndarray, np.ndarray, float]:
+        values, error = scores(machine, block)
+        others = ~is_kept[block.start : block.start + len(values)]
+        margin = np.where(block.y == 1, values[:, 0], -values[:, 0])
+        return margin[others], np.sqrt(np.maximum(kernel.diagonal(block.X), 0.0))[others], float(error.max())
+
+    margins, lengths, errors = zip(*rows.map(open_margins), strict=True)
+    margin, length, error = np.concatenate(margins), np.concatenate(lengths) * (1 + 1e-9), max(errors)
+
+    def lost(slope: float, step: float) -> int:
+        return int(np.count_nonzero(margin <= (2 * slope * length + step) * (1 + 1e-9) + 1.01 * error))
+
+    weighted = machine.class_weight is not None
+    params = {"C": float(machine.C), "class_weight": machine.class_weight_.tolist() if weighted else None}
+    told = 2 * (isinstance(machine.class_weight, str)) + (why_not_fixed(machine) is not None)
+    told += isinstance(machine.kernel, str) and machine.kernel == "auto"
+    gap = dual_gap(machine, rows, 0, bracket)
+    return Supported(kept, gap, float(machine.intercept_[0]), int(told), params, lost)
 
 
 def why_not_fixed(machine: Any) -> str | None:

@@ -315,10 +315,11 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         yield from classifier_facts(self, rows)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
-        """Yield what margins in the kernel's space say about new data."""
-        from assay.svm._statements import margin_statements
+        """Yield what margins in the kernel's space, and few support vectors, say about new data."""
+        from assay.svm._statements import compression_statements, margin_statements
 
         yield from margin_statements(self, rows)
+        yield from compression_statements(self, rows)
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:

@@ -89,7 +89,8 @@ def kernel_margin_bound(
 
     mean ramp(z/rho) + 2 s sqrt(trace)/n + 3 sqrt(ln(41/delta)/(2n)), s = |w|/rho, best s of the grid. trace
     is sum_i k(x_i, x_i) of the same rows; for a linear score without kernel sum_i |x_i|^2. Margins are z, or
-    z/|w| in bins. A bias that is not part of w adds 2t/sqrt(n) for the smallest grid value t >= |b|/rho, and squares the 41.
+    z/|w| in bins. A bias that is not part of w adds 2t/sqrt(n) for the smallest grid value t >= |b|/rho, and
+    squares the 41.
     """
     trace, bias = check.number("trace", trace, low=0.0), abs(check.number("bias", bias))
 

@@ -46,9 +46,8 @@ class LinearPacBayes(MarginRule):
         with localcontext(prec=60):
             paid = _decimal(Fraction(self.mu) ** 2 / 2) + ln(4 * n) / 2 - ln(self.delta) + _SLIP
             if half < p or n * divergence(p, half) < paid:
-                raise Rejected(
-                    f"the bound for mu = {self.mu:.6g} and a mean loss of {float(p):.6g} lies above {self.claim.value:.10g}"
-                )
+                at = f"mu = {self.mu:.6g} and a mean loss of {float(p):.6g}"
+                raise Rejected(f"the bound for {at} lies above {self.claim.value:.10g}")
         return self.claim.value
 
 

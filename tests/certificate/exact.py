@@ -445,6 +445,61 @@ def _mistakes(case: forge.Case) -> bool:
     )
 
 
+def gaussian_distances(case: forge.Case) -> tuple[Fraction, Decimal]:
+    """The largest square of a distance between a row of coefficients and the exact discriminant, in scaled columns, and
+    the largest error of a score at the centre; the moments are recomputed in rationals."""
+    params, scale = case.claim.params, [Fraction(2) ** int(e) for e in case.claim.witness["exponents"][0]]
+    means, S = exact_moments(case)
+    counts = [codes(case).count(k) for k in range(len(means))]
+    priors = [Fraction(c, len(case.X)) for c in counts] if params["priors"] == "rows" else rational(params["priors"])
+    priors = [p / sum(priors) for p in priors]
+    centre = [sum(p * m[j] for p, m in zip(priors, means)) for j in range(len(S))]
+    solved = [solve(S, [a - b for a, b in zip(m, centre)]) for m in means]
+    heights = [sum(u * (a - b) for u, a, b in zip(row, m, centre)) / 2 for row, m in zip(solved, means)]
+    logs = [decimal(p).ln() for p in priors]
+    if len(np.atleast_2d(case.model.coef_)) == 1:
+        solved, heights = [[b - a for a, b in zip(*solved)]], [heights[1] - heights[0]]
+        logs = [logs[1] - logs[0]]
+    W, b = rational(np.atleast_2d(case.model.coef_)), rational(case.model.intercept_)
+    apart = max(sum(((a - u) / s) ** 2 for a, u, s in zip(w, row, scale)) for w, row in zip(W, solved))
+    scores = [sum(a * c for a, c in zip(w, centre)) + bias for w, bias in zip(W, b)]
+    return apart, max(abs(decimal(f + h) - log) for f, h, log in zip(scores, heights, logs))
+
+
+def exact_moments(case: forge.Case) -> tuple[list, list]:
+    """Class means and the shared covariance with divisor n, shrunk as the claim declares, in rationals."""
+    params, X, y = case.claim.params, rational(case.X), codes(case)
+    K, d, n, s = len(case.model.classes_), case.X.shape[1], len(case.X), Fraction(case.claim.params["shrinkage"])
+    own = [[x for x, k in zip(X, y) if k == code] for code in range(K)]
+    means = [[sum(column) / len(rows) for column in zip(*rows)] for rows in own]
+    share = [Fraction(1, n) if params["covariance"] == "pooled" else Fraction(1, K * len(rows)) for rows in own]
+    S = [
+        [
+            sum(share[k] * sum((x[i] - means[k][i]) * (x[j] - means[k][j]) for x in own[k]) for k in range(K))
+            for j in range(d)
+        ]
+        for i in range(d)
+    ]
+    middle = sum(S[i][i] for i in range(d)) / d
+    return means, [[(1 - s) * S[i][j] + (s * middle if i == j else 0) for j in range(d)] for i in range(d)]
+
+
+def _gaussian(case: forge.Case) -> bool:
+    params, witness = case.claim.params, case.claim.witness
+    scale = [Fraction(2) ** int(e) for e in witness["exponents"][0]]
+    means, S = exact_moments(case)
+    d, error, value = len(S), Fraction(params["error"]), Fraction(case.claim.value)
+    listed, matrix = rational(witness["means"]), rational(witness["covariance"][0])
+    close = all(abs(a - b) * s <= error for row, m in zip(listed, means) for a, b, s in zip(row, m, scale))
+    pairs = [(i, j) for i in range(d) for j in range(d)]
+    alike = all(abs(matrix[i][j] - S[i][j]) * scale[i] * scale[j] <= error for i, j in pairs)
+    fitting = all(Fraction(1, 64) <= S[i][i] * scale[i] ** 2 <= 64 for i in range(d))
+    with localcontext() as context:
+        context.prec = DIGITS
+        apart, off = gaussian_distances(case)
+        return close and alike and fitting and apart <= value**2 and off <= decimal(value)
+
+
 def _counted(case: forge.Case, name: str, share: Fraction) -> bool:
     X, y = named_rows(case, name)
     params = case.claim.params
@@ -499,6 +554,7 @@ _TRUTHS = {
     "D14/1": _inseparable,
     "D15/1": _enclosure,
     "D17/1": _mistakes,
+    "D19/3": _gaussian,
     "P01/1": lambda case: _counted(case, "holdout", Fraction(1)),
     "P02/1": _clipped,
     "P04/1": _clipped,

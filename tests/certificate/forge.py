@@ -513,6 +513,34 @@ def perceptron_case(seed: int) -> Case:
     ).seal()
 
 
+def gaussian_case(seed: int) -> Case:
+    """Gaussian classes with one covariance: the discriminant of the textbook, solved in floating point."""
+    rng = np.random.default_rng([seed, 15])
+    K, d, n = 2 + seed % 2, 2, 26
+    y = np.append(np.arange(K), rng.integers(0, K, size=n - K))
+    X = (rng.standard_normal((n, d)) + rng.standard_normal((K, d))[y]) * 10.0 ** rng.integers(-3, 4, size=d)
+    kind, s = ["pooled", "equal"][seed % 4 // 2], [0.0, 0.25][seed % 5 // 3]
+    counts = np.bincount(y)
+    means = np.array([X[y == k].mean(axis=0) for k in range(K)])
+    share = np.full(n, 1 / n) if kind == "pooled" else 1 / (K * counts[y])
+    S = (X - means[y]).T @ ((X - means[y]) * share[:, None])
+    S = (1 - s) * S + s * np.trace(S) / d * np.eye(d)
+    priors = counts / n if seed % 3 else np.full(K, 1 / K)
+    centre = priors @ means
+    coef = np.linalg.solve(S, (means - centre).T).T
+    intercept = np.log(priors) - 0.5 * np.sum(coef * (means - centre), axis=1) - coef @ centre
+    if K == 2:
+        coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+    exponents = -np.frexp(np.sqrt(np.diag(S)))[1]
+    scale = np.ldexp(1.0, exponents)
+    mu = float(np.linalg.eigvalsh(S * np.outer(scale, scale))[0]) / 2
+    params = {"form": "linear", "covariance": kind, "shrinkage": s, "mu": mu, "error": 1e-11}
+    params["priors"] = "rows" if seed % 3 else priors.tolist()
+    witness = {"exponents": exponents[None].astype(np.int64), "means": means, "covariance": S[None]}
+    stated = claim("D19/3", 1e-9, params=params, witness=witness)
+    return Case((stated,), model(coef, intercept, range(K)), X, y).seal()
+
+
 def holdout_case(seed: int, template: str = "P01/1") -> Case:
     """A fixed classifier, counted on rows passed apart (even seeds) or cut from one table (odd seeds)."""
     rng = np.random.default_rng([seed, 11])
@@ -641,6 +669,7 @@ CASES: dict[str, Callable[[int], Case]] = {
     "D14/1 class": lambda seed: inseparable_case(seed, 3),
     "D15/1": enclosure_case,
     "D17/1": perceptron_case,
+    "D19/3": gaussian_case,
     "P01/1": holdout_case,
     "P02/1": clipped_case,
     "P04/1": lambda seed: clipped_case(seed, "P04/1"),

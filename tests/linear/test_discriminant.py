@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import eigh, subspace_angles
+from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as PeerLDA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as PeerQDA
@@ -14,8 +16,10 @@ from assay.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
     SingularScatterWarning,
+    bayes_rule,
     fisher_direction,
     fisher_ratio,
+    gaussian_risk,
     scatter_matrices,
     trace_ratio,
 )
@@ -97,17 +101,14 @@ def test_covariance_direction_maximises_the_mean_variance_form():
     exact = np.linalg.solve(covariances.sum(axis=0), means[1] - means[0])
     assert w @ exact / np.linalg.norm(w) / np.linalg.norm(exact) == pytest.approx(1, abs=1e-10)
     apart = means[1] - means[0]
-    assert ratio(w) == pytest.approx(
-        fisher_ratio(w, np.outer(apart, apart), covariances.sum(axis=0)), rel=1e-10
-    )
+    assert ratio(w) == pytest.approx(fisher_ratio(w, np.outer(apart, apart), covariances.sum(axis=0)), rel=1e-10)
     others = np.random.default_rng(1).normal(size=(10_000, 4))
     assert max(map(ratio, others)) <= ratio(w)
     pooled = LinearDiscriminantAnalysis().fit(X, y).coef_[0]
     assert ratio(pooled) < ratio(w) * (1 - 1e-6)  # the definitions differ on unbalanced classes
     few = np.concatenate([np.flatnonzero(y == k)[:100] for k in (0, 1)])
     one, two = (
-        LinearDiscriminantAnalysis(covariance=kind).fit(X[few], y[few]).coef_[0]
-        for kind in ("pooled", "equal")
+        LinearDiscriminantAnalysis(covariance=kind).fit(X[few], y[few]).coef_[0] for kind in ("pooled", "equal")
     )
     np.testing.assert_allclose(one / np.linalg.norm(one), two / np.linalg.norm(two), rtol=1e-9)
 
@@ -147,6 +148,71 @@ def test_threshold_is_half_way_between_the_projected_means():
     assert abs(np.corrcoef(along, s)[0, 1]) == pytest.approx(1, abs=1e-12)
     with pytest.raises(AttributeError, match="two classes"):
         LinearDiscriminantAnalysis().fit(*draw(1, classes=3)).threshold_  # noqa: B018
+
+
+def rows_with_moments(means, root):
+    """Return rows whose class means are `means` and whose covariances are root @ root.T, exactly but for rounding: each
+    mean -+ sqrt(d) times a column of the root."""
+    d = len(root)
+    steps = np.sqrt(d) * np.vstack([root.T, -root.T])
+    return np.vstack([mean + steps for mean in means]), np.repeat(np.arange(len(means)), 2 * d)
+
+
+@pytest.mark.mission("LIN-35")
+@pytest.mark.parametrize("seed", range(5))
+def test_lda_is_the_bayes_rule_where_the_sample_has_the_true_moments(seed):
+    """No simulation: on rows with exactly the moments of the Gaussian classes, LDA is their Bayes rule, which was found
+    by minimising the error integral itself."""
+    rng = np.random.default_rng(seed)
+    root, means, prior = rng.normal(size=(3, 3)), rng.normal(size=(2, 3)), [0.3, 0.7]
+    X, y = rows_with_moments(means, root)
+    model = LinearDiscriminantAnalysis(priors=prior).fit(X, y)
+    rule = bayes_rule(means, root @ root.T, prior)
+    np.testing.assert_allclose(model.coef_[0], rule.coef, rtol=1e-9)
+    np.testing.assert_allclose(model.intercept_[0], rule.intercept, rtol=1e-9, atol=1e-9)
+    risk = lambda v: gaussian_risk(v[:3], v[3], means, root @ root.T, prior)  # noqa: E731
+    least = min(minimize(risk, rng.normal(size=4), method="BFGS", tol=1e-12).fun for _ in range(5))
+    assert risk([*model.coef_[0], model.intercept_[0]]) == pytest.approx(least, abs=1e-9)
+    other = QuadraticDiscriminantAnalysis(priors=prior).fit(X, y)  # equal covariances: the quadratic terms vanish
+    np.testing.assert_allclose(other.predict_proba(X), model.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.mission("LIN-35")
+def test_the_excess_over_the_bayes_error_falls_like_one_over_n():
+    """The exact error of the fitted rule, by its normal integrals, against that of the Bayes rule; with unequal
+    covariances, one of the conditions, a quadratic rule is better."""
+    rng = np.random.default_rng(17)
+    mix, means = rng.normal(size=(3, 3)), np.array([[0.0, 0, 0], [0.6, -0.4, 0.5]])
+    covariance = mix.T @ mix
+    bayes = gaussian_risk(*bayes_rule(means, covariance), means, covariance)
+    excess = []
+    for n in (200, 2_000, 20_000):
+        found = []
+        for _ in range(20):
+            y = np.arange(n) % 2
+            model = LinearDiscriminantAnalysis().fit(rng.normal(size=(n, 3)) @ mix + means[y], y)
+            found.append(gaussian_risk(model.coef_, model.intercept_, means, covariance) - bayes)
+        assert min(found) >= 0
+        excess.append(np.mean(found))
+    assert 4 < excess[0] / excess[1] < 25
+    assert 4 < excess[1] / excess[2] < 25
+    y = np.arange(4_000) % 2
+    X = rng.normal(size=(4_000, 3)) @ mix * np.where(y, 3.0, 1.0)[:, None] + means[y]
+    line, curve = LinearDiscriminantAnalysis().fit(X, y), QuadraticDiscriminantAnalysis().fit(X, y)
+    assert curve.score(X, y) > line.score(X, y) + 0.1
+
+
+def test_the_error_of_a_linear_rule_is_its_frequency():
+    rng = np.random.default_rng(18)
+    root, means = rng.normal(size=(2, 2)), np.array([[0.0, 1.0], [1.0, 0.0]])
+    w, b, prior = np.array([1.0, -0.5]), 0.2, [0.25, 0.75]
+    y = (rng.random(400_000) < 0.75).astype(int)
+    X = rng.normal(size=(400_000, 2)) @ root.T + means[y]
+    wrong = np.mean((X @ w + b > 0) != y)
+    assert gaussian_risk(w, b, means, root @ root.T, prior) == pytest.approx(wrong, abs=4 * 0.5 / np.sqrt(400_000))
+    for bad, words in (((means, np.eye(3)), "shapes"), ((means, np.eye(2), [0.5, 0.6]), "sum to 1")):
+        with pytest.raises(ValueError, match=words):
+            bayes_rule(*bad)
 
 
 @pytest.mark.mission("LIN-35")
@@ -244,6 +310,65 @@ def test_certificate_holds_and_a_worse_direction_is_caught(classes, options):
         assert not assay.verify(replace(certificate, claims=claims), model, X, y).holds
 
 
+MODELS = [
+    LinearDiscriminantAnalysis(),
+    LinearDiscriminantAnalysis(covariance="equal"),
+    LinearDiscriminantAnalysis(shrinkage=0.3, priors=[0.2, 0.5, 0.3]),
+    QuadraticDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(reg_param=0.2, priors=[0.2, 0.5, 0.3]),
+]
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e6])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_moments_and_scores_are_proved_on_whatever_offset(model, offset):
+    for classes in (2, 3):
+        X, y = draw(14, n=300, classes=classes)
+        X, priors = X - 30 + offset, {2: [0.4, 0.6], 3: [0.2, 0.5, 0.3]}
+        model = clone(model).set_params(priors=None if model.priors is None else priors[classes]).fit(X, y)
+        certificate = model.certify(X, y)
+        report = assay.verify(certificate, model, X, y)
+        assert report.holds, report.reason
+        claim = certificate.find("D19/3")
+        assert claim.params["error"] < 1e-10 + 1e-13 * offset
+        assert claim.value < 1e-4 + 1e-9 * offset
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_forged_moments_and_scores_are_refused(kind, classes):
+    """Another model under the old claim, other moments, other parameters: each change is more than the claim allows."""
+    X, y = draw(15, n=300, classes=classes)
+    model = kind().fit(X, y)
+    certificate = model.certify(X, y)
+    claim = certificate.find("D19/3")
+
+    def holds(changed, fitted=model):
+        issued = replace(fitted.certify(X, y), claims=(*certificate.claims[:2], changed))
+        return assay.verify(issued, fitted, X, y)
+
+    assert holds(claim).holds
+    names = ("coef_", "intercept_") if kind is LinearDiscriminantAnalysis else ("quadratic_", "linear_", "constant_")
+    for name in names:
+        bent = kind().fit(X, y)
+        setattr(bent, name, getattr(bent, name) * (1 + 1e-4))
+        assert "gaussian.mle: fails: claimed" in holds(claim, bent).reason
+    for name, words in (("means", "a mean is off"), ("covariance", "a covariance is off")):
+        moved = claim.witness[name].copy()
+        moved.flat[0] += 1e-5 * abs(moved.flat[0])
+        assert words in holds(replace(claim, witness={**claim.witness, name: moved})).reason
+    if kind is QuadraticDiscriminantAnalysis:
+        moved = claim.witness["precision"] * 1.001
+        assert not holds(replace(claim, witness={**claim.witness, "precision": moved})).holds
+    wide = claim.witness["exponents"] - 9  # in coarser units every error would look small
+    assert "unit spread" in holds(replace(claim, witness={**claim.witness, "exponents": wide})).reason
+    even = [1 / classes] * classes
+    for change in ({"mu": 3 * claim.params["mu"]}, {"shrinkage": 0.1}, {"priors": even}, {"priors": even[:-1]}):
+        assert not holds(replace(claim, params={**claim.params, **change})).holds
+    other = "quadratic" if kind is LinearDiscriminantAnalysis else "linear"
+    assert "it needs a" in holds(replace(claim, params={**claim.params, "form": other})).reason
+
+
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_files_and_clusters_give_the_same_directions(tmp_path):
     import dask.array as da
@@ -257,9 +382,7 @@ def test_files_and_clusters_give_the_same_directions(tmp_path):
         parquet = kind().fit(str(tmp_path / "rows.parquet"), "y")
         dask = kind().fit(da.from_array(X, chunks=(3_000, 4)), da.from_array(y, chunks=3_000))
         for other in (parquet, dask):
-            np.testing.assert_allclose(
-                other.decision_function(X), memory.decision_function(X), rtol=1e-8, atol=1e-8
-            )
+            np.testing.assert_allclose(other.decision_function(X), memory.decision_function(X), rtol=1e-8, atol=1e-8)
     certificate = memory.certify(str(tmp_path / "rows.parquet"), "y")
     assert assay.verify(certificate, memory, X, y).holds
 

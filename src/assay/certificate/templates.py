@@ -144,6 +144,16 @@ def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"{which} reaches the largest Fisher ratio up to {value:.3g}: no other separates the class means better."
 
 
+def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    kept = "one covariance" if params["form"] == "linear" else "a covariance each"
+    shrunk = f", shrunk by {params['shrinkage']:g}" if params["shrinkage"] else ""
+    return (
+        f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: means "
+        f"and covariances are right to {params['error']:.1g} and scores near the centre to {value:.1g}, columns in units "
+        "of their spread."
+    )
+
+
 def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
     curved = f" There it is curved upwards, by at least {params['mu']:.3g} in scaled columns." if params["mu"] else ""
     near = (
@@ -249,6 +259,7 @@ TEMPLATES: dict[str, Template] = {
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
     "D17/2": Template("kernel-perceptron.mistakes", True, _mistakes),
     "D19/1": Template("lda.optimality", True, _fisher),
+    "D19/3": Template("gaussian.mle", True, _gaussian),
     "D19/2": Template(
         "kernel-lda.optimality",
         True,

@@ -1,6 +1,7 @@
 """Discriminant analysis: Fisher's directions, and Gaussian classes with one covariance or one each,
 and Fisher's directions in the space of a kernel."""
 
+from assay.discriminant_analysis._bayes import LinearRule, bayes_rule, gaussian_risk
 from assay.discriminant_analysis._kernel import KernelDiscriminantAnalysis
 from assay.discriminant_analysis._lda import LinearDiscriminantAnalysis, SingularScatterWarning
 from assay.discriminant_analysis._qda import QuadraticDiscriminantAnalysis
@@ -16,12 +17,15 @@ from assay.discriminant_analysis._scatter import (
 __all__ = [
     "KernelDiscriminantAnalysis",
     "LinearDiscriminantAnalysis",
+    "LinearRule",
     "QuadraticDiscriminantAnalysis",
     "Scatter",
     "SingularScatterWarning",
     "TraceRatio",
+    "bayes_rule",
     "fisher_direction",
     "fisher_ratio",
+    "gaussian_risk",
     "scatter_matrices",
     "trace_ratio",
 ]

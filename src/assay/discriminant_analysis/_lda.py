@@ -10,6 +10,7 @@ mu at most the
         more classes  J of the first direction is within the stated distance of tau, and tau Sigma - S_b is
         positive
                       semidefinite, so that no direction has a ratio above tau.
+        always        means, covariance and scores are those of maximum likelihood, up to a stated error.
 Method: one pass for class means and pooled scatter, then the spectral decomposition of the within-class
 correlation matrix.
         Directions in which the rows do not vary within classes are dropped (the pseudo-inverse), and
@@ -30,25 +31,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.discriminant_analysis._mle import PROVABLE, Statistics, linear_claim, recompute, row_shares
 from assay.discriminant_analysis._scatter import ClassSums, class_sums, fourth_powers
 from assay.linear_model._base import LinearClassifier
-from assay.optim.duality import gamma, outward
+from assay.optim.duality import outward
 from assay.params import choice, count, positive, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
-_PROVABLE = (
-    1e-7  # least eigenvalue of the scaled within-class matrix that the checker can prove in double precision
-)
+_UNIT = 2.0**-53
 
 
 class SingularScatterWarning(UserWarning):
     """The rows do not vary within classes in some direction, so S_w has no inverse."""
 
 
-class LinearDiscriminantAnalysis(
-    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, LinearClassifier
-):
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, LinearClassifier):
     """Fisher's linear discriminant, as classifier and as projection to at most n_classes - 1 dimensions.
 
     As a classifier it is the Bayes rule if every class is Gaussian, all share one covariance, and `priors`
@@ -109,7 +107,7 @@ class LinearDiscriminantAnalysis(
         model=Linear(),
         strategy="Fisher ratio of scatter between classes to scatter within them",
         algorithm="one pass for the moments, spectral decomposition with a pseudo-inverse",
-        guarantee=("lda.optimality",),
+        guarantee=("lda.optimality", "gaussian.mle"),
     )
 
     def __init__(
@@ -183,9 +181,7 @@ class LinearDiscriminantAnalysis(
             return most
         wanted = count(self, "n_components")
         if wanted > most:
-            raise refuse(
-                self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}."
-            )
+            raise refuse(self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}.")
         return wanted
 
     @property
@@ -216,60 +212,48 @@ class LinearDiscriminantAnalysis(
         return np.log(self.predict_proba(X))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield how close the (first) direction's Fisher ratio is to the largest one."""
+        """Yield how close the (first) direction's Fisher ratio is to the largest one, and that means, covariance and
+        scores are those of maximum likelihood."""
         if self.shrinkage == "auto":
-            yield NotApplicable(
-                "D19/1",
-                "Shrinkage was estimated from the rows; the claim is made for a fixed shrinkage or none.",
-            )
+            reason = "Shrinkage was estimated from the rows; the claim is made for a fixed shrinkage or none."
+            yield NotApplicable("D19/1", reason)
+            yield NotApplicable("D19/3", reason)
             return
-        scale = np.ldexp(1.0, -np.frexp(np.sqrt(np.maximum(np.diag(self.covariance_), 1e-300)))[1])
-        within = self.covariance_ * np.outer(scale, scale)
-        least = float(eigh(within, eigvals_only=True)[0])
-        if least < _PROVABLE:
-            yield NotApplicable(
-                "D19/1", "The scatter within classes is singular or nearly so; set shrinkage."
-            )
+        shrinkage = 0.0 if self.shrinkage is None else float(self.shrinkage)
+        shares = row_shares(rows, len(self.classes_), self.covariance)
+        found = recompute(rows, self.means_, self.covariance_[None], shares, shrinkage)
+        if 2 * found.mu < PROVABLE:
+            for template in ("D19/1", "D19/3"):
+                yield NotApplicable(template, "The scatter within classes is singular or nearly so; set shrinkage.")
             return
-        shrink = 0.0 if self.shrinkage is None else float(self.shrinkage)
-        stated = {"covariance": self.covariance, "shrinkage": shrink, "mu": 0.5 * least}
-        exponents = np.frexp(scale)[1].astype(np.int64) - 1
-        slack = 4 * gamma(rows) * self._within_size(within, scale)
-        made = self._two_class_claim if len(self.classes_) == 2 else self._direction_claim
-        yield made(within, scale, slack, stated, exponents)
+        stated = {"covariance": self.covariance, "shrinkage": shrinkage, "mu": found.mu}
+        yield (self._two_class_claim if len(self.classes_) == 2 else self._direction_claim)(found, stated)
+        yield linear_claim(self, found)
 
-    def _within_size(self, within: np.ndarray, scale: np.ndarray) -> float:
-        """Return how large an error of unit relative size can grow: the trace, and what shrinkage spreads
-        over all columns."""
-        trace = float(np.trace(within))
-        return trace if not self.shrinkage else trace * (1 + float((scale.max() / scale.min()) ** 2))
-
-    def _two_class_claim(
-        self, within: np.ndarray, scale: np.ndarray, slack: float, stated: dict, exponents: np.ndarray
-    ) -> Claim:
+    def _two_class_claim(self, found: Statistics, stated: dict) -> Claim:
+        (within,), (scale,) = found.matrices, found.scale
         w, apart = self.coef_[0] / scale, (self.means_[1] - self.means_[0]) * scale
         u = w * (w @ apart) / (w @ within @ w)
         largest = np.abs(self.means_).max(axis=0) * scale
-        excess = float(np.linalg.norm(apart - within @ u)) + slack * float(np.linalg.norm(u))
+        excess = float(np.linalg.norm(apart - within @ u)) + found.slack * float(np.linalg.norm(u))
         excess += 1e-14 * float(np.linalg.norm(np.abs(apart) + largest))
-        params = {**stated, "form": "two-class"}
-        return Claim(
-            "D19/1", outward(excess**2 / stated["mu"]), params=params, witness={"exponents": exponents}
-        )
+        params, witness = {**stated, "form": "two-class"}, {"exponents": found.exponents[0]}
+        return Claim("D19/1", outward(excess**2 / found.mu), params=params, witness=witness)
 
-    def _direction_claim(
-        self, within: np.ndarray, scale: np.ndarray, slack: float, stated: dict, exponents: np.ndarray
-    ) -> Claim:
+    def _direction_claim(self, found: Statistics, stated: dict) -> Claim:
+        (within,), (scale,) = found.matrices, found.scale
         apart = (self.means_ - self.xbar_) * np.sqrt(self.priors_)[:, None] * scale
         between = apart.T @ apart
         w = self.scalings_[:, 0] / scale
         ratio = float(w @ between @ w) / float(w @ within @ w)
         top = float(eigh(between, within, eigvals_only=True)[-1])
-        wobble = 1e-13 * float(np.trace(between)) + 8 * slack * top
-        tau = top + wobble / stated["mu"] + 1e-12
+        size, largest = float(np.linalg.norm(apart)), np.abs(self.means_).max(axis=0) * scale
+        off = 64 * _UNIT * len(apart) ** 1.5 * float(np.linalg.norm(largest))
+        wobble = 1e-13 * size**2 + (2 * size + off) * off + 8 * found.slack * top
+        tau = top + wobble / found.mu + 1e-12
         params = {**stated, "form": "direction", "tau": tau, "priors": self.priors_.tolist()}
-        excess = tau - ratio * (1 - 2 * slack / stated["mu"]) + wobble / stated["mu"]
-        witness = {"exponents": exponents, "direction": self.scalings_[:, 0].copy()}
+        excess = tau - ratio * (1 - 2 * found.slack / found.mu) + wobble / found.mu
+        witness = {"exponents": found.exponents[0], "direction": self.scalings_[:, 0].copy()}
         return Claim("D19/1", outward(excess), params=params, witness=witness)
 
 
@@ -282,9 +266,7 @@ class _Discriminants(NamedTuple):
     rank: int
 
 
-def _discriminants(
-    covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float
-) -> _Discriminants:
+def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float) -> _Discriminants:
     """Return scores and directions; `covariance` may be singular."""
     spread = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
@@ -303,9 +285,7 @@ def _discriminants(
     variance = np.zeros(most)
     variance[:found] = stretch[:found] ** 2
     total = variance.sum()
-    return _Discriminants(
-        coef, intercept, scalings, variance / total if total > 0 else variance, xbar, int(kept.sum())
-    )
+    return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, xbar, int(kept.sum()))
 
 
 def _shared_covariance(
@@ -346,11 +326,7 @@ def _shrinkage(model: Any) -> float | str | None:
     value = model.shrinkage
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
-    if (
-        isinstance(value, (int, float, np.floating, np.integer))
-        and not isinstance(value, bool)
-        and 0 <= value <= 1
-    ):
+    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
     raise refuse(model, f'shrinkage must be None, "auto" or a number from 0 to 1; got {value!r}.')
 
@@ -363,7 +339,6 @@ def priors_of(model: Any, counts: np.ndarray) -> np.ndarray:
     if priors.shape != counts.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
         raise refuse(
             model,
-            f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got "
-            f"{model.priors!r}.",
+            f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got {model.priors!r}.",
         )
     return priors / priors.sum()

@@ -6,6 +6,7 @@ The score of a class is a polynomial of degree two, kept as <u, A_k u> + <w_k, u
 so that whoever
 checks the model reads three arrays and no covariance.
 
+Claim:  means, covariances and scores are those of maximum likelihood (regularised as declared), up to a stated error.
 Method: two passes for class means and scatter about them, then one spectral decomposition per class.
 """
 
@@ -24,6 +25,7 @@ from assay.base import Learner, fit_log, label_classes, read_rows, require_finit
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
+from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._scatter import class_sums
 from assay.params import number, positive, refuse
 from assay.scan import Rows
@@ -79,7 +81,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         model=Quadratic(),
         strategy="likelihood of Gaussian classes",
         algorithm="class means and covariances, one spectral decomposition per class",
-        guarantee=(),
+        guarantee=("gaussian.mle",),
     )
 
     def __init__(
@@ -107,8 +109,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
                 few = self.classes_[int(np.argmin(sums.counts))]
                 raise refuse(
                     self,
-                    f"each class needs two rows to measure its spread; class {few} has "
-                    f"{sums.counts.min():.0f}.",
+                    f"each class needs two rows to measure its spread; class {few} has {sums.counts.min():.0f}.",
                 )
             self.priors_, self.means_ = priors_of(self, sums.counts), sums.means
             covariance = sums.within / sums.counts[:, None, None]
@@ -169,8 +170,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         return np.log(self.predict_proba(X))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield nothing beyond the errors on the rows: the model is a closed form of class means and
-        covariances."""
+        """Yield that means, covariances and scores are those of maximum likelihood, up to a stated error."""
+        yield quadratic_claim(self, rows)
         yield NotApplicable("D19/1", "Fisher's ratio belongs to classes that share one covariance.")
 
     def predicted_positions(self, rows: Rows) -> np.ndarray:
@@ -193,9 +194,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
         u = rows.largest_entries + np.abs(self.center_)
         k = 4 * rows.n_features + 32
         size = (
-            np.einsum("i,kij,j->k", u, np.abs(self.quadratic_), u)
-            + np.abs(self.linear_) @ u
-            + np.abs(self.constant_)
+            np.einsum("i,kij,j->k", u, np.abs(self.quadratic_), u) + np.abs(self.linear_) @ u + np.abs(self.constant_)
         )
         return float(2 * k * _UNIT / (1 - k * _UNIT) * size.max())
 
@@ -221,9 +220,7 @@ def _scores_of(
     X: np.ndarray, center: np.ndarray, quadratic: np.ndarray, linear: np.ndarray, constant: np.ndarray
 ) -> np.ndarray:
     u = X - center
-    return np.stack(
-        [np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(quadratic, linear, constant)], axis=1
-    )
+    return np.stack([np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(quadratic, linear, constant)], axis=1)
 
 
 def _winners(scores: np.ndarray) -> np.ndarray:
@@ -240,9 +237,7 @@ def _margins(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return own - scores.max(axis=1)
 
 
-def _positions(
-    block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float
-) -> np.ndarray:
+def _positions(block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float) -> np.ndarray:
     scores = _scores_of(block.X, center, quadratic, linear, constant)
     best = _winners(scores)
     return np.where(_margins(scores, best) > 2 * rounding, best, -1)

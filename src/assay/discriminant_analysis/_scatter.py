@@ -17,9 +17,7 @@ from scipy.linalg import eigh, pinvh
 from assay.scan import Rows, rows
 from assay.scan.blocks import Block
 
-_CANCELLED = (
-    1e-6  # share of a column's scatter that lies within classes, below which means are taken out row by row
-)
+_CANCELLED = 1e-6  # share of a column's scatter that lies within classes, below which means are taken out row by row
 _FEW_CLASSES = 9  # up to here class sums ride along with the second moments
 
 
@@ -98,9 +96,7 @@ def trace_ratio(
     for _ in range(max_iter):
         directions = eigh(between - ratio * within)[1][:, ::-1][:, :k]
         before = ratio
-        ratio = float(
-            np.trace(directions.T @ between @ directions) / np.trace(directions.T @ within @ directions)
-        )
+        ratio = float(np.trace(directions.T @ between @ directions) / np.trace(directions.T @ within @ directions))
         history.append(ratio)
         if abs(ratio - before) <= tol * abs(ratio):
             break

@@ -13,6 +13,7 @@ from assay.certificate.rules.predictors import predicted
 from assay.certificate.rules.record import Rejected, exact_decimal
 from assay.certificate.rules.rule import Rule, View
 from assay.certificate.rules.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
+from assay.certificate.rules.tree_classes import price
 
 
 class CountedRisk(Rule):
@@ -121,9 +122,12 @@ class Vc(CountedRisk):
             raise Rejected(f"q is {self.params['q']!r}; the rule fixed in advance is q = 1/2")
         self.K = self.count("K", 1)
         self.ln_growth = ln_growth(self.param("class"), 5 * n, self.model)
+        self.delta /= price(self.param("class"))
 
     def measure(self) -> float:
-        errors, n, M = self.recount(), self.rows, 4 * self.rows
+        # A stated count above the recount is used: with fewer errors, as many fewer marked rows prove the same, since
+        # marking one row more adds one error at most.
+        errors, n, M = max(self.recount(), self.count("errors")), self.rows, 4 * self.rows
         value = Fraction(self.claim.value)
         if value == 1:
             return 1.0
@@ -135,12 +139,8 @@ class Vc(CountedRisk):
             raise Rejected(
                 f"K is {self.K}, too small for {errors} errors, this class and delta {float(self.delta):.3g}"
             )
-        if value <= 0 or binomial_at_least(self.K - errors, M, value).low < ln(Fraction(1, 2)) + Decimal(
-            "1e-40"
-        ):
-            raise Rejected(
-                f"the bound for K = {self.K} and {errors} errors lies above {self.claim.value:.10g}"
-            )
+        if value <= 0 or binomial_at_least(self.K - errors, M, value).low < ln(Fraction(1, 2)) + Decimal("1e-40"):
+            raise Rejected(f"the bound for K = {self.K} and {errors} errors lies above {self.claim.value:.10g}")
         return self.claim.value
 
 
@@ -181,9 +181,7 @@ class Hoeffding(ClippedRisk):
     def measure(self) -> float:
         low, high = self.means()
         width = above(self.clip * math.sqrt(ln_above(1 / self.delta) / (2 * self.rows)))
-        return (
-            above(high + width) if self.claim.direction == "upper" else (low - width) - 4 * U * (low + width)
-        )
+        return above(high + width) if self.claim.direction == "upper" else (low - width) - 4 * U * (low + width)
 
 
 class EmpiricalBernstein(ClippedRisk):
@@ -200,9 +198,7 @@ class EmpiricalBernstein(ClippedRisk):
             super().block(view)
         else:
             low, high = self.losses(view)
-            self.squares.add(
-                above(np.maximum(np.abs(low - self.center), np.abs(high - self.center)) ** 2)[:, None]
-            )
+            self.squares.add(above(np.maximum(np.abs(low - self.center), np.abs(high - self.center)) ** 2)[:, None])
 
     def next_pass(self) -> bool:
         if self.center is not None:
@@ -215,9 +211,7 @@ class EmpiricalBernstein(ClippedRisk):
     def measure(self) -> float:
         m, log = self.rows, ln_above(2 / self.delta)
         variance = above((self.squares.value[0] + self.squares.error[0]) / (m - 1))
-        return above(
-            self.means()[1] + math.sqrt(2 * variance * log / m) + 7 * self.clip * log / (3 * (m - 1))
-        )
+        return above(self.means()[1] + math.sqrt(2 * variance * log / m) + 7 * self.clip * log / (3 * (m - 1)))
 
 
 def ln_above(value: Fraction) -> float:

@@ -2,10 +2,12 @@
 
 import hashlib
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from assay.certificate.claim import ModelReference
 from tests.certificate import forge
@@ -168,5 +170,132 @@ def vote_truth(case: forge.Case) -> bool:
     return known and case.claim.value >= min(1.0, vote_value(case)) - 1e-12
 
 
-CASES = {"P19/1": vote_case}
-TRUTHS = {"P19/1": vote_truth}
+# Codes and growth functions ------------------------------------------------------------------------------------
+
+
+def gamma_word(i: int) -> str:
+    digits = format(i, "b")
+    return "0" * (len(digits) - 1) + digits
+
+
+def threshold_word(t: float, last: int) -> tuple[str, int]:
+    """Return the codeword of a threshold, written out, and the exponent that the next one is relative to."""
+    if t == 0:
+        return "0", last
+    ratio = Fraction(t)
+    m, E = abs(ratio.numerator), 0
+    while Fraction(2) ** (E + 1) <= abs(ratio):
+        E += 1
+    while Fraction(2) ** E > abs(ratio):
+        E -= 1
+    digits = format(m, "b").rstrip("0")
+    shift = E - last
+    place = [0, *(v for k in range(1, abs(shift) + 1) for v in (k, -k))].index(shift) + 1
+    return f"1{int(t < 0)}" + gamma_word(place) + gamma_word(len(digits)) + digits[1:-1], E
+
+
+def tree_nats(model: Any) -> float:
+    """Return -ln of the prior of a tree."""
+    last: dict[int, int] = {}
+    nats, waiting = 0.0, [int(model.tree_root_[0])]
+    while waiting:
+        at = waiting.pop(0)
+        nats += math.log(2)
+        if model.node_child_[at] < 0:
+            nats += math.log(len(model.classes_))
+            continue
+        j = int(model.node_column_[at])
+        word, last[j] = threshold_word(float(model.node_threshold_[at]), last.get(j, 0))
+        nats += math.log(model.n_features_in_) + len(word) * math.log(2)
+        waiting += [int(model.node_child_[at]), int(model.node_child_[at]) + 1]
+    return nats
+
+
+def labelled(rng: np.random.Generator, model: Any, n: int, noise: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """Draw rows whose labels are those of the model, some replaced; return how many it gets wrong too."""
+    X = rng.standard_normal((n, model.n_features_in_))
+    guess = votes_of(model, X)
+    y = np.where(rng.random(n) < noise, rng.integers(0, len(model.classes_), n), guess)
+    return X, y, int(np.sum(guess != y))
+
+
+def votes_of(model: Any, X: np.ndarray) -> np.ndarray:
+    won = values(model, X).argmax(axis=2)
+    weight = getattr(model, "estimator_weights_", np.ones(len(model.tree_root_)))
+    totals = np.stack([((won == k) * weight).sum(axis=1) for k in range(len(model.classes_))], axis=1)
+    return totals.argmax(axis=1)
+
+
+def wrong_rows(case: forge.Case) -> int:
+    codes = np.array([case.model.classes_.tolist().index(label) for label in case.y.tolist()])
+    return int(np.sum(votes_of(case.model, case.X) != codes))
+
+
+def occam_value(case: forge.Case) -> float:
+    n, k = len(case.X), wrong_rows(case)
+    log_delta = math.log(float(case.claim.delta)) - tree_nats(case.model)
+    return float(stats.beta.isf(math.exp(log_delta), k + 1, n - k)) if k < n else 1.0
+
+
+def occam_case(seed: int) -> TreeCase:
+    rng = np.random.default_rng([seed, 41])
+    model = trees(rng, 1, 2, 2 + seed % 2, depth=1 + seed % 2)
+    X, y, wrong = labelled(rng, model, 80, 0.1)
+    params = {"code": "tree/1", "errors": wrong, "rows": 80}
+    case = TreeCase((forge.claim("P09/1", 1.0, delta="0.05", params=params),), model, X, y)
+    return case.with_claim(value=min(1.0, occam_value(case) + 1e-9)).seal()
+
+
+def occam_truth(case: forge.Case) -> bool:
+    params = case.claim.params
+    known = params["rows"] == len(case.X) and wrong_rows(case) <= params["errors"]
+    return known and case.claim.value >= min(1.0, occam_value(case)) - 1e-12
+
+
+def class_ways(descriptor: dict, points: int) -> int:
+    """Return the bound of the growth function, divided by the share of delta that the size has."""
+    d = descriptor.get("d", 0)
+    if descriptor["class"] == "stumps":
+        return 2 + 2 * d * (points - 1)
+    if descriptor["class"] == "trees":
+        L = descriptor["leaves"]
+        shapes = math.comb(2 * L - 2, L - 1) // L
+        return shapes * (d * (points - 1) + 1) ** (L - 1) * descriptor.get("classes", 2) ** L * L * (L + 1)
+    T = descriptor["T"]
+    plane = sum(math.comb(points, i) for i in range(T + 1))
+    return class_ways(descriptor["base"], points) ** T * plane * T * (T + 1)
+
+
+def growth_case(seed: int) -> TreeCase:
+    """A small tree (even seeds), or a vote of two stumps, and the bound through the growth function."""
+    rng = np.random.default_rng([seed, 42])
+    if seed % 2 == 0:
+        model = trees(rng, 1, 2, 2 + seed % 4 // 2, depth=1)
+        descriptor: dict = {"class": "trees", "d": 2, "leaves": 2 + seed % 3 // 2, "classes": len(model.classes_)}
+    else:
+        model = trees(rng, 2, 2, 2, depth=1)
+        model.family, model.estimator_weights_ = "stump-vote-classifier", np.array([1.0, 0.4])
+        descriptor = {"class": "votes", "base": {"class": "stumps", "d": 2}, "T": 2}
+    n = 120
+    X, y, wrong = labelled(rng, model, n, 0.05)
+    K = forge.ghost_threshold(wrong, n, class_ways(descriptor, 5 * n), 0.05)
+    value = float(stats.beta.ppf(0.5, K - wrong, 4 * n - (K - wrong) + 1)) + 1e-9
+    params = {"class": descriptor, "form": "c", "errors": wrong, "rows": n, "M": 4 * n, "q": 0.5, "K": K}
+    return TreeCase((forge.claim("P10/1", value, delta="0.05", params=params),), model, X, y).seal()
+
+
+def growth_truth(case: forge.Case) -> bool:
+    params, model, n = case.claim.params, case.model, len(case.X)
+    descriptor = params["class"]
+    base = descriptor if descriptor["class"] == "trees" else descriptor["base"]
+    fits = base["d"] >= model.n_features_in_ and base.get("leaves", 2) >= 2
+    fits &= descriptor.get("classes", 2) >= len(model.classes_) and descriptor.get("T", 1) >= len(model.tree_root_)
+    k = wrong_rows(case)
+    if not (fits and k <= params["errors"] and params["rows"] == n):
+        return False
+    K = forge.ghost_threshold(k, n, class_ways(descriptor, 5 * n), float(case.claim.delta))
+    return case.claim.value >= stats.beta.ppf(0.5, K - k, 4 * n - (K - k) + 1) - 1e-9
+
+
+CASES = {"P19/1": vote_case, "P09/1": occam_case, "P10/1": growth_case}
+TRUTHS = {"P19/1": vote_truth, "P09/1": occam_truth, "P10/1": growth_truth}

@@ -60,7 +60,7 @@ def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
         yield NotApplicable("P10/1", f"{space}: the class has no finite VC dimension, so no bound of this kind exists.")
     elif train.has_weight:
         yield NotApplicable("P10/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
-    elif space.log_growth(5 * n) >= n / 3:
+    elif not hasattr(space, "price") and space.log_growth(5 * n) >= n / 3:
         yield NotApplicable(
             "P10/1",
             f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.",
@@ -70,7 +70,8 @@ def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
 
 
 def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApplicable:
-    found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta))
+    # A class whose size is not fixed in advance has a share of delta that depends on its size.
+    found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / getattr(space, "price", 1))
     if found.bound >= 1:
         return Vacuous("P10/1", f"With {errors} errors in {n} rows the bound for {space} is 1.", delta)
     params = {

@@ -302,6 +302,9 @@ TEMPLATES: dict[str, Template] = {
         _HOLDOUT,
     ),
     "P08/1": Template("finite.class", False, _risk("{errors} errors in {rows} training rows, finite class"), _UNIFORM),
+    "P09/1": Template(
+        "occam", False, _risk("{errors} errors in {rows} training rows, length of the tree's description"), _PRIOR
+    ),
     "P10/1": Template(
         "vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM
     ),

@@ -65,8 +65,10 @@ class OutOfBag:
 
     def loss(self, form: str, threshold: float) -> tuple[float, float, float]:
         """Return the mean loss of a form, scaled to [0, 1], the harmonic mean of its rows, and its factor."""
+        total: np.ndarray
+        rows: np.ndarray
         if form == "first":
-            total, rows, factor = np.diag(self.single), np.diag(self.rows), 1 / threshold
+            total, rows, factor = self.single.diagonal(), self.rows.diagonal(), 1 / threshold
         elif form == "tandem":
             total, rows, factor = self.both, self.rows, 1 / threshold**2
         else:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from assay.theory.spaces import Unbounded
+from assay.theory.spaces import Trees, Unbounded, Votes
 
 
 @dataclass(frozen=True)
@@ -25,3 +25,27 @@ class OfAnySize:
 
     def __str__(self) -> str:
         return self.what
+
+
+@dataclass(frozen=True)
+class TreesOfOneSize(Trees):
+    """Trees with as many leaves as the fitted one; leaves have 1 / (leaves (leaves + 1)) of delta."""
+
+    @property
+    def price(self) -> int:
+        return self.leaves * (self.leaves + 1)
+
+    def __str__(self) -> str:
+        return f"trees of {self.leaves} leaves on {self.d} columns"
+
+
+@dataclass(frozen=True)
+class VotesOfOneSize(Votes):
+    """Votes of as many members as the fitted one; T members have 1 / (T (T + 1)) of delta."""
+
+    @property
+    def price(self) -> int:
+        return self.T * (self.T + 1) * getattr(self.base, "price", 1)
+
+    def __str__(self) -> str:
+        return f"weighted votes of {self.T} members from {self.base}"

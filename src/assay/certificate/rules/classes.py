@@ -11,6 +11,7 @@ import numpy as np
 from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.record import Rejected, count
 from assay.certificate.rules.tails import ln
+from assay.certificate.rules.tree_classes import KINDS, ln_tree_growth
 
 _MOST_COLUMNS = 100_000
 
@@ -25,6 +26,8 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     sum_{i <= d} C(N, i) bounds the patterns instead (Sauer).
     """
     kind = _kind(descriptor)
+    if kind in KINDS:
+        return ln_tree_growth(descriptor, points, model)
     if kind == "integer-halfspaces":
         return ln(size(descriptor, model))
     if kind == "function-space":
@@ -79,7 +82,7 @@ def size(descriptor: Any, model: Linear) -> int:
 
 
 def _kind(descriptor: Any) -> str:
-    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces")
+    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces", *KINDS)
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]

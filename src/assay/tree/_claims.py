@@ -1,0 +1,69 @@
+"""What the size and the description of a tree say about new data, and thresholds that are short to describe."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement, Vacuous, error_rate
+from assay.scan import Rows
+from assay.theory import pac
+from assay.theory.spaces import Space, Unbounded
+from assay.theory.tree_code import exponent, shortest, tree_bits
+from assay.tree._nodes import Nodes
+from assay.tree._spaces import TreesOfOneSize
+
+_SILENT = 0.999  # a bound above says nothing
+
+
+def tree_space(nodes: Nodes, n_columns: int, n_classes: int) -> Space:
+    """Return the class of all trees with as many leaves, if it splits at thresholds only."""
+    if np.any(nodes.table >= 0):
+        return Unbounded("trees that split nominal columns, whose patterns are not counted here")
+    return TreesOfOneSize(n_columns, int(np.count_nonzero(nodes.child < 0)), n_classes)
+
+
+def occam_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    """Yield the bound that the length of the tree's description gives, or why there is none."""
+    nodes = tree.nodes_
+    if np.any(nodes.table >= 0):
+        yield NotApplicable("P09/1", "The code of trees has no words for splits of nominal columns.")
+    elif rows.has_weight:
+        yield NotApplicable("P09/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+    else:
+        bits = tree_bits(nodes.column, nodes.threshold, nodes.child, tree.n_features_in_, len(tree.classes_))
+        yield partial(_occam, tree.count_errors(rows)[1], rows.n_rows, bits)
+
+
+def _occam(errors: int, n: int, bits: float, delta: str) -> Claim | NotApplicable:
+    bound = pac.occam_bound(errors, n, float(delta), -bits * math.log(2.0)) if errors < n else 1.0
+    if bound > _SILENT:
+        why = f"The tree takes {bits:.0f} bits to describe, too many for {n} rows: the bound is {bound:.4g}."
+        return Vacuous("P09/1", why, delta)
+    return error_rate("P09/1", bound, {"code": "tree/1", "errors": errors, "rows": n}, "train", delta)
+
+
+def shortened(nodes: Nodes, X: np.ndarray) -> Nodes:
+    """Return the tree with thresholds that are short to describe and send every row of X where it went before.
+
+    A threshold may lie anywhere between the largest value that goes left and the smallest that goes right.
+    """
+    threshold, previous = nodes.threshold.copy(), {}
+    level = [(0, np.arange(len(X)))]
+    while level:
+        below = []
+        for at, rows in level:
+            if nodes.child[at] < 0:
+                continue
+            j, x = int(nodes.column[at]), X[rows, nodes.column[at]]
+            left = x <= threshold[at]
+            if left.any() and not left.all():
+                threshold[at] = shortest(float(x[left].max()), float(x[~left].min()), previous.get(j, 0))
+            if threshold[at]:
+                previous[j] = exponent(threshold[at])
+            below += [(int(nodes.child[at]), rows[left]), (int(nodes.child[at]) + 1, rows[~left])]
+        level = below
+    return nodes._replace(threshold=threshold)

@@ -41,6 +41,7 @@ FAMILIES = {
     "tree-sum-classifier": (*_NODES, "base_score_", "classes_"),
     "tree-sum-regressor": (*_NODES, "base_score_"),
     "stump-vote-classifier": (*_NODES, "estimator_weights_", "classes_"),
+    "tree-median-regressor": (*_NODES, "estimator_weights_"),
 }
 
 
@@ -66,6 +67,10 @@ def data_reference(rows: Rows, classes: np.ndarray | None, has_target: bool = Tr
 
 def model_reference(model: Any) -> ModelReference:
     """Return the fingerprint of the stored parameters of a fitted model."""
+    if model.family.startswith("folds:"):
+        members = "".join(model_reference(one).digest for one in model.fold_models_)
+        whole = hashlib.sha256(f"assay-model/1\n{model.family}\n{members}".encode())
+        return ModelReference(type(model).__name__, model.family, whole.hexdigest())
     digest = hashlib.sha256(f"assay-model/1\n{model.family}\n".encode())
     for name in FAMILIES[model.family]:
         values = np.atleast_1d(getattr(model, name))

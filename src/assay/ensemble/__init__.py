@@ -1,6 +1,7 @@
 """Ensembles: many learners whose predictions are added, averaged or put to the vote."""
 
 from assay.ensemble._adaboost import AdaBoostClassifier
+from assay.ensemble._adaboost_regressor import AdaBoostRegressor
 from assay.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from assay.ensemble._boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._forest import (
@@ -9,16 +10,19 @@ from assay.ensemble._forest import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from assay.ensemble._lpboost import LPBoost
 from assay.ensemble._subspace import RandomSubspaceClassifier, RandomSubspaceRegressor
 
 __all__ = [
     "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "LPBoost",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RandomSubspaceClassifier",

@@ -36,6 +36,7 @@ FAMILIES = {
     "tree-sum-classifier": (*NODES, "base_score_", "classes_"),
     "tree-sum-regressor": (*NODES, "base_score_"),
     "stump-vote-classifier": (*NODES, "estimator_weights_", "classes_"),
+    "tree-median-regressor": (*NODES, "estimator_weights_"),
 }
 
 
@@ -106,14 +107,25 @@ class Trees:
         if self.family == "stump-vote-classifier":
             votes = self.value.argmax(axis=1)[at]
             return np.stack([(votes == k) @ self.extra for k in range(K)], axis=1)
+        if self.family == "tree-median-regressor":
+            return self._medians(self.value[:, 0][at])
         if self.family.startswith("tree-sum"):
             outputs = len(self.extra)
             leaf = self.value[:, 0][at]
             return np.stack([leaf[:, k::outputs].sum(axis=1) + self.extra[k] for k in range(outputs)], axis=1)
         return sum(self.value[at[:, t]] for t in range(at.shape[1])) / len(self.root)
 
+    def _medians(self, said: np.ndarray) -> np.ndarray:
+        """Return, for each row, the smallest value at or below which lies half of the weight, (rows, 1)."""
+        units = np.rint(self.extra / self.extra.max() * 2.0**30).astype(np.int64)
+        found = np.empty((len(said), 1))
+        for i, values in enumerate(said):
+            order = np.argsort(values, kind="stable")
+            found[i] = values[order[np.searchsorted(2 * np.cumsum(units[order]), units.sum())]]
+        return found
+
     def _error(self) -> float:
-        if self.family in ("tree-classifier", "tree-regressor"):
+        if self.family in ("tree-classifier", "tree-regressor", "tree-median-regressor"):
             return 0.0
         largest = float(np.abs(self.value).max())
         if self.family == "stump-vote-classifier":
@@ -138,6 +150,8 @@ class Trees:
             return [
                 sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0)) for c in range(K)
             ]
+        if self.family == "tree-median-regressor":
+            return [Fraction(float(self._medians(self.value[at, 0][None])[0, 0]))]
         if self.family.startswith("tree-sum"):
             step = len(self.extra)
             leaf = self.value[at, 0].tolist()
@@ -183,6 +197,8 @@ def _check_outputs(family: str, value: np.ndarray, extra: np.ndarray, root: np.n
     outputs = value.shape[1]
     if family.startswith("tree-sum"):
         sound = outputs == 1 and extra.ndim == 1 and len(extra) == (K if K > 2 else 1) and len(root) % len(extra) == 0
+    elif family == "tree-median-regressor":
+        sound = outputs == 1 and extra.shape == root.shape and bool(np.all(extra > 0)) and len(extra) < 2**20
     elif family == "stump-vote-classifier":
         sound = outputs == K and extra.shape == root.shape
     else:

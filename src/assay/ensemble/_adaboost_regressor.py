@@ -1,0 +1,204 @@
+"""AdaBoost for numbers: Drucker's AdaBoost.R2 (ICML 1997).
+
+    sample n rows by the weights D_t and fit a tree h_t to them
+    loss_i  = |h_t(x_i) - y_i| / (largest such error), or its square, or 1 - exp(-it);   err_t = sum_i D_t(i) loss_i
+    beta_t  = err_t / (1 - err_t);   D_{t+1}(i) ∝ D_t(i) beta_t^(rate (1 - loss_i));   alpha_t = rate ln(1 / beta_t)
+    predict the weighted median of the h_t(x): the smallest value with at least half of the weight at or below it;
+            weights are counted in units of the largest alpha / 2^30, so that no rounding decides
+
+A round with err_t >= 1/2 ends the fit; one without error ends it with that tree.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin, clone, is_regressor
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import Learner
+from assay.card import Card
+from assay.ensemble._votes import member_values
+from assay.fitlog import FitLog
+from assay.params import choice, count, positive, refuse
+from assay.scan import Rows
+from assay.tree import DecisionTreeRegressor
+from assay.tree._decision_tree import DecisionTree, known_rows
+from assay.tree._nodes import TreeModel, joined
+from assay.tree._predict import clipped_errors
+from assay.tree._reading import read_columns
+from assay.tree._spaces import OfAnySize
+
+_UNITS = 2.0**30
+_LARGEST = int(np.iinfo(np.int32).max)
+
+
+def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return, for each row of `values` (rows, members), the smallest value that has half of the weight at or below it.
+
+    >>> weighted_median(np.array([[3.0, 1.0, 2.0]]), np.array([0.2, 0.2, 0.6]))
+    array([2.])
+    """
+    order = np.argsort(values, axis=1, kind="stable")
+    below = np.cumsum(np.rint(weights / weights.max() * _UNITS).astype(np.int64)[order], axis=1)
+    at = (2 * below >= below[:, -1:]).argmax(axis=1)
+    rows = np.arange(len(values))
+    return values[rows, order[rows, at]]
+
+
+class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
+    """AdaBoost.R2 of trees, or of any regressor.
+
+    Parameters
+    ----------
+    estimator : regressor or None
+        Base learner; None is `DecisionTreeRegressor(max_depth=3)`.
+    n_estimators : int
+        Rounds at most.
+    learning_rate : float > 0
+        Factor of every alpha, and exponent of the change of weights.
+    loss : "linear", "square" or "exponential"
+    n_jobs : int or None
+        Threads of the trees; changes the time, never a bit.
+
+    Attributes
+    ----------
+    estimators_, estimator_weights_ (alpha_t), estimator_errors_ (err_t), trees_ (members that are trees of assay.tree)
+    sample_weights_ : D after the last round
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.ensemble import AdaBoostRegressor
+    >>> X = np.linspace(0, 6, 100)[:, None]
+    >>> AdaBoostRegressor(n_estimators=20, random_state=0).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.95
+    True
+    """
+
+    family = "tree-median-regressor"
+    card = Card(
+        name="AdaBoost regressor",
+        zh="自适应提升回归",
+        mission=("ENS-06",),
+        task="regress",
+        model=OfAnySize("weighted medians of trees of any number"),
+        strategy="relative absolute errors, re-weighted",
+        algorithm="AdaBoost.R2: a tree on a weighted sample in each round",
+        guarantee=(),
+    )
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: str = "linear",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss = loss
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostRegressor":
+        """Fit to rows X and numbers y; weights are those of the first round."""
+        rounds, rate = count(self, "n_estimators"), positive(self, "learning_rate")
+        choice(self, "loss", ("linear", "square", "exponential"))
+        base = DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
+        if not is_regressor(base):
+            raise refuse(self, f"estimator must be a regressor with fit and predict; got {base!r}.")
+        data = read_columns(self, X, y, sample_weight, reset=True)
+        if self.columns_ is not None:
+            raise refuse(self, "nominal columns are not known to AdaBoost.R2; encode them.")
+        weight = np.full(len(data.y), 1.0 / len(data.y)) if data.weight is None else data.weight / data.weight.sum()
+        with FitLog(self, rounds, X, y) as log:
+            self._rounds(base, data.X, data.y, weight, rounds, rate, log)
+        self.__dict__.pop("trees_", None)
+        if isinstance(base, DecisionTree):
+            self.trees_ = joined([member.nodes_ for member in self.estimators_]).as_dict()
+        return self
+
+    def _rounds(self, base: Any, X, y, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
+        rng = check_random_state(self.random_state)
+        self.estimators_ = []
+        alphas: list[float] = []
+        errors: list[float] = []
+        for _ in range(rounds):
+            member = self._seeded(base, rng)
+            drawn = rng.choice(np.arange(len(y)), size=len(y), replace=True, p=weight)
+            gap = np.abs(member.fit(X[drawn], y[drawn]).predict(X) - y)
+            loss = self._losses(gap, weight > 0)
+            error = float((weight * loss).sum())
+            if error >= 0.5 and self.estimators_:
+                break
+            self.estimators_.append(member)
+            errors.append(error)
+            if error <= 0 or error >= 0.5:
+                alphas.append(1.0)
+                log.step(error, 0.0)
+                break
+            beta = error / (1 - error)
+            alphas.append(rate * np.log(1 / beta))
+            weight = weight * beta ** (rate * (1 - loss))
+            weight = weight / weight.sum()
+            if log.step(error, 0.0):
+                break
+        self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
+        self.sample_weights_ = weight
+
+    def _seeded(self, base: Any, rng: Any) -> Any:
+        """Return a copy of the base learner with a seed of its own; the draws are those of scikit-learn."""
+        member = clone(base)
+        if "random_state" in member.get_params():
+            member.set_params(random_state=rng.randint(_LARGEST))
+        if isinstance(member, DecisionTree):
+            member.set_params(n_jobs=self.n_jobs)
+        return member
+
+    def _losses(self, gap: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the losses in [0, 1]; rows of weight 0 do not set the scale."""
+        largest = float(gap[counts].max())
+        relative = gap / largest if largest > 0 else np.zeros_like(gap)
+        if self.loss == "square":
+            return relative**2
+        return 1.0 - np.exp(-relative) if self.loss == "exponential" else relative
+
+    def _member_predictions(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        if "trees_" in self.__dict__:
+            nodes = self.nodes_.check(self.n_features_in_)
+            yield from (member_values(nodes, t, X, self.n_jobs)[:, 0] for t in range(len(nodes.root)))
+        else:
+            yield from (member.predict(X) for member in self.estimators_)
+
+    def _medians(self, X: np.ndarray) -> np.ndarray:
+        return weighted_median(np.stack(list(self._member_predictions(X)), axis=1), self.estimator_weights_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the weighted median of the members' predictions."""
+        check_is_fitted(self)
+        return self._medians(read_columns(self, X).X)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the predictions of the first 1, 2, ... members."""
+        check_is_fitted(self)
+        said = np.stack(list(self._member_predictions(read_columns(self, X).X)), axis=1)
+        for t in range(1, said.shape[1] + 1):
+            yield weighted_median(said[:, :t], self.estimator_weights_[:t])
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up."""
+        return clipped_errors(rows, lambda X: self._medians(X)[:, None], 0.0, clip)
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if "trees_" not in self.__dict__:
+            raise refuse(
+                self,
+                f"certificates are about trees of assay.tree; {type(self.estimator).__name__} is not re-run by the "
+                "checker. Use estimator=None or a tree.",
+            )
+        return known_rows(self, X, y, sample_weight)

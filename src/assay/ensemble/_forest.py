@@ -9,7 +9,8 @@ data. Every tree has
 its own seed, so that the forest is the same for any number of threads. Breiman, Machine Learning 45, 2001.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -19,27 +20,39 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
+from assay.certificate.claim import NotApplicable
+from assay.certificate.risk import Statement
+from assay.ensemble._analysis import Analysed
+from assay.ensemble._bags import bag
+from assay.ensemble._counting import grow_forest
+from assay.ensemble._growing import find_bins
+from assay.ensemble._mixed import grow_mixed, is_mixed
+from assay.ensemble._out_of_bag import Curve, out_of_bag
+from assay.ensemble._vote_claims import vote_statements
+from assay.ensemble._votes import (
+    Strength,
+    clipped_mean_errors,
+    mean_share_errors,
+    mean_shares,
+    member_values,
+    strength_of,
+)
 from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import feature_count, impurity_importances, known_rows, row_count
 from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._nodes import Nodes, TreeModel, joined
-from assay.tree._predict import leaves, mean_values
+from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns
 from assay.tree._spaces import OfAnySize
 
-
-class Strength(NamedTuple):
-    """The two factors of a forest's error: strength s, mean correlation of the trees, bound correlation (1 -
-    s^2) / s^2."""
-
-    strength: float
-    correlation: float
-    bound: float
+_EXACT = 5_000  # rows up to which every border is tried, without bins
+_SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
+_MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
 
 
-class Forest(TreeModel, Learner):
+class Forest(TreeModel, Analysed, Learner):
     """What all forests share."""
 
     extra = False
@@ -51,36 +64,50 @@ class Forest(TreeModel, Learner):
         if self.oob_score and not self.bootstrap:
             raise refuse(self, "oob_score needs bootstrap=True: without it no row is out of the bag.")
         size = self._sample_size(n)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=n_trees)
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=n_trees)
         bins = None if self.max_bins is None else count(self, "max_bins", low=2)
-        codes = encode(data.X, self.n_jobs, bins)
+        mixed = is_mixed(self, data)
+        bins = None if n <= _EXACT or mixed else bins
+        self.binned_rows_, self.bin_seed_ = 0 if bins is None else n, int(rng.randint(2**31 - 1))
         limits = self._limits(data, d)
 
-        def tree(seed: int) -> Nodes:
-            weight, of = data.weight, np.arange(n)
-            if self.bootstrap:
-                times = np.bincount(bag(seed, n, size), minlength=n)
-                weight = times.astype(np.float64) if weight is None else times * weight
-            if weight is not None:
-                of = np.flatnonzero(weight > 0)
-            return grow_exact(
-                codes, data.y, weight, of, n_classes, self.criterion, limits, int(seed), 1, bins is None
-            )
+        def times_of(seed: int) -> np.ndarray:
+            return np.bincount(bag(seed, n, size), minlength=n) if self.bootstrap else np.ones(n, dtype=np.int64)
 
         with FitLog(self, 1, data.X, data.y) as log:
-            made = thread_map(tree, seeds.tolist(), n_jobs=self.n_jobs)
-            log.step(
-                float(
-                    np.mean(
-                        [(one.impurity * one.weight / one.weight[0])[one.child < 0].sum() for one in made]
-                    )
-                ),
-                0.0,
-            )
-        self.trees_ = joined(made).as_dict()
+            if mixed:
+                nodes = grow_mixed(self, data, seeds.tolist(), times_of, n_classes, limits)
+            elif bins is not None and _countable(n_classes, bins, data, size) and not self.extra:
+                self.binned_rows_ = min(n // 5, _SAMPLE)
+                sample = data.X[bag(self.bin_seed_, n, self.binned_rows_, replace=False)]
+                binner = find_bins(sample, bins, {}, len(sample), rng, self.n_jobs)
+                nodes = grow_forest(
+                    data.X, data.y, binner, seeds.tolist(), times_of, n_classes, self.criterion, limits, self.n_jobs
+                )
+            else:
+                nodes = self._weighted_trees(data, seeds.tolist(), times_of, n_classes, bins, limits)
+            left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
+            log.step(float(left), 0.0)
+        self.trees_ = nodes.as_dict()
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         if self.oob_score:
             self._out_of_bag(data, n_classes)
+
+    def _weighted_trees(
+        self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int | None, limits: Limits
+    ) -> Nodes:
+        """Return a tree for each seed, where rows have weights, or targets are numbers, or splits are random."""
+        codes = encode(data.X, self.n_jobs, bins)
+
+        def tree(seed: int) -> Nodes:
+            weight = data.weight
+            if self.bootstrap:
+                weight = times_of(seed) * (1.0 if weight is None else weight)
+            of = np.arange(len(data.y)) if weight is None else np.flatnonzero(weight > 0)
+            return grow_exact(codes, data.y, weight, of, n_classes, self.criterion, limits, seed, 1, bins is None)
+
+        return joined(thread_map(tree, seeds, n_jobs=self.n_jobs))
 
     def _limits(self, data: Read, d: int) -> Limits:
         n = len(data.y)
@@ -105,27 +132,17 @@ class Forest(TreeModel, Learner):
         if not self.bootstrap:
             return np.ones((len(self.seeds_), self.n_rows_), dtype=np.int64)
         return np.array(
-            [
-                np.bincount(bag(seed, self.n_rows_, self.bag_size_), minlength=self.n_rows_)
-                for seed in self.seeds_
-            ]
+            [np.bincount(bag(seed, self.n_rows_, self.bag_size_), minlength=self.n_rows_) for seed in self.seeds_]
         )
 
     def _out_of_bag(self, data: Read, n_classes: int) -> None:
-        """Sum, for each row, the values of the trees that did not see it."""
-        nodes, out = self.nodes_, self.bags() == 0
-        reached = leaves(nodes, data.X, self.n_jobs)
-        totals = np.zeros((len(data.y), nodes.value.shape[1]))
-        votes = np.zeros((len(data.y), max(n_classes, 1)))
-        for t in range(len(nodes.root)):
-            mine = np.flatnonzero(out[t])
-            values = nodes.value[reached[mine, t]]
-            totals[mine] += values
-            if n_classes:
-                votes[mine, values.argmax(axis=1)] += 1
-        counted = out.sum(axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            self._oob(totals / counted[:, None], votes, counted > 0, data.y)
+        """Judge each row by the trees that did not see it."""
+        said = (self._member_values(t, data.X) for t in range(len(self.seeds_)))
+        self._oob(out_of_bag(said, self.bags() == 0, data.y, n_classes), data.y)
+
+    def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
+        """Return what tree t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
+        return member_values(self.nodes_, t, X)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -140,10 +157,15 @@ class Forest(TreeModel, Learner):
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return known_rows(self, X, y, sample_weight)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
-def bag(seed: int, n: int, size: int) -> np.ndarray:
-    """Return the row numbers of one bootstrap sample: `size` draws from 0 .. n - 1 with replacement."""
-    return np.random.default_rng(int(seed)).integers(0, n, size)
+
+def _countable(n_classes: int, bins: int, data: Read, size: int) -> bool:
+    """Tell whether trees can be grown on counts: classes, bins of one byte, rows that count alike, no huge bags."""
+    return 0 < n_classes < 2**16 and bins <= 255 and data.weight is None and size <= _MOST_TIMES * len(data.y)
 
 
 class _Classifier(ClassifierMixin, Forest):
@@ -184,55 +206,40 @@ class _Classifier(ClassifierMixin, Forest):
     def member_votes(self, X: Any) -> np.ndarray:
         """Return the class position that each tree votes for, (rows, trees)."""
         check_is_fitted(self)
-        reached = leaves(self.nodes_, read_columns(self, X).X, self.n_jobs)
-        return self.nodes_.value.argmax(axis=1)[reached]
+        X = read_columns(self, X).X
+        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.seeds_))], axis=1)
 
-    def strength(self, X: Any, y: Any) -> Strength:
+    def strength(self, X: Any, y: Any, *, out_of_bag: bool = False) -> Strength:
         """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and
         appendix II).
 
         Margin of row i: share of votes for its class minus the largest share of another class; s its mean.
-        The bound
-        correlation (1 - s^2) / s^2 on the error holds at the level of the distribution when s > 0.
+        The bound correlation (1 - s^2) / s^2 on the error holds at the level of the distribution when s > 0.
+        With `out_of_bag`, X are the training rows and each is judged by the trees that did not see it.
         """
-        votes, codes = self.member_votes(X), np.searchsorted(self.classes_, y)
-        shares = np.stack([(votes == k).mean(axis=1) for k in range(len(self.classes_))], axis=1)
-        at = np.arange(len(codes))
-        right = shares[at, codes]
-        shares[at, codes] = -1.0
-        rival = shares.argmax(axis=1)
-        margin = right - shares.max(axis=1)
-        raw = (votes == codes[:, None]).astype(float) - (votes == rival[:, None])
-        deviation = raw.std(axis=0)
-        s = float(margin.mean())
-        correlation = float(margin.var() / max(deviation.mean() ** 2, 1e-300))
-        return Strength(s, correlation, correlation * (1 - s * s) / (s * s) if s > 0 else float("inf"))
+        said = self.bags().T == 0 if out_of_bag else None
+        return strength_of(self.member_votes(X), np.searchsorted(self.classes_, y), len(self.classes_), said)
+
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
+        """Return the mean shares of each row, and how far rounding can move them."""
+        return mean_shares(self.nodes_, rows, self.n_jobs)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the bound of the error on new data by out-of-bag rows."""
+        yield from vote_statements(self, rows)
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the mean shares leaves
-        open."""
-        low = high = 0
-        slack = 2.0**-50 * (len(self.nodes_.root) + 2)
-        for block in rows.blocks():
-            shares = mean_values(self.nodes_, block.X, self.n_jobs)
-            at = np.arange(len(shares))
-            own = shares[at, block.y].copy()
-            shares[at, block.y] = -1.0
-            margin = own - shares.max(axis=1)
-            low, high = (
-                low + int(np.count_nonzero(margin < -slack)),
-                high + int(np.count_nonzero(margin <= slack)),
-            )
-        return low, high
+        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
+        return mean_share_errors(self.nodes_, rows, self.n_jobs)
 
-    def _oob(self, shares: np.ndarray, votes: np.ndarray, seen: np.ndarray, y: np.ndarray) -> None:
-        if self.voting == "hard":
-            with np.errstate(invalid="ignore", divide="ignore"):
-                shares = votes / votes.sum(axis=1, keepdims=True)
-        self.oob_decision_function_, self.oob_votes_ = shares, votes
-        self.oob_score_ = (
-            float((shares[seen].argmax(axis=1) == y[seen]).mean()) if seen.any() else float("nan")
-        )
+    def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
+        shares = super()._member_values(t, X)
+        return np.eye(len(self.classes_))[shares.argmax(axis=1)] if self.voting == "hard" else shares
+
+    def _oob(self, found: Curve, y: np.ndarray) -> None:
+        self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = found.values, found.votes, found.errors
+        hits = found.values[found.seen].argmax(axis=1) == y[found.seen]
+        self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
 
 
 class _Regressor(RegressorMixin, Forest):
@@ -240,7 +247,7 @@ class _Regressor(RegressorMixin, Forest):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and numbers y."""
-        choice(self, "criterion", ("squared_error", "friedman_mse", "poisson"))
+        choice(self, "criterion", ("squared_error", "absolute_error", "friedman_mse", "poisson"))
         data = read_columns(self, X, y, sample_weight, reset=True)
         self._fit(data, 0)
         return self
@@ -249,10 +256,14 @@ class _Regressor(RegressorMixin, Forest):
         """Return the mean of the trees' predictions."""
         return self._values(X)[:, 0]
 
-    def _oob(self, means: np.ndarray, votes: np.ndarray, seen: np.ndarray, y: np.ndarray) -> None:
-        self.oob_prediction_ = means[:, 0]
-        error = ((means[seen, 0] - y[seen]) ** 2).sum()
-        self.oob_score_ = float(1 - error / max(((y[seen] - y[seen].mean()) ** 2).sum(), 1e-300))
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up."""
+        return clipped_mean_errors(self.nodes_, rows, clip, self.n_jobs)
+
+    def _oob(self, found: Curve, y: np.ndarray) -> None:
+        self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors
+        error = ((found.values[found.seen, 0] - y[found.seen]) ** 2).sum()
+        self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
 
 def _set(self: Any, values: dict[str, Any]) -> None:
@@ -272,10 +283,14 @@ class RandomForestClassifier(_Classifier):
     n_estimators, max_features ("sqrt", or "log2" as Breiman recommends), bootstrap, max_samples, oob_score,
     max_bins, and the
     limits of trees : see `assay.ensemble` and scikit-learn
+    nominal : positions of nominal columns of an array; a frame says so by its types.
+        Nominal columns are split in two (a subset of levels against the rest); rows without the value tested go to
+        the branch where they fit best.
 
     Attributes
     ----------
     classes_, feature_importances_, oob_score_, oob_decision_function_, oob_votes_ (rows, classes)
+    oob_errors_ : (trees,) out-of-bag error of the first 1, 2, ... trees
 
     Examples
     --------
@@ -294,7 +309,7 @@ class RandomForestClassifier(_Classifier):
         model=OfAnySize("votes of trees of any size"),
         strategy="Gini or entropy at each node; averaging",
         algorithm="bootstrap, random columns at each node, trees on threads",
-        guarantee=(),
+        guarantee=("pac-bayes.vote",),
     )
 
     def __init__(
@@ -315,6 +330,7 @@ class RandomForestClassifier(_Classifier):
         max_samples: Any = None,
         class_weight: Any = None,
         max_bins: int | None = 255,
+        nominal: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -357,6 +373,7 @@ class RandomForestRegressor(_Regressor):
         oob_score: bool = False,
         max_samples: Any = None,
         max_bins: int | None = 255,
+        nominal: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -383,7 +400,7 @@ class ExtraTreesClassifier(_Classifier):
         model=OfAnySize("votes of trees of any size"),
         strategy="Gini or entropy among random splits; averaging",
         algorithm="random columns and borders at each node, trees on threads",
-        guarantee=(),
+        guarantee=("pac-bayes.vote",),
     )
 
     def __init__(
@@ -404,6 +421,7 @@ class ExtraTreesClassifier(_Classifier):
         max_samples: Any = None,
         class_weight: Any = None,
         max_bins: int | None = None,
+        nominal: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -446,6 +464,7 @@ class ExtraTreesRegressor(_Regressor):
         oob_score: bool = False,
         max_samples: Any = None,
         max_bins: int | None = None,
+        nominal: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:

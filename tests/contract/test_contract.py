@@ -84,7 +84,11 @@ def not_met(model):
     if getattr(model, "C", None) == np.inf:
         reason = "the check's classes are separable, so without penalty there is no optimum to compare"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+    if type(model).__name__ == "LPBoost":
+        reason = "of several votes with the largest margin one is found, and which one depends on the order of the rows"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
     drawn = ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier", "BaggingRegressor", "CART")
+    drawn += ("AdaBoostRegressor",)
     if type(model).__name__ in drawn:
         reason = "bootstrap samples and folds are drawn from the rows, so that a weight of two is not two rows"
         return {"check_sample_weight_equivalence_on_dense_data": reason}

@@ -138,13 +138,14 @@ class Certificate:
 
     @property
     def tightest(self) -> Claim | None:
-        """The smallest upper bound of the model's error on new data; None if there is none.
+        """The smallest upper bound of the model's error rate on new data, or of another error; None if there is none.
 
         Each claim was made at a share of delta that was fixed before any of them was computed, so taking the
         smallest costs nothing more.
         """
         bounds = [claim for claim in self.claims if claim.quantity and claim.direction == "upper"]
-        return min(bounds, key=lambda claim: claim.value, default=None)
+        rates = [claim for claim in bounds if claim.quantity == "error rate"]
+        return min(rates or bounds, key=lambda claim: claim.value, default=None)
 
     def __str__(self) -> str:
         from assay.certificate.words import certificate_text

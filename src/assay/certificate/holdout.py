@@ -29,7 +29,7 @@ def of_classifier(learner: Any, holdout: Rows | None, errors: int, asked: Asked)
     compared = max(1, len(asked.compared))
     if len(asked.compared):
         predictions = _label_positions(learner, asked.compared, holdout.n_rows)
-        own = learner.predicted_positions(holdout) if hasattr(learner, "predicted_positions") else np.array(-1)
+        own = positions(learner, holdout)
         if not ((predictions == own) | (own < 0)).all(axis=1).any():
             raise ValueError("compared: this model's own predictions on the hold-out rows must be among them.")
         yield partial(_selected, errors, predictions)
@@ -141,7 +141,7 @@ def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
 
 def _paired(learner: Any, holdout: Rows, other: np.ndarray, delta: str) -> Claim:
     codes = _codes(holdout)
-    right = _certainly_right(learner, holdout, codes)
+    right = positions(learner, holdout) == codes
     alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
     half, m = float(delta) / 2, holdout.n_rows
     high = min(1.0, concentration.clopper_pearson_upper(alone, m, half) + OUTWARD)
@@ -153,14 +153,17 @@ def _paired(learner: Any, holdout: Rows, other: np.ndarray, delta: str) -> Claim
     return claim("P06/3", value, params, "holdout", delta, direction=direction, witness=witness)
 
 
-def _certainly_right(learner: Any, holdout: Rows, codes: np.ndarray) -> np.ndarray:
-    """Return where the model is right whatever the rounding of its scores."""
+def positions(learner: Any, rows: Rows) -> np.ndarray:
+    """Return the predicted class of each row as a position in `classes_`; -1 where rounding leaves it open."""
     if hasattr(learner, "predicted_positions"):
-        return learner.predicted_positions(holdout) == codes
-    scored = learner.score_bounds(holdout)
+        return learner.predicted_positions(rows)
+    scored = learner.score_bounds(rows)
     if scored is None:  # comparisons only
-        return np.concatenate([learner.predict(block.X) for block in holdout.blocks()]) == learner.classes_[codes]
-    return -_ranks_above(scored, codes, signed=True) > 0
+        guess = np.concatenate([learner.predict(block.X) for block in rows.blocks()])
+        return np.searchsorted(learner.classes_, guess)
+    scores = scored[0]
+    best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    return np.where(_ranks_above(scored, best, signed=True) < 0, best, -1)
 
 
 # Coverage ---------------------------------------------------------------------------------------------------

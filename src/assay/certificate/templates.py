@@ -18,6 +18,7 @@ ASSUMPTIONS = {
     "A-PRIOR": "the prior, code or grid was fixed without looking at the sample",
     "A-DELTA": "the confidence and the choice of claims were fixed in advance, or are paid for in the ledger",
     "A-ORDER": "the order of the rows was not chosen by looking at their values",
+    "A-FOLDS": "the folds were drawn without looking at the rows, and each fold's model was fitted without that fold",
     "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
     "A-BAGS": "each member depends on the training rows of its own bag alone, and bags were drawn without looking at "
     "the rows; the number of members was fixed in advance",
@@ -119,6 +120,14 @@ def _machine_gap(loss: str) -> Phrase:
     return sentence
 
 
+def _linear_machine_gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f" of class number {params['class']} against the rest" if "class" in params else ""
+    s = params["intercept_scaling"]
+    column = f"intercept penalised as coefficient of a column of {s:g}" if s else "no intercept"
+    problem = f"{_problem(params)}, L2 penalty, {column}"
+    return f"The training objective{which} ({problem}) is at most {value:.3g} above its minimum."
+
+
 def _kernel_margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if direction == "lower":
         return f"The classes are separated in the kernel's space with a margin of at least {value:.6g}."
@@ -137,6 +146,13 @@ def _mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
         f"To separate {_sides(params)} the perceptron made {params['updates']} updates, within the bound "
         f"(R / margin)^2 <= {value:.6g} for a separator of margin {params['margin']:.6g}."
     )
+
+
+def _vote_margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    soft = f" (soft: a row counts at most {params['cap']:.3g})" if params["cap"] < 1 else ""
+    if direction == "lower":
+        return f"The vote gives the training rows a margin of at least {value:.6g}{soft}, in shares of its weight."
+    return f"No weighted vote of stumps gives the training rows a margin above {value:.6g}{soft}."
 
 
 def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -189,6 +205,13 @@ def _mean_loss(how: str) -> Phrase:
         )
 
     return Bound("clipped error", sentence)
+
+
+def _fold_mean(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The mean error rate on new data of the {params['folds']} models of the folds, which is that of one drawn at "
+        f"random for each row, is at most {_percent(value)}; their vote errs at most twice as often."
+    )
 
 
 def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -251,13 +274,23 @@ TEMPLATES: dict[str, Template] = {
     "D08/2": Template("kernel-logistic.gap", True, _machine_gap("logistic")),
     "D09/1": Template("multinomial.gap", True, lambda v, d, p: _gap(v, d, {"loss": "multinomial logistic", **p})),
     "D10/1": Template("svm.gap", True, _machine_gap("hinge")),
+    "D10/2": Template("linear-svm.gap", True, _linear_machine_gap),
     "D11/1": Template("svr.gap", True, _machine_gap("epsilon-insensitive")),
+    "D11/2": Template("linear-svr.gap", True, _linear_machine_gap),
     "D13/1": Template("margin.bounds", True, _margin, (), _BOTH),
     "D13/2": Template("kernel-margin.bounds", True, _kernel_margin, (), _BOTH),
     "D14/1": Template("inseparability", True, _inseparable, (), ("lower",)),
     "D15/1": Template("solution.enclosure", True, _enclosure),
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
     "D17/2": Template("kernel-perceptron.mistakes", True, _mistakes),
+    "D18/2": Template(
+        "kernel-pca.optimality",
+        True,
+        lambda v, d, p: (
+            f"No {p['components']} directions of the kernel's space hold more of the rows' variance than these, up to "
+            f"{v:.3g}."
+        ),
+    ),
     "D19/1": Template("lda.optimality", True, _fisher),
     "D19/3": Template("gaussian.mle", True, _gaussian),
     "D19/2": Template(
@@ -275,6 +308,7 @@ TEMPLATES: dict[str, Template] = {
             f"The training error is at most {v:.6g}, the product of the {p['rounds']} normalisers of boosting."
         ),
     ),
+    "D25/1": Template("boosting.margin-duality", True, _vote_margin, (), _BOTH),
     "D27/1": Template(
         "tree.facts",
         True,
@@ -314,25 +348,6 @@ TEMPLATES: dict[str, Template] = {
     "P13/1": Template(
         "margin.multiclass", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
     ),
-    "P19/1": Template(
-        "pac-bayes.vote",
-        False,
-        _risk("{members} members on their out-of-bag rows, {form} form"),
-        ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
-    ),
-    "P18/1": Template(
-        "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
-    ),
-    "P19/1": Template(
-        "pac-bayes.vote",
-        False,
-        _risk("{members} members on their out-of-bag rows, {form} form"),
-        ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
-    ),
-    "P24/1": Template(
-        "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
-    ),
-    "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
     "P16/1": Template(
         "compression.perceptron",
         False,
@@ -345,4 +360,24 @@ TEMPLATES: dict[str, Template] = {
         _risk("{errors} rows in doubt outside the {kept} support vectors among {rows} training rows"),
         _PRIOR,
     ),
+    "P15/1": Template("margin.boosting", False, _risk("margins of {rows} training rows in the vote"), _PRIOR),
+    "P18/1": Template(
+        "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
+    ),
+    "P19/1": Template(
+        "pac-bayes.vote",
+        False,
+        _risk("{members} members on their out-of-bag rows, {form} form"),
+        ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
+    ),
+    "P22/1": Template(
+        "cross-validation.mean",
+        False,
+        Bound("mean error rate of the folds", _fold_mean),
+        ("A-IID(train)", "A-FOLDS", "A-DELTA"),
+    ),
+    "P24/1": Template(
+        "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
+    ),
+    "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
 }

@@ -1,6 +1,7 @@
 """Choosing among learners by what can be proved about them; scikit-learn's own tools work as they are."""
 
 from assay.model_selection._curve import LearningCurve
+from assay.model_selection._folds import CrossValidated
 from assay.model_selection._srm import Candidate, StructuralRiskMinimizer
 
-__all__ = ["Candidate", "LearningCurve", "StructuralRiskMinimizer"]
+__all__ = ["Candidate", "CrossValidated", "LearningCurve", "StructuralRiskMinimizer"]

@@ -189,7 +189,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         kept = np.delete(y, held)
         lost = np.setdiff1d(y[held], kept)
         if len(lost):
-            raise refuse(self, f"class {lost[0]!r} is so rare that no training row has it; merge it, or lower holdout.")
+            raise refuse(self, f"class {lost[0]!s} is so rare that no training row has it; merge it, or lower holdout.")
         return held
 
     def __sklearn_tags__(self) -> Any:

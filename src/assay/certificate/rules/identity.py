@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.rules.expansions import read_expansion
+from assay.certificate.rules.folds import PREFIX as FOLDS
+from assay.certificate.rules.folds import read_folds
 from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
@@ -37,6 +39,8 @@ WITHOUT_TARGET = ("expansion-map",)
 
 def read_model(model: Any, family: str) -> tuple[Any, str]:
     """Return the parameters of a model and their fingerprint."""
+    if isinstance(family, str) and family.startswith(FOLDS):
+        return read_folds(model, family, read_model)
     if family not in _FAMILIES:
         raise Rejected(f"unknown family of models {str(family)[:40]!r}")
     digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())

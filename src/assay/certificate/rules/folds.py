@@ -1,0 +1,113 @@
+"""Models of the folds of a cross-validation: their vote, and the mean of their error rates (P22)."""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.rules.numerics import above
+from assay.certificate.rules.predictors import Predictor, error_counts, margins
+from assay.certificate.rules.record import Rejected, exact_decimal
+from assay.certificate.rules.rule import Rule, View
+from assay.certificate.rules.tails import binomial_at_most, ln
+
+PREFIX = "folds:"
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Scores are votes: how many of the members decide for each class."""
+
+    members: tuple[Predictor, ...]
+    classes: tuple[str, ...]
+    binary = False
+
+    @property
+    def columns(self) -> int:
+        return self.members[0].columns
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        votes, open_votes = self._votes(X)
+        return votes, np.full(len(self.classes), float(open_votes.max(initial=0)))
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return np.repeat(self._votes(X)[1][:, None].astype(float), len(self.classes), axis=1)
+
+    def _votes(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the votes of members that rounding leaves certain, and the number of the others."""
+        votes, open_votes = np.zeros((len(X), len(self.classes))), np.zeros(len(X), dtype=np.int64)
+        largest = np.abs(X).max(axis=0, initial=0.0)
+        for member in self.members:
+            scores, errors = member.scores(X, largest)
+            guess = (scores[:, 0] > 0).astype(np.int64) if member.binary else scores.argmax(axis=1)
+            margin, error = margins(member, scores, errors, guess)
+            sure = margin > error
+            votes[np.flatnonzero(sure), guess[sure]] += 1
+            open_votes += ~sure
+        return votes, open_votes
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        votes = [Fraction(0)] * len(self.classes)
+        for member in self.members:
+            scores = member.exact_scores(x)
+            if member.binary:
+                scores = [-scores[0], scores[0]]
+            best = max(scores)
+            if scores.count(best) == 1:  # a tie inside a member is a vote for nobody
+                votes[scores.index(best)] += 1
+        return votes
+
+
+def read_folds(model: Any, family: str, read: Callable[[Any, str], tuple[Any, str]]) -> tuple[Folds, str]:
+    """Return the members' predictors, and the fingerprint of their fingerprints."""
+    models = getattr(model, "fold_models_", None)
+    if not isinstance(models, (list, tuple)) or not 2 <= len(models) <= 1000:
+        raise Rejected("fold_models_ must list two or more models")
+    inner = family.removeprefix(PREFIX)
+    if inner.startswith(PREFIX):
+        raise Rejected("folds of folds are not read")
+    found = [read(one, inner) for one in models]
+    members = tuple(member for member, _ in found)
+    if members[0].classes is None or any(
+        (one.classes, one.columns) != (members[0].classes, members[0].columns) for one in members
+    ):
+        raise Rejected("the models of the folds must be classifiers of the same classes and columns")
+    digest = hashlib.sha256(f"assay-model/1\n{family}\n{''.join(part for _, part in found)}".encode())
+    return Folds(members, members[0].classes), digest.hexdigest()
+
+
+class FoldMean(Rule):
+    """P22: the mean over folds of Clopper-Pearson limits, each at delta / folds, of each model on its own fold."""
+
+    def prepare(self) -> None:
+        if not isinstance(self.model, Folds):
+            raise Rejected("it is about the models of a cross-validation")
+        self.check_rows()
+        self.delta = exact_decimal(self.claim.delta, "delta")
+        self.folds = self.count("folds", 2)
+        if self.folds != len(self.model.members):
+            raise Rejected(f"folds is {self.folds}; there are {len(self.model.members)} models")
+        self.fold = self.witness("fold", self.rows, integer=True)
+        if self.fold.min() < 0 or self.fold.max() >= self.folds:
+            raise Rejected("the witness fold must name the fold of each row")
+        self.limits = self.witness("limits", self.folds)
+        self.errors = np.zeros(self.folds, dtype=np.int64)
+
+    def block(self, view: View) -> None:
+        here = self.fold[view.start : view.start + len(view.X)]
+        for k in np.unique(here):
+            X, codes, member = view.X[here == k], view.codes[here == k], self.model.members[k]
+            self.errors[k] += error_counts(member, X, codes, *member.scores(X, view.largest))[1]
+
+    def measure(self) -> float:
+        sizes = np.bincount(self.fold, minlength=self.folds)
+        share = ln(self.delta / self.folds)
+        for errors, size, limit in zip(self.errors.tolist(), sizes.tolist(), self.limits.tolist()):
+            proved = 0 < limit < 1 and binomial_at_most(errors, size, Fraction(limit)).high <= share
+            if limit < 1 and not proved:
+                raise Rejected(f"the limit for {errors} errors in {size} rows of a fold lies above {limit:.10g}")
+        return above(math.fsum(self.limits) / self.folds)

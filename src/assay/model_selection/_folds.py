@@ -1,0 +1,154 @@
+"""Cross-validation whose models are kept: what their own folds prove about them.
+
+Model k is fitted to the rows outside fold k, so fold k is a hold-out set for it, and the mean of the K error rates is
+at most the mean of K binomial limits, each at delta / K. Every row is fitted to and tested on, none is spent. The
+statement is about the models that are kept, not about one refitted to all rows: nothing better than this is known to
+be true of that (Bengio and Grandvalet 2004; Blum, Kalai and Langford 1999).
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
+
+from assay import scan
+from assay.base import Learner
+from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.holdout import positions
+from assay.certificate.risk import OUTWARD, Statement, Vacuous, claim
+from assay.params import count, refuse
+from assay.scan import Rows
+from assay.theory.concentration import clopper_pearson_upper
+from assay.theory.spaces import Unbounded
+
+
+class CrossValidated(ClassifierMixin, Learner):
+    """K models of one classifier, each fitted without one fold of the rows; they vote.
+
+    Parameters
+    ----------
+    estimator : a classifier of Assay
+    folds : int >= 2
+        More folds give models more rows to learn from, and bounds fewer rows to test each on.
+    random_state : seed of the folds, which are drawn without regard to the rows
+
+    Attributes
+    ----------
+    fold_models_ : the K fitted classifiers
+    fold_ : (n,) which fold each row is in: model k was fitted to the rows outside fold k
+    fold_errors_ : (K,) share of errors of model k on fold k
+    classes_, n_features_in_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from assay.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from assay.model_selection import CrossValidated
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CrossValidated(LinearDiscriminantAnalysis(), folds=3, random_state=0).fit(X, y)
+    >>> round(float(model.fold_errors_.mean()), 3), round(model.certify(X, y).find("P22").value, 3)
+    (0.02, 0.113)
+    """
+
+    fold_models_: list[Any]
+    fold_: np.ndarray
+
+    def __init__(self, estimator: Any, folds: int = 5, *, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.folds = folds
+        self.random_state = random_state
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        """The checker's predictor: a vote of models of one family."""
+        return f"folds:{self.fold_models_[0].family}"
+
+    def fit(self, X: Any, y: Any) -> "CrossValidated":
+        """Fit a model to the rows outside each fold."""
+        K = count(self, "folds", low=2)
+        if not (isinstance(self.estimator, Learner) and is_classifier(self.estimator)):
+            raise refuse(self, f"estimator must be a classifier of Assay; got {self.estimator!r}.")
+        X = validate_data(self, X, dtype=np.float64)
+        y = _check_y(y, estimator=self)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        if len(y) < K:
+            raise refuse(self, f"{K} folds need at least {K} rows; got n_samples = {len(y)}.")
+        self.fold_ = np.empty(len(y), dtype=np.int32)
+        self.fold_[check_random_state(self.random_state).permutation(len(y))] = np.arange(len(y)) % K
+        self.classes_ = np.unique(y)
+        self.fold_models_ = [self._fold_model(X, y, k) for k in range(K)]
+        wrong = [np.mean(self.fold_models_[k].predict(X[self.fold_ == k]) != y[self.fold_ == k]) for k in range(K)]
+        self.fold_errors_ = np.array(wrong)
+        return self
+
+    def _fold_model(self, X: np.ndarray, y: np.ndarray, k: int) -> Any:
+        rest = self.fold_ != k
+        lost = np.setdiff1d(self.classes_, y[rest])
+        if len(lost) or len(self.classes_) < 2:
+            which = f"class {lost[0]!s} has all its rows in one fold" if len(lost) else "there is only one class"
+            raise refuse(self, f"{which}; a classifier needs rows of each class outside every fold.")
+        return clone(self.estimator).fit(X[rest], y[rest])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class with most votes; the first of equals."""
+        winner = self._votes(X).argmax(axis=1)
+        return self.classes_[winner]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the share of the models that vote for each class."""
+        return self._votes(X) / len(self.fold_models_)
+
+    def mean_error(self, X: Any, y: Any) -> float:
+        """Return the mean error rate of the models on these rows: that of one drawn at random for each row."""
+        check_is_fitted(self)
+        return float(np.mean([np.mean(one.predict(X) != np.asarray(y)) for one in self.fold_models_]))
+
+    def _votes(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        codes = [np.searchsorted(self.classes_, one.predict(X)) for one in self.fold_models_]
+        return np.sum([np.eye(len(self.classes_))[code] for code in codes], axis=0)
+
+    # Certificate
+
+    def space(self, rows: Rows) -> Any:
+        """Return a class without a dimension: the vote of the folds is not one member of the learner's class."""
+        return Unbounded("votes of models of several folds")
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and largest number of errors of the vote that rounding leaves open; ties are errors."""
+        codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
+        found = np.stack([positions(one, rows) for one in self.fold_models_], axis=1)
+        votes = np.stack([(found == k).sum(axis=1) for k in range(len(self.classes_))], axis=1)
+        unsure, at = (found < 0).sum(axis=1), np.arange(len(codes))
+        own = votes[at, codes].copy()
+        votes[at, codes] = -1
+        margin = own - votes.max(axis=1)
+        return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the mean error rate of the models, each on the fold it was fitted without."""
+        if rows.n_rows != len(self.fold_):
+            yield NotApplicable("P22/1", "These are not the rows of the folds.")
+        else:
+            yield partial(self._mean_of_folds, rows)
+
+    def _mean_of_folds(self, rows: Rows, delta: str) -> Claim | NotApplicable:
+        X = np.concatenate([block.X for block in rows.blocks()])
+        codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
+        K, limits = len(self.fold_models_), []
+        for k, model in enumerate(self.fold_models_):
+            mine = self.fold_ == k
+            errors = model.count_errors(scan.rows(X[mine], codes[mine]))[1]
+            limits.append(min(1.0, clopper_pearson_upper(errors, int(mine.sum()), float(delta) / K) + OUTWARD))
+        value = float(np.mean(limits)) * (1 + 1e-12)
+        if value >= 1:
+            return Vacuous("P22/1", f"Folds of {len(X) // K} rows are too small for {K} limits.", delta)
+        witness = {"fold": self.fold_, "limits": np.array(limits)}
+        return claim("P22/1", value, {"folds": K, "rows": len(X)}, "train", delta, witness=witness)

@@ -1,0 +1,190 @@
+"""Models of the folds: what the checker accepts, what it refuses, and that the bound keeps its promise."""
+
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import beta, binom
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import assay
+from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from assay.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from assay.linear_model import LogisticRegression, Ridge
+from assay.model_selection import CrossValidated
+from assay.svm import SVC
+from assay.tree import DecisionTreeClassifier
+from tests.certificate.test_validity import ACCEPTED, DELTAS, gaussian_risk, gaussians, noise, tally
+
+
+@parametrize_with_checks([CrossValidated(LinearDiscriminantAnalysis(), folds=2, random_state=0)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def fitted(seed=0, n=300, learner=None, folds=3):
+    X, y = gaussians(np.random.default_rng(seed), n, d=3)
+    return CrossValidated(learner or LogisticRegression(), folds, random_state=0).fit(X, y), X, y
+
+
+@pytest.mark.mission("CON-35")
+def test_models_are_those_of_the_other_folds_and_the_bound_is_the_mean_of_their_limits():
+    model, X, y = fitted()
+    assert np.bincount(model.fold_).tolist() == [100, 100, 100]
+    limits = []
+    for k in range(3):
+        alone = LogisticRegression().fit(X[model.fold_ != k], y[model.fold_ != k])
+        assert np.array_equal(alone.coef_, model.fold_models_[k].coef_)
+        wrong = int(np.sum(alone.predict(X[model.fold_ == k]) != y[model.fold_ == k]))
+        assert model.fold_errors_[k] == wrong / 100
+        limits.append(beta.ppf(1 - 0.05 / 3, wrong + 1, 100 - wrong))
+    certificate = model.certify(X, y)
+    assert certificate.find("P22").value == pytest.approx(np.mean(limits), abs=1e-8)
+    assert certificate.tightest is certificate.find("P22")
+    assert assay.verify(certificate, model, X, y).holds
+
+
+def test_the_vote():
+    model, X, _ = fitted()
+    votes = np.array([one.predict(X) for one in model.fold_models_])
+    assert np.array_equal(model.predict(X), (votes.sum(axis=0) >= 2).astype(int))
+    assert np.allclose(model.predict_proba(X)[:, 1], votes.mean(axis=0))
+    y = model.predict(X)
+    assert model.mean_error(X, y) == pytest.approx(np.mean(votes != y))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LinearDiscriminantAnalysis(),
+        QuadraticDiscriminantAnalysis(),
+        DecisionTreeClassifier(max_depth=3),
+        RandomForestClassifier(n_estimators=4, random_state=0),
+        GradientBoostingClassifier(n_estimators=3),
+        SVC(gamma=0.5),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.parametrize("folds", [2, 3])
+def test_every_family_verifies(learner, folds):
+    model, X, y = fitted(learner=learner, folds=folds)
+    held = gaussians(np.random.default_rng(9), 60, d=3)
+    certificate = model.certify(X, y, holdout=held)
+    report = assay.verify(certificate, model, X, y, holdout=held)
+    assert report.holds, report.reason
+    wrong = int(np.sum(model.predict(held[0]) != held[1]))
+    assert certificate.find("P01").params["errors"] >= wrong  # a tie of two votes is an error
+
+
+def forged(model, X, y, certificate, **changes):
+    claims = [replace(one, **changes) if one.template == "P22/1" else one for one in certificate.claims]
+    return assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
+
+
+def test_forgeries_are_refused():
+    model, X, y = fitted()
+    certificate = model.certify(X, y)
+    claim = certificate.find("P22")
+    fold, limits = claim.witness["fold"], claim.witness["limits"]
+    assert forged(model, X, y, certificate).holds
+    assert not forged(model, X, y, certificate, value=claim.value - 1e-7).holds
+    assert not forged(model, X, y, certificate, delta="0.01").holds
+    assert not forged(model, X, y, certificate, params=claim.params | {"folds": 2}).holds
+    lower = limits - 1e-7
+    assert "lies above" in forged(model, X, y, certificate, witness={"fold": fold, "limits": lower}).reason
+    pooled = beta.ppf(0.95, model.fold_errors_.sum() * 100 + 1, 300 - model.fold_errors_.sum() * 100)
+    wrong = np.full(3, pooled)  # one binomial count of all rows
+    assert not forged(model, X, y, certificate, value=float(pooled), witness={"fold": fold, "limits": wrong}).holds
+    assert not forged(model, X, y, certificate, witness={"fold": fold[:-1], "limits": limits}).holds
+    assert not forged(model, X, y, certificate, witness={"fold": fold + 1, "limits": limits}).holds
+    assert not forged(model, X, y, certificate, witness={"fold": fold, "limits": limits * np.nan}).holds
+
+
+def test_another_model_or_another_order_of_models_is_refused():
+    model, X, y = fitted()
+    certificate = model.certify(X, y)
+    turned = SimpleNamespace(fold_models_=model.fold_models_[::-1])
+    assert "not the model" in assay.verify(certificate, turned, X, y).reason
+    assert not assay.verify(certificate, SimpleNamespace(fold_models_=model.fold_models_[:1]), X, y).holds
+    assert not assay.verify(certificate, model.fold_models_[0], X, y).holds
+    nested = SimpleNamespace(fold_models_=[model, model])
+    inner = replace(certificate.model, family="folds:folds:linear-classifier")
+    assert not assay.verify(replace(certificate, model=inner), nested, X, y).holds
+
+
+def test_folds_moved_to_hide_errors_are_only_refused_if_they_hide_them():
+    """The checker cannot replay the fits; it counts what the folds named in the witness give."""
+    model, X, y = fitted()
+    certificate = model.certify(X, y)
+    claim = certificate.find("P22")
+    right = np.array([one.predict(X) == y for one in model.fold_models_])
+    worst = right.argmin(axis=0)  # each row in a fold whose model gets it wrong, if any does
+    assert not forged(
+        model, X, y, certificate, witness={"fold": worst.astype(np.int32), "limits": claim.witness["limits"]}
+    ).holds
+
+
+def lines(rng):
+    X, y = gaussians(rng, 90)
+    model = CrossValidated(LinearDiscriminantAnalysis(n_jobs=1), 2, random_state=int(rng.integers(2**31))).fit(X, y)
+    truth = np.mean([gaussian_risk(one) for one in model.fold_models_])
+
+    def judge(delta):
+        value = model.certify(X, y, delta=delta).find("P22").value
+        return value < truth, value < 0.5
+
+    return judge
+
+
+def coins(rng):
+    X, y = noise(rng, 60, d=3)
+    model = CrossValidated(LinearDiscriminantAnalysis(n_jobs=1), 3, random_state=int(rng.integers(2**31))).fit(X, y)
+    return lambda delta: (model.certify(X, y, delta=delta).find("P22").value < 0.5, True)
+
+
+@DELTAS
+@pytest.mark.parametrize("run", [lines, coins], ids=lambda run: run.__name__)
+def test_the_bound_keeps_its_promise(run, delta):
+    violations, informative = tally(run, seed=500)[delta]
+    assert violations <= ACCEPTED[delta]
+    assert informative >= 0.5
+
+
+def test_training_rows_as_folds_are_caught():
+    """The control: models fitted to all rows, tested on folds of those same rows."""
+    caught = 0
+    for seed in range(40):
+        X, y = noise(np.random.default_rng([8, seed]), 60, d=25)
+        model = CrossValidated(LinearDiscriminantAnalysis(n_jobs=1), 3, random_state=seed).fit(X, y)
+        model.fold_models_ = [LinearDiscriminantAnalysis(n_jobs=1).fit(X, y)] * 3
+        caught += model.certify(X, y).find("P22").value < 0.5
+    assert caught > binom.isf(1e-6, 40, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"estimator": Ridge()}, "classifier of Assay"),
+        ({"folds": 1}, "folds must be"),
+        ({"folds": 99}, "at least 99 rows"),
+    ],
+)
+def test_refusals(options, word):
+    X, y = gaussians(np.random.default_rng(0), 30)
+    with pytest.raises(ValueError, match=word):
+        CrossValidated(**{"estimator": LogisticRegression(), **options}).fit(X, y)
+
+
+def test_a_class_inside_one_fold_is_refused_by_name():
+    X, y = gaussians(np.random.default_rng(0), 30)
+    y = y.astype(object)
+    y[0] = 7
+    with pytest.raises(ValueError, match="class 7 has all its rows in one fold"):
+        CrossValidated(LogisticRegression()).fit(X, y.astype(int))
+
+
+def test_shares_of_delta_in_the_ledger():
+    model, X, y = fitted()
+    assert Fraction(model.certify(X, y, delta=0.1).find("P22").delta) == Fraction("0.1")

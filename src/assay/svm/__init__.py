@@ -12,6 +12,7 @@ from assay.svm._geometry import (
     problem_size,
     zero_one_soft_margin,
 )
+from assay.svm._linear import LinearSVC, LinearSVR
 from assay.svm._nu_svc import NuSVC
 from assay.svm._routes import hinge_only
 from assay.svm._svc import SVC
@@ -21,6 +22,8 @@ from assay.svm._textbook import smo
 __all__ = [
     "SVC",
     "SVR",
+    "LinearSVC",
+    "LinearSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

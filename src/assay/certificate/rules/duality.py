@@ -205,7 +205,7 @@ class Enclosure(Rule):
     strength)."""
 
     def prepare(self) -> None:
-        gaps = ["D04/1", "D06/1", "D06/2", "D07/1", "D08/1", "D08/2", "D09/1", "D10/1", "D11/1"]
+        gaps = ["D04/1", "D06/1", "D06/2", "D07/1", "D08/1", "D08/2", "D09/1", "D10/1", "D10/2", "D11/1", "D11/2"]
         self.position, self.gap = self.context.rule_for(self.choice("gap", gaps))
         self.strength = self.number("strength")
         if self.strength > self.gap.strength:

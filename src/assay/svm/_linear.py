@@ -1,0 +1,430 @@
+"""Linear support vector machines for many rows or many columns: classification and regression.
+
+    minimise over w, b    1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i, f_i),    f_i = <w, x_i> + b,  C_i = C s_i c(y_i)
+
+    LinearSVC    loss = max(0, 1 - y f) or its square, y = -1, +1
+    LinearSVR    loss = max(0, |y - f| - epsilon) or its square
+
+As in LIBLINEAR the intercept is the coefficient of a constant column s = `intercept_scaling`, penalised like the rest.
+
+Claims: the duality gap of each hyperplane at the dual variables kept by `fit`, hence |(w, b / s) - optimum| is at most
+        sqrt(2 gap).
+Method: few columns: Newton's method (squared losses), an interior-point method on the rows near a kink (the others);
+        many columns or sparse rows: dual coordinate descent.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from assay.base import fit_log, label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.fitlog import FitLog
+from assay.linear_model._base import LinearClassifier, LinearModel, LinearRegressor
+from assay.params import choice, count, flag, number, positive, refuse
+from assay.scan import Rows, one_blas_thread
+from assay.scan.blocks import Block
+from assay.scan.memory import MemoryRows
+from assay.svm._linear_facts import machine_claims
+from assay.svm._linear_interior import by_interior
+from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton
+from assay.theory.spaces import Linear, LinearFunctions
+
+_NARROW = 200  # columns up to which methods with a Hessian are the faster ones
+
+
+class _LinearMachine(LinearModel):
+    """What the classifier and the regressor share: parameters, the choice of the method, what is kept."""
+
+    C: float
+    dual: Any
+    intercept_scaling: float
+    dual_coef_: np.ndarray
+
+    def _check_common(self) -> None:
+        positive(self, "C", why="it weighs the losses against the penalty")
+        positive(self, "tol", why="the accuracy of the coefficients")
+        count(self, "max_iter")
+        count(self, "verbose", low=0)
+        choice(self, "dual", ("auto", True, False))
+        if flag(self, "fit_intercept"):
+            positive(self, "intercept_scaling", why="the constant column whose coefficient is the intercept")
+
+    def _column(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _check_entries(self, rows: Rows) -> None:
+        if isinstance(rows, MemoryRows) and hasattr(rows.X, "data") and not isinstance(rows.X, np.ndarray):
+            assert_all_finite(rows.X.data, estimator_name=type(self).__name__, input_name="X")
+        elif isinstance(rows, MemoryRows):
+            assert_all_finite(rows.X, estimator_name=type(self).__name__, input_name="X")
+        else:
+            require_finite(rows, self)
+
+    def _minimise(self, rows: Rows, problems: list[Losses], log: FitLog) -> list[Optimum]:
+        """Solve one problem after the other; those that an interruption leaves out have zero coefficients."""
+        coef, intercept = np.zeros((len(problems), rows.n_features)), np.zeros(len(problems))
+        random = check_random_state(self.random_state)
+        found: list[Optimum] = []
+        for k, losses in enumerate(problems):
+
+            def fitted(u: np.ndarray, k: int = k) -> dict[str, Any]:
+                coef[k], intercept[k] = u[:-1], self._column() * u[-1]
+                return self._fitted(coef.copy(), intercept.copy())
+
+            watch = Watch(log, fitted)
+            if log.stopped or (found and found[-1].status == "interrupted"):
+                nothing = np.zeros(rows.n_features + 1), np.zeros(rows.n_rows)
+                found.append(Optimum(*nothing, losses.at_zero, losses.at_zero, 0, "interrupted"))
+                continue
+            one = self._solve(rows, losses, random, watch)
+            if not np.isfinite(one.objective + one.u @ one.u):
+                raise refuse(
+                    self, "the entries are too large: sums of their squares, times C, overflow. Divide X by a constant."
+                )
+            if not log.history:
+                watch.step(one.objective, one.gap, one.u)
+            fitted(one.u)
+            if self.verbose:
+                print(
+                    f"{type(self).__name__}: hyperplane {k + 1} of {len(problems)}: objective {one.objective:.10g}, "
+                    f"at most {one.gap:.2g} above the minimum, {one.n_iter} iterations, {one.status}"
+                )
+            found.append(one)
+        return found
+
+    def _solve(self, rows: Rows, losses: Losses, random: Any, watch: Watch) -> Optimum:
+        target = max(float(self.tol) ** 2, SMALL) * losses.at_zero
+        narrow = rows.n_features <= _NARROW or not isinstance(rows, MemoryRows)
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if self.dual is False or (self.dual == "auto" and narrow):
+                method = by_interior if losses.linear else by_newton
+                return method(rows, losses, target, self.max_iter, watch)
+            if not isinstance(rows, MemoryRows):
+                raise refuse(self, "dual=True needs all rows in memory, as arrays or a frame; use dual='auto'.")
+            from assay.svm._linear_dual import by_coordinates
+
+            return by_coordinates(rows, losses, target, self.max_iter, random, watch)
+
+    def _fitted(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        """Return the attributes that make the learner usable."""
+        return {"coef_": coef, "intercept_": intercept}
+
+    def _keep(self, found: list[Optimum]) -> None:
+        coef = np.vstack([one.u[:-1] for one in found])
+        intercept = np.array([self._column() * one.u[-1] for one in found])
+        for name, value in self._fitted(coef, intercept).items():
+            setattr(self, name, value)
+        self.dual_coef_ = np.vstack([one.theta for one in found])
+        self.n_iter_ = max(one.n_iter for one in found)
+        self.gap_ = max(one.gap for one in found)
+        short = {one.status for one in found} - {"converged"}
+        if short:
+            how = "interrupted" if short & {"interrupted", "stopped"} else "not converged"
+            warnings.warn(
+                f"{type(self).__name__}: {how} after {self.n_iter_} iterations; the objective is at most "
+                f"{self.gap_:.3g} above its minimum. Raise max_iter or tol, or scale the columns. The model is "
+                "the best so far.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _beside(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the targets and the weights of all rows."""
+    if isinstance(rows, MemoryRows):
+        return np.asarray(rows.y), np.ones(rows.n_rows) if rows.weight is None else rows.weight
+    parts = rows.map(_targets)
+    return np.concatenate([y for y, _ in parts]), np.concatenate([weight for _, weight in parts])
+
+
+def _targets(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    return block.y, np.ones(len(block.X)) if block.weight is None else block.weight
+
+
+_PARAMETERS = """
+    dual : "auto", True or False
+        True: dual coordinate descent. False: Newton's method, or for losses with a kink an interior-point method, both
+        with a matrix of the size of the columns. "auto" takes these for up to 200 columns.
+    tol : float > 0
+        Accuracy of the coefficients: stop once the objective is proved to be at most tol^2 P(0) above its minimum, so
+        that the coefficients are within tol sqrt(2 P(0)) of the optimum, which is no longer than sqrt(2 P(0)) itself.
+        P(0) is the objective at zero.
+    C : float > 0
+        Weight of the losses against the penalty.
+    fit_intercept : bool
+        Whether to fit b.
+    intercept_scaling : float > 0
+        The constant column s: the larger, the less b is penalised.
+    verbose : int
+        Above 0, one line is printed for each hyperplane.
+    random_state : int, RandomState or None
+        Seed of the order of rows in dual coordinate descent.
+    max_iter : int
+        Iterations: sweeps over the rows, Newton or interior-point steps.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+"""
+
+
+class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
+    __doc__ = f"""Support vector classifier with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
+
+        minimise 1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i (<w, x_i> + b))
+
+    More than two classes are learnt one against the rest. Rows may be dense or sparse.
+
+    Parameters
+    ----------
+    penalty : "l2"
+    loss : "squared_hinge" or "hinge"
+        max(0, 1 - z)^2 or max(0, 1 - z).
+    multi_class : "ovr"
+        One class against the rest.
+    class_weight : None, "balanced" or dict
+        Factor c of each class. Of more than two classes, the one that is told from the rest has its factor and the rest
+        has 1, as in LIBLINEAR.
+{_PARAMETERS}
+    Attributes
+    ----------
+    classes_, coef_ (1 or n_classes, n_features), intercept_, n_iter_
+    dual_coef_ : (1 or n_classes, n_rows)
+        Dual variables with the sign of the label; zero for rows beyond the margin.
+    gap_ : float
+        How far the objective is above its minimum, at most.
+
+    Examples
+    --------
+    >>> from assay.svm import LinearSVC
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> model = LinearSVC().fit(X, y)
+    >>> model.predict([[-3.0], [3.0]]).tolist()
+    [0, 1]
+    >>> model.certify(X, y).find("D10").value < 1e-8
+    True
+    """
+
+    card = Card(
+        name="Linear support vector classifier",
+        zh="线性支持向量机",
+        mission=("KER-22", "KER-23", "KER-25", "KER-26", "KER-33"),
+        task="classify",
+        model=Linear(),
+        strategy="hinge or squared hinge loss + L2, intercept penalised",
+        algorithm="Newton, interior points near the margin, or dual coordinate descent",
+        guarantee=("linear-svm.gap", "solution.enclosure"),
+    )
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVC":
+        """Fit to rows X (dense or sparse) and labels y."""
+        self._check()
+        rows = read_rows(self, X, y, sample_weight)
+        self._check_entries(rows)
+        self.classes_ = label_classes(self, rows)
+        rows = rows.encoded(self.classes_)
+        codes, weight = _beside(rows)
+        self.class_weight_ = self._class_weights(codes, weight)
+        problems = [self._losses(codes, weight, k) for k in self._told_apart()]
+        with fit_log(self, self.max_iter * len(problems), X, y, sample_weight) as log:
+            found = self._minimise(rows, problems, log)
+        self._keep(found)
+        return self
+
+    def _check(self) -> None:
+        self._check_common()
+        if self.penalty == "l1":
+            raise refuse(
+                self, "penalty='l1' is not there; use penalty='l2', or linear_model.Lasso for sparse coefficients."
+            )
+        choice(self, "penalty", ("l2",))
+        choice(self, "loss", ("squared_hinge", "hinge"))
+        if self.multi_class == "crammer_singer":
+            raise refuse(self, "multi_class='crammer_singer' is not there; use 'ovr' (one class against the rest).")
+        choice(self, "multi_class", ("ovr",))
+
+    def _told_apart(self) -> list[int]:
+        """Return the class of each hyperplane's positive side."""
+        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+
+    def _class_weights(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        n_classes = len(self.classes_)
+        counts = np.bincount(codes, weights=weight, minlength=n_classes)
+        if not counts.min() > 0:
+            raise refuse(self, f"class {self.classes_[counts.argmin()]} has no row of positive weight; leave it out.")
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            return counts.sum() / (n_classes * counts)
+        if self.class_weight is None:
+            return np.ones(n_classes)
+        found = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (np.isfinite(found) & (found > 0)).all():
+            raise refuse(self, f"class_weight must hold finite numbers > 0; got {self.class_weight!r}.")
+        return found
+
+    def _losses(self, codes: np.ndarray, weight: np.ndarray, k: int) -> Losses:
+        """Return the problem that tells class k from the others."""
+        inside = codes == k
+        rest = self.class_weight_[0] if len(self.classes_) == 2 else 1.0
+        c = float(self.C) * weight * np.where(inside, self.class_weight_[k], rest)
+        return Losses(np.where(inside, 1.0, -1.0), c, True, self.loss == "hinge", 0.0, self._column())
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
+        codes, weight = _beside(rows)
+        shared = {
+            "loss": self.loss.replace("_", "-"),
+            "C": float(self.C),
+            "intercept_scaling": self._column(),
+            "class_weight": None if self.class_weight is None else self.class_weight_.tolist(),
+        }
+        for row, k in enumerate(self._told_apart()):
+            params = shared if len(self.classes_) == 2 else {**shared, "class": k}
+            losses = self._losses(codes, weight, k)
+            yield from machine_claims("D10/2", rows, losses, self, row, params)
+
+
+class LinearSVR(RegressorMixin, LinearRegressor, _LinearMachine):
+    __doc__ = f"""Support vector regression with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
+
+        minimise 1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i - <w, x_i> - b)
+
+    Rows may be dense or sparse.
+
+    Parameters
+    ----------
+    epsilon : float >= 0
+        Half the width of the tube without loss, in the units of y.
+    loss : "epsilon_insensitive" or "squared_epsilon_insensitive"
+        max(0, |r| - epsilon) or its square.
+{_PARAMETERS}
+    Attributes
+    ----------
+    coef_ (n_features,), intercept_ (1,), n_iter_
+    dual_coef_ : (1, n_rows)
+        Dual variables; zero for rows inside the tube.
+    gap_ : float
+        How far the objective is above its minimum, at most.
+
+    Examples
+    --------
+    >>> from assay.svm import LinearSVR
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 30.0]
+    >>> model = LinearSVR(C=100.0, intercept_scaling=100.0).fit(X, y)
+    >>> model.predict([[5.0]]).round(2).tolist()
+    [5.0]
+    """
+
+    card = Card(
+        name="Linear support vector regression",
+        zh="线性支持向量回归",
+        mission=("KER-80", "KER-81"),
+        task="regress",
+        model=LinearFunctions(),
+        strategy="epsilon-insensitive loss or its square + L2, intercept penalised",
+        algorithm="Newton, interior points near the tube, or dual coordinate descent",
+        guarantee=("linear-svr.gap", "solution.enclosure"),
+    )
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: Any = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVR":
+        """Fit to rows X (dense or sparse) and numbers y."""
+        self._check_common()
+        number(self, "epsilon", low=0.0, why="half the width of a tube")
+        choice(self, "loss", ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        rows = read_rows(self, X, y if y is None or isinstance(y, str) else column_or_1d(y, warn=True), sample_weight)
+        self._check_entries(rows)
+        losses = self._losses(*_beside(rows))
+        assert_all_finite(losses.t, estimator_name=type(self).__name__, input_name="y")
+        with fit_log(self, self.max_iter, X, y, sample_weight) as log:
+            found = self._minimise(rows, [losses], log)
+        self._keep(found)
+        return self
+
+    def _fitted(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        return {"coef_": coef[0], "intercept_": intercept}
+
+    def _losses(self, y: np.ndarray, weight: np.ndarray) -> Losses:
+        linear = self.loss == "epsilon_insensitive"
+        return Losses(y, float(self.C) * weight, False, linear, float(self.epsilon), self._column())
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap and the enclosure of the coefficients."""
+        params = {
+            "loss": self.loss.replace("_", "-"),
+            "C": float(self.C),
+            "epsilon": float(self.epsilon),
+            "intercept_scaling": self._column(),
+        }
+        yield from machine_claims("D11/2", rows, self._losses(*_beside(rows)), self, 0, params)

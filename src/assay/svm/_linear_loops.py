@@ -1,0 +1,187 @@
+"""Compiled loops of dual coordinate descent for linear support vector machines; see `_linear_problem` for the dual form
+of the losses."""
+
+import numpy as np
+
+from assay.jit import compiled, prefetch
+
+_AHEAD = 2  # rows between the one that is swept and the one whose numbers are fetched
+_REST = 1e-14  # a dual variable that would gain at this slope or less stays where it is
+
+
+@compiled
+def sparse_dot(columns: np.ndarray, values: np.ndarray, first: int, last: int, w: np.ndarray) -> float:
+    """Return the sum of values[k] w[columns[k]]; four sums in turn, since gathering into vector registers is slower."""
+    a = b = c = d = 0.0
+    whole = first + (last - first) // 4 * 4
+    for k in range(first, whole, 4):
+        a += values[k] * w[columns[k]]
+        b += values[k + 1] * w[columns[k + 1]]
+        c += values[k + 2] * w[columns[k + 2]]
+        d += values[k + 3] * w[columns[k + 3]]
+    for k in range(whole, last):
+        a += values[k] * w[columns[k]]
+    return (a + b) + (c + d)
+
+
+@compiled(reduction=True)
+def dense_dot(values: np.ndarray, first: int, w: np.ndarray) -> float:
+    total = 0.0
+    for j in range(w.shape[0]):
+        total += values[first + j] * w[j]
+    return total
+
+
+@compiled
+def score(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, w: np.ndarray) -> float:
+    """Return <x_i, w>; no columns are listed when every entry is stored."""
+    if columns.size:
+        return sparse_dot(columns, values, starts[i], starts[i + 1], w)
+    return dense_dot(values, starts[i], w)
+
+
+@compiled
+def add(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, factor: float, w: np.ndarray) -> None:
+    """Add factor x_i to w."""
+    first = starts[i]
+    if columns.size:
+        for k in range(first, starts[i + 1]):
+            w[columns[k]] += factor * values[k]
+    else:
+        for j in range(w.shape[0]):
+            w[j] += factor * values[first + j]
+
+
+@compiled
+def fetch(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int) -> None:
+    """Ask for the numbers of a row that is read soon."""
+    first, last = starts[i], starts[i + 1]
+    for k in range(first, last, 8):
+        prefetch(values, 8 * k)
+    if columns.size:
+        for k in range(first, last, 16):
+            prefetch(columns, columns.itemsize * k)
+
+
+@compiled
+def box(t: float, c: float, labels: bool, linear: bool) -> tuple[float, float]:
+    """Return the range of theta."""
+    limit = c if linear else np.inf
+    return (0.0 if labels and t > 0.0 else -limit), (0.0 if labels and t < 0.0 else limit)
+
+
+@compiled
+def best(pull: float, curvature: float, epsilon: float, low: float, high: float) -> float:
+    """Return the theta in [low, high] that maximises theta pull - epsilon |theta| - curvature theta^2 / 2."""
+    if pull > epsilon:
+        return min((pull - epsilon) / curvature, high)
+    if pull < -epsilon:
+        return max((pull + epsilon) / curvature, low)
+    return 0.0
+
+
+@compiled
+def bracket(r: float, t: float, c: float, theta: float, epsilon: float, labels: bool, linear: bool) -> float:
+    """Return the loss minus its dual form at theta, in terms that are not negative."""
+    a = abs(theta)
+    toward = t * r if labels else (-r if theta < 0.0 or (theta == 0.0 and r < 0.0) else r)
+    beyond = toward - epsilon
+    wrong = 0.0 if labels else max(-toward - epsilon, 0.0)
+    if linear:
+        return (c - a) * beyond if beyond > 0.0 else c * wrong - a * beyond
+    half = 0.5 * a / c
+    return c * (beyond - half) ** 2 if beyond > 0.0 else c * (half * half + wrong * wrong) - a * beyond
+
+
+@compiled
+def sweep(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    t: np.ndarray,
+    c: np.ndarray,
+    squares: np.ndarray,
+    epsilon: float,
+    labels: bool,
+    linear: bool,
+    column: float,
+    order: np.ndarray,
+    active: int,
+    far: float,
+    theta: np.ndarray,
+    u: np.ndarray,
+) -> tuple[int, float, float]:
+    """Maximise the dual over each of the first `active` rows of `order` in turn; keep u = sum theta_i (x_i, column).
+
+    Rows whose theta is held at an end of its range, or at zero, by a slope above `far` are moved behind the others.
+    Returns how many are left, the largest slope along which a theta was free to gain, and the sum of the brackets met.
+    """
+    d = u.shape[0] - 1
+    w = u[:d]
+    worst, gap = 0.0, 0.0
+    k = 0
+    while k < active:
+        i = order[k]
+        if k + _AHEAD < active:
+            fetch(starts, columns, values, order[k + _AHEAD])
+        r = t[i] - score(starts, columns, values, i, w) - column * u[d]
+        old = theta[i]
+        gap += bracket(r, t[i], c[i], old, epsilon, labels, linear)
+        low, high = box(t[i], c[i], labels, linear)
+        ridge = 0.0 if linear else 0.5 / c[i]
+        slope = r - ridge * old
+        up = slope - epsilon if old >= 0.0 else slope + epsilon
+        down = -slope - epsilon if old <= 0.0 else -slope + epsilon
+        gain = max(up if old < high else -np.inf, down if old > low else -np.inf)
+        if gain < -far:
+            active -= 1
+            order[k], order[active] = order[active], i
+            continue
+        k += 1
+        if gain <= _REST:
+            continue
+        worst = max(worst, gain)
+        curvature = squares[i] + ridge
+        new = best(slope + curvature * old, curvature, epsilon, low, high)
+        theta[i] = new
+        add(starts, columns, values, i, new - old, w)
+        u[d] += column * (new - old)
+    return active, worst, gap
+
+
+@compiled
+def measure(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    t: np.ndarray,
+    c: np.ndarray,
+    epsilon: float,
+    labels: bool,
+    linear: bool,
+    column: float,
+    theta: np.ndarray,
+    u: np.ndarray,
+    first: int,
+    last: int,
+) -> tuple[float, float]:
+    """Return the sums of losses and of brackets over the rows from `first` to `last`."""
+    losses, brackets = 0.0, 0.0
+    for i in range(first, last):
+        if c[i] == 0.0:
+            continue
+        r = t[i] - score(starts, columns, values, i, u[:-1]) - column * u[-1]
+        beyond = max((t[i] * r if labels else abs(r)) - epsilon, 0.0)
+        losses += c[i] * beyond if linear else c[i] * beyond * beyond
+        brackets += bracket(r, t[i], c[i], theta[i], epsilon, labels, linear)
+    return losses, brackets
+
+
+@compiled
+def row_squares(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return |x_i|^2 of each row."""
+    found = np.zeros(starts.shape[0] - 1)
+    for i in range(found.shape[0]):
+        for k in range(starts[i], starts[i + 1]):
+            found[i] += values[k] * values[k]
+    return found

@@ -7,6 +7,7 @@ import pytest
 
 MODULES = (
     "datasets.linear",
+    "discriminant_analysis._bayes",
     "discriminant_analysis._scatter",
     "linear_model._elastic_net",
     "linear_model._formulas",

@@ -114,6 +114,37 @@ def test_the_gap_of_a_weighted_regression_is_proved():
         assert objective(here) - least <= certificate.find("D04").value < 0.5
 
 
+def test_without_penalty_the_distance_to_the_closed_form_is_proved():
+    """Squared error: the excess over the normal equations, weights included, is at most the claim and close to it."""
+    X, _, weight = labelled(15, n=250)
+    y = X @ [1.0, 2.0, 0.0, -1.0] + np.random.default_rng(1).normal(size=250)
+    model = SGDRegressor(alpha=0.0, eta0=0.002, max_iter=300, tol=0.0, random_state=0).fit(X, y, sample_weight=weight)
+    certificate = model.certify(X, y, sample_weight=weight)
+    assert assay.verify(certificate, model, X, y, sample_weight=weight).holds
+    exact = sk.LinearRegression().fit(X, y, sample_weight=weight)
+    excess = 0.5 * (weight @ (y - model.predict(X)) ** 2 - weight @ (y - exact.predict(X)) ** 2)
+    claim = certificate.find("D05")
+    assert claim.params["form"] == "a"
+    assert 0 < excess <= claim.value < 20 * excess
+
+
+def test_without_penalty_the_logistic_loss_is_proved_stationary():
+    X, y, weight = labelled(16, n=250)
+    weight = weight + 0.1
+    model = SGDClassifier("log_loss", penalty=None, learning_rate="sqrt", eta0=0.05, decay=0.01, max_iter=200, tol=0.0)
+    values = []
+    for epochs in (1, 200):
+        model.set_params(max_iter=epochs, random_state=0, class_weight={"fig": 2.0}).fit(X, y, sample_weight=weight)
+        certificate = model.certify(X, y, sample_weight=weight)
+        assert assay.verify(certificate, model, X, y, sample_weight=weight).holds
+        values.append(certificate.find("D05").value)
+    costs = weight * np.where(y == "fig", 2.0, 1.0)
+    pull = costs * (model.predict_proba(X)[:, 1] - (y == "pear"))
+    gradient = np.append(X.T @ pull, pull.sum())
+    assert values[1] == pytest.approx(np.linalg.norm(gradient) * certificate.find("D05").params["radius"], rel=1e-5)
+    assert values[1] < values[0] / 3
+
+
 def test_a_class_weight_on_a_numeric_target_is_refused_by_the_checker():
     X, _, _ = labelled(8)
     y = X[:, 0] + 1.0

@@ -28,9 +28,9 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
-from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated
+from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._separation import separation_claim
-from assay.optim.duality import enclosure, gamma, logistic_gap, multinomial_gap, outward, score_rounding
+from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found
 from assay.params import choice, count, flag, positive, refuse
 from assay.scan import Rows, one_blas_thread
@@ -180,19 +180,7 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
             yield from separation_claim(rows, self.separator_[:-1], self.separator_[-1], bool(self.fit_intercept))
             yield NotApplicable("D08/1", _NO_MINIMUM)
             return
-        radius = 1.0 + float(np.linalg.norm(self.coef_))
-        weight = None if self.class_weight is None else problem.class_weight.tolist()
-        norm = float(np.linalg.norm(problem.value_gradient(problem.pack(self.coef_, self.intercept_))[1]))
-        rounding = 4 * gamma(rows) + 2 * float(score_rounding(rows, self.coef_, self.intercept_).max())
-        slack = rounding * (1.0 + float(np.linalg.norm(rows.largest_entries))) * problem.total
-        objective = "logistic" if len(self.classes_) == 2 else "multinomial"
-        params = {
-            "form": "b",
-            "objective": objective,
-            "intercept": bool(self.fit_intercept),
-            "class_weight": weight,
-        }
-        yield Claim("D05/1", outward((norm + slack) * radius), params={**params, "radius": radius})
+        yield stationarity(problem, self.coef_, self.intercept_, weighted=self.class_weight is not None)
         template = "D08/1" if len(self.classes_) == 2 else "D09/1"
         equality = "Without a penalty the dual problem needs an exact equality that no float vector meets."
         yield NotApplicable(template, equality if self.separator_ is None else _NO_MINIMUM)

@@ -11,8 +11,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from assay.certificate.claim import Claim
 from assay.fitlog import FitLog
 from assay.linear_model import _logistic_sums as sums
+from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, conjugate_gradients, newton
 from assay.scan import Rows
 
@@ -165,9 +167,7 @@ def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitL
     if interrupted:
         found = Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
     else:
-        found = newton(
-            problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told
-        )
+        found = newton(problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told)
     if found.status == "interrupted" and found.value > at_zero:  # the optimum of the sample was a bad start
         return found._replace(x=zero, value=at_zero)
     at_rest = found.status == "stalled" and found.decrement <= target  # rounding hides any further progress
@@ -258,3 +258,20 @@ def quasi_separated(problem: Problem, x: np.ndarray) -> bool:
     if problem.rows.has_weight:
         signed = signed[np.concatenate([part.weight for part in parts]) > 0]
     return weak_separator(signed if problem.intercept else signed[:, :-1]) is not None
+
+
+def stationarity(problem: Problem, coef: np.ndarray, intercept: np.ndarray, *, weighted: bool) -> Claim:
+    """Return claim D05, form b, of a problem without penalty: no coefficients nearby lower the objective by more than
+    the gradient times their distance; `weighted` if classes have weights."""
+    rows, radius = problem.rows, 1.0 + float(np.linalg.norm(coef))
+    norm = float(np.linalg.norm(problem.value_gradient(problem.pack(coef, intercept))[1]))
+    rounding = 4 * gamma(rows) + 2 * float(score_rounding(rows, coef, intercept).max())
+    slack = rounding * (1.0 + float(np.linalg.norm(rows.largest_entries))) * problem.total
+    params = {
+        "form": "b",
+        "objective": "logistic" if problem.n_classes == 2 else "multinomial",
+        "intercept": problem.intercept,
+        "class_weight": problem.class_weight.tolist() if weighted else None,
+        "radius": radius,
+    }
+    return Claim("D05/1", outward((norm + slack) * radius), params=params)

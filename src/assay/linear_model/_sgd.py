@@ -3,7 +3,7 @@
     minimise over w, b    P(w, b) = alpha/2 |w|^2 + 1/n sum_i s_i c(y_i) loss(y_i, <w, x_i> + b)
 
 Claims: the duality gap of the problem at the model (all convex losses, alpha > 0), and |w - w*| <= sqrt(2
-        gap / alpha).
+        gap / alpha). Without penalty: the distance to the closed form (squared error), or stationarity (logistic).
 Method: updates from one row, or from batches, drawn in a new order each epoch; moves by one of the rules of
         `assay.optim.descent`. A fit ends when the mean loss met in an epoch stops falling, or by early
         stopping on rows that were kept out.
@@ -25,6 +25,8 @@ from assay.base import label_classes, read_rows
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier, LinearRegressor
+from assay.linear_model._least_squares import suboptimality
+from assay.linear_model._logistic_problem import Problem, stationarity
 from assay.linear_model._sgd_descent import PARAMETERS, Descent, in_memory
 from assay.optim.gap import DUALS
 from assay.optim.losses import LOSSES
@@ -68,7 +70,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         model=Linear(),
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
-        guarantee=("opt.duality-gap", "solution.enclosure"),
+        guarantee=("opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
     )
 
     def __init__(
@@ -183,10 +185,14 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         return shares / shares.sum(axis=1, keepdims=True)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield the duality gap and the distance to the exact optimum that it implies."""
+        """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
+        logistic loss, how little nearby coefficients could gain."""
         if not DUALS.get(self.loss, DUALS["hinge"]).labels:
             yield NotApplicable("D04/1", "The claim of this loss is about a numeric target, not about labels.")
             return
+        if self.loss == "log_loss" and self.unpenalised and len(self.classes_) == 2:
+            problem = Problem(rows, np.inf, self.class_weight_, bool(self.fit_intercept), 2)
+            yield stationarity(problem, self.coef_, self.intercept_, weighted=self.class_weight is not None)
         yield from self._gap_facts(rows, None if self.class_weight is None else tuple(self.class_weight_.tolist()))
 
 
@@ -217,7 +223,7 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         model=LinearFunctions(),
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
-        guarantee=("opt.duality-gap", "solution.enclosure"),
+        guarantee=("opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
     )
 
     def __init__(
@@ -294,5 +300,8 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         return self
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield the duality gap and the distance to the exact optimum that it implies."""
+        """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
+        squared error, how far the objective is above that of the normal equations."""
+        if self.loss == "squared_error" and self.unpenalised:
+            yield suboptimality(self, rows)
         yield from self._gap_facts(rows)

@@ -80,6 +80,11 @@ class Descent(LinearModel):
     n_iter_: int
     t_: int
 
+    @property
+    def unpenalised(self) -> bool:
+        """True if the mean loss alone is minimised."""
+        return self.penalty is None or self.alpha == 0
+
     def _settings(self, rows: Any, heaviest: float, rate: float | None) -> Settings:
         """Check the parameters; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
         alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
@@ -205,7 +210,7 @@ class Descent(LinearModel):
     ) -> Iterator[Claim | NotApplicable]:
         if not LOSSES[self.loss].convex:
             reason = "The squared loss of the sigmoid is not convex: no dual bounds its minimum."
-        elif self.alpha == 0 or self.penalty is None:
+        elif self.unpenalised:
             reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
             reason = "One class against the rest: each hyperplane minimises a problem of its own."

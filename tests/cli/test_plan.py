@@ -124,6 +124,23 @@ def test_the_plot_is_written(tmp_path):
     assert b"<svg" in alone.read_bytes()
 
 
+def test_excess_is_counted_from_the_best_of_the_class():
+    found = values(answer("--error 0.1 --size 100 --excess")["rows_needed"], "rows")
+    assert found["finite class, minimiser of the empirical risk"] == math.ceil(2 * math.log(2 * 100 / 0.05) / 0.1**2)
+    part = answer("--error 0.1 --vc 3 --excess")["rows_needed"]
+    ((theorem, rows),) = values(part, "rows").items()
+    assert part["excess"]
+    assert theorem == "VC dimension, minimiser of the empirical risk"
+
+    def deviation(n):
+        return math.sqrt((8 * 3 * math.log(2 * math.e * n / 3) + 8 * math.log(4 / 0.05)) / n)
+
+    assert deviation(rows) <= 0.05 < deviation(rows - 1)
+    text = run("--error 0.1 --vc 3 --excess").output
+    assert "within 0.1 of the best possible" in text
+    assert "training error of" not in text
+
+
 def test_every_theorem_has_its_assumptions():
     for extra in ("", " --training-error 0.1"):
         found = answer(f"--error 0.1 --rows 1000 --size 10{extra}")
@@ -149,6 +166,8 @@ def test_every_theorem_has_its_assumptions():
         ("--error 0.1 --vc 3 --confidence nan", "--confidence must be"),
         ("--error 0.1 --vc 3 --training-error 0.95", "needs no rows"),
         ("--error 0.1 --vc 3 --training-error -1", "--training-error must lie"),
+        ("--error 0.1 --vc 3 --excess --rows 9", "--excess asks for rows"),
+        ("--error 0.1 --vc 3 --excess --training-error 0.1", "--excess asks for rows"),
         ("--rows 0 --vc 3", "--rows must be at least 1"),
         ("--rows 9999999999999 --vc 3", "at most 2^40"),
         ("--error 1e-12 --vc 3", "2^40"),

@@ -123,6 +123,7 @@ def plan(
     features: Annotated[int | None, typer.Option(help="Columns that the learner will see.", show_default=False)] = None,
     classes: Annotated[int, typer.Option(help="Classes that the learner will tell apart.")] = 2,
     training_error: Annotated[float, typer.Option(help="Share of training rows expected wrong.")] = 0.0,
+    excess: Annotated[bool, typer.Option("--excess", help="Count --error from the best error of the class.")] = False,
     holdout_width: Annotated[
         float | None,
         typer.Option(help="How far the bound may lie above the hold-out error.", show_default=False),
@@ -140,7 +141,7 @@ def plan(
 
     with _messages():
         space = planning.space(vc, size, learner, features, classes)
-        training = planning.Training(error, rows, training_error)
+        training = planning.Training(error, rows, training_error, excess)
         holdout = planning.Holdout(holdout_width, holdout_error, candidates)
         planning.plan(space, training, holdout, confidence, plot, as_json)
 

@@ -22,6 +22,8 @@ NEEDS = {
     "VC inequality": "finite VC dimension",
     "growth function, consistent": "finite VC dimension, no training error",
     "growth function through Rademacher averages": "finite VC dimension",
+    "finite class, minimiser of the empirical risk": "finitely many hypotheses, fewest training errors of all",
+    "VC dimension, minimiser of the empirical risk": "finite VC dimension, fewest training errors of all",
     "exact ghost sample": "finite VC dimension; ghost size 4n fixed in advance",
 }
 """What each theorem assumes beyond independent rows and a class fixed in advance."""
@@ -31,11 +33,13 @@ _LEAST_ERROR = 1e-4  # the search for a hold-out size looks at 1/error sizes at 
 
 
 class Training(NamedTuple):
-    """What is asked of the training rows: an error or a number of rows, and the training error expected."""
+    """What is asked of the training rows: an error or a number of rows, and the training error expected; or, with
+    `excess`, an error beyond that of the best hypothesis."""
 
     error: float | None
     rows: int | None
     training_error: float
+    excess: bool = False
 
 
 class Holdout(NamedTuple):
@@ -92,8 +96,11 @@ def plan(
         answer["class"] = space.descriptor() | {"vc_dimension": space.vc_dimension}
         answer["training_error"] = training.training_error
     if space is not None and training.error is not None:
-        lines = theory.rows_needed(training.error, delta, space, training_error=training.training_error)
-        answer["rows_needed"] = {"error": training.error, "theorems": _records(lines, "rows")}
+        lines = theory.rows_needed(
+            training.error, delta, space, training_error=training.training_error, excess=training.excess
+        )
+        part = {"error": training.error, "excess": training.excess, "theorems": _records(lines, "rows")}
+        answer["rows_needed"] = part
     if space is not None and training.rows is not None:
         errors = theory.planned_errors(training.training_error, training.rows)
         lines = theory.error_guaranteed(training.rows, delta, space, errors=errors, shared=False)
@@ -124,6 +131,8 @@ def _check(space: Space | None, training: Training, holdout: Holdout, plot: Path
         raise ValueError(f"--training-error must lie in [0, 1); got {training.training_error:g}.")
     if training.error is not None and training.error + training.training_error >= 1:
         raise ValueError("--error and --training-error add up to 1 or more: that needs no rows.")
+    if training.excess and (training.error is None or training.rows is not None or training.training_error):
+        raise ValueError("--excess asks for rows: give it with --error, without --rows and --training-error.")
     if training.rows is not None:
         _least("--rows", training.rows, 1)
         if training.rows > theory.LIMIT:
@@ -175,16 +184,18 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
     sure = f"{100 * answer['confidence']:g} %"
     if "rows_needed" in answer:
         part = answer["rows_needed"]
-        most = answer["training_error"] + part["error"]
-        _table(console, f"Rows until, for {space}, the error is at most {most:g} with {sure} confidence:", part)
+        most = f"at most {answer['training_error'] + part['error']:g}"
+        if part["excess"]:
+            most = f"within {part['error']:g} of the best possible"
+        _table(console, f"Rows until, for {space}, the error is {most} with {sure} confidence:", part)
     if "error_guaranteed" in answer:
         part = answer["error_guaranteed"]
         _table(console, f"Error of {space} after {part['rows']:,} rows, at most, with {sure} confidence:", part)
     if "rows_needed" in answer or "error_guaranteed" in answer:
-        expected = answer["training_error"]
+        excess = answer.get("rows_needed", {}).get("excess", False)
+        expected = "" if excess else f" and a training error of {answer['training_error']:g} at most"
         console.print(
-            "All assume independent rows from one source, a class fixed before they were seen and a training "
-            f"error of {expected:g} at most. Each holds on its own; * is the best, to be chosen before the "
+            f"All assume independent rows from one source, a class fixed before they were seen{expected}. Each holds on its own; * is the best, to be chosen before the "
             "rows are seen.",
             style="dim",
             highlight=False,

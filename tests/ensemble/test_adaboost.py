@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import AdaBoostClassifier as Peer
 from sklearn.linear_model import LogisticRegression
@@ -41,6 +42,39 @@ def test_weight_of_a_classifier_minimises_the_loss():
         assert z == pytest.approx(2 * np.sqrt(error * (1 - error)))
         assert alpha == pytest.approx(-0.5 * np.log(error / (1 - error)))
     assert (np.diff(np.cumprod(model.normalisers_)) < 0).all()
+
+
+class Wrong(ClassifierMixin, BaseEstimator):
+    """Is wrong on the first `rows` rows of X = 0, 1, 2, ... and right on the others; labels are x odd."""
+
+    def __init__(self, rows=0):
+        self.rows = rows
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        x = X[:, 0].astype(int)
+        return np.where(x < self.rows, 1 - x % 2, x % 2)
+
+
+@pytest.mark.mission("ENS-09")
+def test_weight_of_a_classifier_is_odd_and_falling_in_its_error():
+    X = np.arange(20.0)[:, None]
+    y = X[:, 0].astype(int) % 2
+    alphas = {}
+    for wrong in range(1, 20):
+        model = AdaBoostClassifier(Wrong(wrong), n_estimators=1).fit(X, y)
+        assert model.estimator_errors_[0] == pytest.approx(wrong / 20)
+        alphas[wrong] = model.estimator_weights_[0]
+        assert alphas[wrong] == pytest.approx(0.5 * np.log((20 - wrong) / wrong), abs=1e-12)
+        if wrong < 10:
+            peer = Peer(Wrong(wrong), n_estimators=1).fit(X, y)
+            assert 2 * alphas[wrong] == pytest.approx(peer.estimator_weights_[0])
+    assert alphas[10] == pytest.approx(0.0, abs=1e-12)
+    assert all(alphas[k] == pytest.approx(-alphas[20 - k], abs=1e-12) for k in alphas)
+    assert (np.diff(list(alphas.values())) < 0).all()
 
 
 @pytest.mark.mission("ENS-20", "ENS-13")

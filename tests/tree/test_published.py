@@ -86,19 +86,30 @@ def test_gain_ratios():
 @pytest.mark.mission("TRE-09")
 def test_c45_looks_at_columns_of_average_gain_only():
     X, y = melons()
+    found = {name: score.gain_ratio for name, score in zip(NAMES, column_scores(X, y))}
+    assert max(found, key=found.get) == "纹理"  # here the largest ratio of all has more than average gain
     assert C45().fit(X, y).nodes_.column[0] == NAMES.index("纹理")
-    # b has the larger ratio (its intrinsic value is small) but less than average gain; a is chosen.
-    y = np.array([0] * 10 + [1] * 10)
-    a = np.array([0] * 8 + [1] * 2 + [0] * 1 + [1] * 9, dtype=float)
-    b = np.array([1] + [0] * 19, dtype=float)
-    rows = np.column_stack([a, b])
-    one, two = column_scores(rows, y, nominal=[0, 1])
-    assert one.gain > two.gain
-    worse = np.column_stack([a, b, a])
-    model = DecisionTreeClassifier(criterion="gain_ratio", split="multiway", nominal=[0, 1, 2]).fit(worse, y)
-    assert model.nodes_.column[0] == 0
-    tiny = [score.gain_ratio for score in column_scores(worse, y, nominal=[0, 1, 2])]
-    assert tiny[0] == tiny[2]
+    y = np.repeat([0, 1], 10)
+    # Level k has four rows, k of them of class 1.
+    many = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 1, 2, 2, 3, 3, 3, 4, 4, 4, 4.0])
+    rare = np.array([1.0, 1.0] + [0.0] * 18)  # two rows of class 0 against the rest
+    ent = lambda *p: -sum(x * np.log2(x) for x in p if x)  # noqa: E731
+    gains = (1 - (2 * ent(0.25, 0.75) + 1) / 5, 1 - 0.9 * ent(8 / 18, 10 / 18))
+    ratios = gains[0] / np.log2(5), gains[1] / ent(0.1, 0.9)
+    scores_ = column_scores(np.column_stack([many, rare]), y, nominal=[0, 1])
+    assert [one.gain for one in scores_] == pytest.approx(gains)
+    assert [one.gain_ratio for one in scores_] == pytest.approx(ratios)
+    assert ratios[1] > ratios[0]  # the largest ratio is that of `rare`, whose gain is below the mean of both
+
+    def root(*columns):
+        table = np.column_stack(columns)
+        model = DecisionTreeClassifier(criterion="gain_ratio", split="multiway", nominal=list(range(table.shape[1])))
+        return model.fit(table, y).nodes_.column[0]
+
+    assert root(many, rare) == 0
+    useless = [np.tile([0.0, 1.0], 10)] * 6
+    assert (gains[0] + gains[1]) / 8 < gains[1]  # columns without gain lower the mean, and `rare` is looked at
+    assert root(many, rare, *useless) == 1
 
 
 @pytest.mark.mission("TRE-10", "TRE-11", "TRE-13")

@@ -20,6 +20,7 @@ from assay.plot.figures import (
 )
 from assay.plot.linear import coefficient_path, descents, projection, surface
 from assay.plot.theory import information_curve, learning_curve, tightness, version_space
+from assay.plot.trees import importance, margins, out_of_bag, row_weights, tree
 
 __all__ = [
     "boundary",
@@ -31,13 +32,18 @@ __all__ = [
     "default",
     "descents",
     "history",
+    "importance",
     "information_curve",
     "learning_curve",
+    "margins",
+    "out_of_bag",
     "projection",
     "rademacher",
     "residuals",
+    "row_weights",
     "shattering",
     "surface",
     "tightness",
+    "tree",
     "version_space",
 ]

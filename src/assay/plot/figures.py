@@ -209,8 +209,15 @@ def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: floa
 
 
 def default(model: Any) -> "Figure":
-    """Draw what a fitted model can show without data: the history of its fit, or else its coefficients."""
-    return history(model) if len(getattr(model, "history_", ())) > 1 else coefficients(model)
+    """Draw what a fitted model can show without data: the history of its fit, or else its coefficients or the
+    importance of its columns."""
+    if len(getattr(model, "history_", ())) > 1:
+        return history(model)
+    if not hasattr(model, "coef_") and hasattr(model, "feature_importances_"):
+        from assay.plot.trees import importance
+
+        return importance(model)
+    return coefficients(model)
 
 
 def _canvas(

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.svm as libsvm
 from rich.console import Console
 from sklearn.datasets import load_svmlight_file, make_classification
 
 from assay.kernels import Gaussian
-from assay.svm import SVC, SVR
+from assay.svm import SVC, SVR, LinearSVC
 from bench.harness import Contestant, compare, save, touch_memory
 
 console = Console(width=110)
@@ -46,17 +47,13 @@ def dual_objective(model: Any, X: np.ndarray, linear: Callable[[np.ndarray], flo
     """Return 1/2 beta'K beta - linear(beta) in double precision, block by block."""
     support, beta = model.support_, np.ravel(model.dual_coef_)
     Z = X[support]
-    square = sum(
-        beta[k : k + 1000] @ (Gaussian(gamma)(Z[k : k + 1000], Z) @ beta) for k in range(0, len(Z), 1000)
-    )
+    square = sum(beta[k : k + 1000] @ (Gaussian(gamma)(Z[k : k + 1000], Z) @ beta) for k in range(0, len(Z), 1000))
     full = np.zeros(len(X))
     full[support] = beta
     return float(0.5 * square - linear(full))
 
 
-def contestants(
-    ours: Any, theirs: str, X: np.ndarray, y: np.ndarray, slow: bool, **params: Any
-) -> list[Contestant]:
+def contestants(ours: Any, theirs: str, X: np.ndarray, y: np.ndarray, slow: bool, **params: Any) -> list[Contestant]:
     """Return Assay, oneDAL at two cache sizes and, unless `slow`, LIBSVM."""
     found = [Contestant("assay", lambda: ours(**params).fit(X, y), peer=False)]
     try:
@@ -65,23 +62,17 @@ def contestants(
         for cache in CACHES:
             machine = getattr(onedal, theirs)
             found.append(
-                Contestant(
-                    f"intelex, cache {cache}", lambda m=machine, c=cache: m(cache_size=c, **params).fit(X, y)
-                )
+                Contestant(f"intelex, cache {cache}", lambda m=machine, c=cache: m(cache_size=c, **params).fit(X, y))
             )
     except ImportError:
-        console.print(
-            "scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]')."
-        )
+        console.print("scikit-learn-intelex is not installed: its rows are missing (pip install 'assay[bench]').")
     if not slow:
         peer = getattr(libsvm, theirs)
         found.append(Contestant("scikit-learn", lambda: peer(cache_size=1000, **params).fit(X, y)))
     return found
 
 
-def classify(
-    title: str, X: np.ndarray, y: np.ndarray, C: float, gamma: float, repeats: int, slow: bool = True
-) -> list:
+def classify(title: str, X: np.ndarray, y: np.ndarray, C: float, gamma: float, repeats: int, slow: bool = True) -> list:
     signs = np.where(y == y.max(), 1.0, -1.0)
     runs = contestants(SVC, "SVC", X, y, slow, C=C, gamma=gamma)
     return compare(
@@ -131,13 +122,8 @@ def case_predict(repeats: int) -> list:
     X, y = adult()
     Xt, yt = adult("tst")
     fitted = {one.name: one.run() for one in contestants(SVC, "SVC", X, y, True, C=1.0, gamma=0.05)[:2]}
-    runs = [
-        Contestant(name, lambda m=model: m.predict(Xt), peer=name != "assay")
-        for name, model in fitted.items()
-    ]
-    return compare(
-        "predict, adult's test rows", runs, lambda p: np.mean(p == yt), better="higher", repeats=repeats
-    )
+    runs = [Contestant(name, lambda m=model: m.predict(Xt), peer=name != "assay") for name, model in fitted.items()]
+    return compare("predict, adult's test rows", runs, lambda p: np.mean(p == yt), better="higher", repeats=repeats)
 
 
 def case_regress(repeats: int) -> list:
@@ -146,9 +132,54 @@ def case_regress(repeats: int) -> list:
     y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * random.normal(size=10_000)
     linear = lambda beta: float(y @ beta - 0.1 * np.abs(beta).sum())  # noqa: E731
     runs = contestants(SVR, "SVR", X, y, True, C=1.0, gamma=0.1, epsilon=0.1)
-    return compare(
-        f"SVR {X.shape}", runs, lambda m: dual_objective(m, X, linear, 0.1), better="lower", repeats=repeats
-    )
+    return compare(f"SVR {X.shape}", runs, lambda m: dual_objective(m, X, linear, 0.1), better="lower", repeats=repeats)
+
+
+def linear_objective(model: Any, X: Any, y: np.ndarray, loss: str) -> float:
+    """Return 1/2 (|w|^2 + b^2) + sum of losses, C = 1 and a constant column of 1."""
+    w, b = model.coef_[0], model.intercept_[0]
+    beyond = np.maximum(1 - (2 * y - 1) * (X @ w + b), 0.0)
+    return float(0.5 * (w @ w + b * b) + (beyond if loss == "hinge" else beyond**2).sum())
+
+
+def linear(title: str, X: Any, y: np.ndarray, loss: str, peers: list[tuple[bool, float, int]], repeats: int) -> list:
+    """Compare LinearSVC with LIBLINEAR at (dual, tol, max_iter); an objective that is not ours does not count."""
+    runs = [Contestant("assay", lambda: LinearSVC(loss=loss).fit(X, y), peer=False)]
+    for dual, tol, most in peers:
+        params = {"loss": loss, "dual": dual, "tol": tol, "max_iter": most, "random_state": 0}
+        run = lambda params=params: libsvm.LinearSVC(**params).fit(X, y)  # noqa: E731
+        runs.append(Contestant(f"LIBLINEAR, dual={dual}, tol={tol:g}", run))
+    judge = lambda model: linear_objective(model, X, y, loss)  # noqa: E731
+    return compare(f"LinearSVC, {title} {X.shape}, {loss}", runs, judge, better="lower", repeats=repeats)
+
+
+def text(n: int = 50_000, d: int = 50_000, words: int = 50) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Return documents of words drawn with Zipf's frequencies, as unit rows of tf-idf, and labels of a noisy plane."""
+    random = np.random.default_rng(0)
+    frequency = 1.0 / np.arange(3, d + 3)
+    drawn = random.choice(d, size=n * words, p=frequency / frequency.sum())
+    X = sp.csr_matrix((np.ones(n * words), (np.repeat(np.arange(n), words), drawn)), shape=(n, d))
+    X.sum_duplicates()
+    documents = np.bincount(X.indices, minlength=d)
+    X.data = (1 + np.log(X.data)) * (1 + np.log((n + 1) / (documents + 1)))[X.indices]
+    X = sp.csr_matrix(sp.diags(1 / np.sqrt(X.multiply(X).sum(axis=1)).A1) @ X)
+    score = X @ (random.normal(size=d) * (random.random(d) < 0.2))
+    return X, (score + 0.5 * score.std() * random.normal(size=n) > 0).astype(int)
+
+
+def case_linear(repeats: int) -> list:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200_000, 28))
+    y = (X @ random.normal(size=28) / 28**0.5 + 0.7 * random.normal(size=200_000) > 0.2).astype(int)
+    smooth = linear("dense", X, y, "squared_hinge", [(False, 1e-2, 1000), (False, 1e-4, 1000)], repeats)
+    return smooth + linear("dense", X, y, "hinge", [(True, 1e-4, 200)], 1)
+
+
+def case_linear_sparse(repeats: int) -> list:
+    X, y = text()
+    peers = [(True, 1e-2, 1000), (True, 1e-4, 1000), (False, 1e-2, 1000), (False, 1e-4, 1000)]
+    smooth = linear("text", X, y, "squared_hinge", peers, repeats)
+    return smooth + linear("text", X, y, "hinge", [(True, 1e-2, 1000), (True, 1e-4, 1000)], repeats)
 
 
 CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}

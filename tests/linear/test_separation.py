@@ -12,6 +12,7 @@ from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron as PeerPerceptron
 from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
 from assay.datasets.linear import checkerboard, first_one_parity, four_quadrants, noisy_labels
@@ -437,6 +438,11 @@ def test_monomials_are_those_of_scikit_learn(d, degree):
         np.testing.assert_allclose(ours.transform(X), peer.transform(X), rtol=1e-13)
         assert ours.get_feature_names_out().tolist() == peer.get_feature_names_out().tolist()
         assert ours.transform(X).shape[1] == monomial_count(d, degree) - (not bias)
+
+
+@parametrize_with_checks([PolynomialTransform(), PolynomialTransform(3, include_bias=False)])
+def test_the_transform_keeps_scikit_learns_contract(estimator, check):
+    check(estimator)
 
 
 def test_a_transform_that_does_not_fit_is_refused_with_its_size():

@@ -3,10 +3,31 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
 
 import assay
-from assay.linear_model import LogisticRegression, Perceptron
+from assay.linear_model import (
+    ElasticNet,
+    Lasso,
+    LogisticRegression,
+    Perceptron,
+    Pocket,
+    SGDClassifier,
+    SGDRegressor,
+)
 from assay.scan import rows
+
+READERS = [
+    Perceptron(random_state=0),
+    Perceptron(shuffle=False),
+    Pocket(random_state=0, max_updates=200),
+    SGDClassifier(alpha=0.01, max_iter=20, random_state=0),
+    SGDClassifier("log_loss", alpha=0.01, max_iter=20, batch_size=16, optimizer="adam", eta0=0.01, random_state=0),
+    SGDRegressor(alpha=0.01, max_iter=20, random_state=0),
+    LogisticRegression(),
+    Lasso(0.01, tol=1e-12),
+    ElasticNet(0.01, tol=1e-12),
+]
 
 
 def draw(n=600, d=20):
@@ -26,15 +47,16 @@ def test_blocks_of_sparse_rows_are_those_of_dense_rows():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize(
-    "model", [Perceptron(random_state=0), Perceptron(shuffle=False), LogisticRegression()]
-)
+@pytest.mark.parametrize("model", READERS, ids=str)
 def test_sparse_and_dense_fits_agree_and_certify(model, kind):
     X, y = draw()
-    dense = type(model)(**model.get_params()).fit(X, y)
-    sparse = type(model)(**model.get_params()).fit(kind(X), y)
+    y = y if is_classifier(model) else X @ np.linspace(-1, 1, X.shape[1]) + 0.1 * y
+    dense, sparse = (clone(model).fit(table, y) for table in (X, kind(X)))
     np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-7, atol=1e-9)
-    np.testing.assert_array_equal(sparse.predict(kind(X)), dense.predict(X))
+    if is_classifier(model):
+        np.testing.assert_array_equal(sparse.predict(kind(X)), dense.predict(X))
+    else:
+        np.testing.assert_allclose(sparse.predict(kind(X)), dense.predict(X), atol=1e-7)
     certificate = sparse.certify(kind(X), y)
     for table in (X, kind(X)):
         report = assay.verify(certificate, sparse, table, y)

@@ -112,6 +112,9 @@ def measure(name: str, X: np.ndarray, y: np.ndarray, wanted: str) -> Iterator[Li
                 continue
         certificate = model.certify(X[train], y[train], delta=DELTA)
         report = assay.verify(certificate, model, X[train], y[train])
+        if "cannot be checked" in report.reason:
+            print(f"{name}: {title} left out: {report.reason}")
+            continue
         if not report.holds:
             raise SystemExit(f"{name}: the certificate of {title} does not verify: {report.reason}")
         error = model.mean_error(X[test], y[test]) if hasattr(model, "mean_error") else None

@@ -35,3 +35,14 @@ def learners(task: str | None = None) -> list[type[Learner]]:
 def is_learner(thing: object) -> bool:
     """Tell whether `thing` is a class that a user can fit: a `Learner` with a card."""
     return isinstance(thing, type) and issubclass(thing, Learner) and hasattr(thing, "card")
+
+
+def kinds(learner: type[Learner]) -> frozenset[str]:
+    """Return what kind of learning it is: "supervised" or "unsupervised", and "online" if it learns row by row.
+
+    >>> from assay.linear_model import SGDClassifier
+    >>> sorted(kinds(SGDClassifier))
+    ['online', 'supervised']
+    """
+    found = {"supervised" if learner.card.task in ("classify", "regress") else "unsupervised"}
+    return frozenset(found | ({"online"} if hasattr(learner, "partial_fit") else set()))

@@ -5,7 +5,8 @@ import pytest
 import sklearn.linear_model as sk
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score
 
-from assay.linear_model import LogisticRegression, Ridge
+from assay.linear_model import LogisticRegression, Ridge, SGDClassifier
+from assay.model_selection import three_way_split
 
 
 def draw(seed, n=240):
@@ -55,3 +56,60 @@ def test_cross_validation_gives_the_scores_of_the_same_folds():
         ]
         assert ours == pytest.approx(theirs, rel=1e-9)
         assert ours == pytest.approx(by_hand)
+
+
+@pytest.mark.mission("CON-32")
+@pytest.mark.parametrize("seed", range(6))
+def test_three_parts_are_disjoint_whole_and_keep_the_shares_of_classes(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(12, 300))
+    y = rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
+    shares = rng.dirichlet([5, 3, 3])
+    for labels in (None, y):
+        parts = three_way_split(n, shares, stratify=labels, random_state=seed)
+        assert sorted(np.concatenate(parts).tolist()) == list(range(n))
+        for share, part in zip(shares, parts):
+            assert abs(len(part) - share * n) <= 1
+            for name in np.unique(y) if labels is not None else ():
+                assert abs(np.sum(y[part] == name) - share * np.sum(y == name)) <= 1 + 1e-9
+        again = three_way_split(n, shares, stratify=labels, random_state=seed)
+        assert all(np.array_equal(a, b) for a, b in zip(parts, again))
+    other = three_way_split(n, shares, random_state=seed + 100)
+    assert not np.array_equal(parts.train, other.train)
+
+
+def test_three_parts_are_drawn_evenly():
+    counts = sum(np.bincount(three_way_split(10, random_state=s).test, minlength=10) for s in range(2000))
+    assert abs(counts - 400).max() < 5 * np.sqrt(400 * 0.8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "word"),
+    [
+        (10, {"shares": (0.5, 0.5)}, "three positive"),
+        (10, {"shares": (0.5, 0.4, 0.2)}, "sum to 1"),
+        (10, {"shares": (1.0, 0.5, -0.5)}, "three positive"),
+        (2, {}, "rows must be"),
+        (10, {"stratify": [0, 1]}, "one label for each"),
+    ],
+)
+def test_three_parts_refusals(rows, options, word):
+    with pytest.raises(ValueError, match=word):
+        three_way_split(rows, **options)
+
+
+@pytest.mark.mission("CON-34")
+def test_early_stopping_restores_the_best_state_on_validation_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 60))
+    y = (X[:, 0] + 2.0 * rng.normal(size=200) > 0).astype(int)  # much noise: training on makes it worse
+    model = SGDClassifier(
+        loss="log_loss", alpha=1e-6, early_stopping=True, validation_fraction=0.3, n_iter_no_change=8, tol=0.0,
+        random_state=0, max_iter=200,
+    ).fit(X, y)  # fmt: skip
+    seen = np.array([step.violation for step in model.history_])
+    held = np.sort(np.random.RandomState(0).permutation(200)[:60])
+    z = (2 * y[held] - 1) * model.decision_function(X[held])
+    assert np.mean(np.logaddexp(0, -z)) == pytest.approx(seen.min(), rel=1e-12)
+    assert seen.argmin() < len(seen) - 1  # the error rose again, for as long as asked, and the fit ended
+    assert len(seen) - 1 - seen.argmin() == 8

@@ -53,6 +53,7 @@ def _record(kind: Any) -> dict[str, Any]:
         "name": card.name,
         "zh": card.zh,
         "task": card.task,
+        "kinds": sorted(registry.kinds(kind)),
         "model": str(card.model),
         "strategy": card.strategy,
         "algorithm": card.algorithm,

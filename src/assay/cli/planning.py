@@ -195,8 +195,8 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
         excess = answer.get("rows_needed", {}).get("excess", False)
         expected = "" if excess else f" and a training error of {answer['training_error']:g} at most"
         console.print(
-            f"All assume independent rows from one source, a class fixed before they were seen{expected}. Each holds on its own; * is the best, to be chosen before the "
-            "rows are seen.",
+            f"All assume independent rows from one source, a class fixed before they were seen{expected}. Each "
+            "holds on its own; * is the best, to be chosen before the rows are seen.",
             style="dim",
             highlight=False,
         )

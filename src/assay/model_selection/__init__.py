@@ -2,6 +2,7 @@
 
 from assay.model_selection._curve import LearningCurve
 from assay.model_selection._folds import CrossValidated
+from assay.model_selection._split import Parts, three_way_split
 from assay.model_selection._srm import Candidate, StructuralRiskMinimizer
 
-__all__ = ["Candidate", "CrossValidated", "LearningCurve", "StructuralRiskMinimizer"]
+__all__ = ["Candidate", "CrossValidated", "LearningCurve", "Parts", "StructuralRiskMinimizer", "three_way_split"]

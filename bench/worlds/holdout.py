@@ -73,12 +73,41 @@ def betting_uniform(rng, delta):
     return bound < 0.5, bound < 1
 
 
+@case("P05", "rows put in the order of their losses", control=True)
+def betting_sorted(rng, delta):
+    return concentration.betting_upper(np.sort(rng.random(60)), delta) < 0.5, True
+
+
+@case("P03", "best of twenty mean losses without paying", control=True)
+def kl_best_of_many(rng, delta):
+    means = rng.binomial(60, 0.2, 20) / 60
+    return concentration.kl_upper(float(means.min()), math.log(1 / delta) / 60) < 0.2, True
+
+
 @case("P06", "area under the curve, normal scores one unit apart")
 def area(rng, delta):
     positive, negative = rng.normal(1.0, 1.0, 80), rng.normal(0.0, 1.0, 120)
     seen = float((positive[:, None] > negative[None, :]).mean())
     bound = holdout.auc_lower(seen, 80, 120, delta)
     return bound > norm.cdf(1 / math.sqrt(2)), bound > 0.5
+
+
+def farthest(values, mean):
+    """Largest distance of the empirical from the true distribution function of N(mean, 1)."""
+    true, n = norm.cdf(np.sort(values), mean), len(values)
+    return max((np.arange(1, n + 1) / n - true).max(), (true - np.arange(n) / n).max())
+
+
+@case("P06", "all points of the ROC curve at once, 60 and 60 rows")
+def thresholds(rng, delta):
+    off = max(farthest(rng.normal(mean, 1.0, 60), mean) for mean in (0.0, 1.0))
+    return off > holdout.threshold_width(60, 60, delta), True
+
+
+@case("P06", "all points of the ROC curve, with the width of one point", control=True)
+def thresholds_one_point(rng, delta):
+    off = max(farthest(rng.normal(mean, 1.0, 60), mean) for mean in (0.0, 1.0))
+    return off > norm.isf(delta / 2) * 0.5 / math.sqrt(60), True
 
 
 @case("P06", "difference of two models on the same rows")
@@ -101,9 +130,7 @@ def selection_unpaid(rng, delta):
 
 @case("P01", "minimum of three limits, each at delta", control=True, rate=0.2)
 def minimum_of_three(rng, delta):
-    return min(
-        concentration.clopper_pearson_upper(int(k), 200, 0.2) for k in rng.binomial(200, 0.2, 3)
-    ) < 0.2, True
+    return min(concentration.clopper_pearson_upper(int(k), 200, 0.2) for k in rng.binomial(200, 0.2, 3)) < 0.2, True
 
 
 @case("P01", "threshold tuned on the hold-out rows", control=True)

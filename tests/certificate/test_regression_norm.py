@@ -69,6 +69,24 @@ def test_no_false_mutant_among_two_hundred_per_operator():
     assault(norm_case, truth, 200, seed=1)
 
 
+def test_constants_off_by_ten_percent_are_noticed():
+    case = norm_case(1)
+    params, n = case.claim.params, 400
+
+    def formula(two, three, grid, half):
+        losses = np.minimum(np.abs(case.y - case.X @ case.model.coef_ - case.model.intercept_[0]), 1.0)
+        trace = float((case.X * case.X).sum()) + n
+        deviation = three * math.sqrt(math.log(grid / 0.04) / (half * n))
+        return losses.mean() + two * params["scale"] * math.sqrt(trace) / n + deviation
+
+    constants = (2.0, 3.0, 41.0, 2.0)
+    right = formula(*constants)
+    for i in range(4):
+        for factor in (0.9, 1.1):
+            wrong = formula(*constants[:i], constants[i] * factor, *constants[i + 1 :])
+            assert case.with_claim(value=wrong + 1e-9).verify().holds == (wrong >= right), (i, factor)
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -283,3 +283,47 @@ def test_betting_depends_on_the_order_of_the_rows():
     X, y = case.holdout
     worst = forge.replace(case, holdout=(X[order], y[order]), sealed=None).seal()
     assert worst.verify().holds == truth(worst)
+
+
+def width(case, four, two):
+    params = case.claim.params
+    return math.sqrt(math.log(four / DELTA) / (two * min(params["positives"], params["negatives"])))
+
+
+def area(case, one, two):
+    Xh, yh = case.holdout
+    score = Xh @ case.model.coef_[0] + 0.1
+    a, b = case.claim.params["positives"], case.claim.params["negatives"]
+    seen = float((score[yh == 1][:, None] > score[yh == 0][None, :]).mean())
+    return seen - math.sqrt((a + b) * math.log(one / DELTA) / (two * a * b))
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "constants"), [("P06/1", area, (1.0, 2.0)), ("P06/2", width, (4.0, 2.0))]
+)
+def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
+    case = CASES[name](2)
+    sign = 1 if case.claim.direction == "upper" else -1
+    right = formula(case, *constants)
+    assert case.with_claim(value=right + sign * 1e-9).verify().holds
+    for i in range(len(constants)):
+        for factor in (0.9, 1.1):
+            wrong = formula(case, *constants[:i], constants[i] * factor, *constants[i + 1 :])
+            holds = case.with_claim(value=wrong + sign * 1e-9).verify().holds
+            assert holds == (sign * wrong >= sign * right), (name, i, factor)
+
+
+@pytest.mark.parametrize("kept", [0.999, 0.75])
+def test_stakes_that_know_the_outcome_are_refused(kept):
+    """Stakes that look at the row they are bet on would prove too much; the checker has its own."""
+    case = CASES["P05/1"](4)
+    X, y = case.holdout
+    losses = np.minimum(np.abs(y - X @ case.model.coef_ - 0.2), 2.0) / 2.0
+
+    def money(g):
+        stakes = np.where(losses < g, kept, 0.0)  # knows the outcome
+        return np.cumsum(np.log1p(-stakes * (losses - g))).max() - math.log(1 / DELTA)
+
+    cheat = 2.0 * brentq(money, 1e-6, 1.0)
+    assert cheat < case.claim.value
+    assert not case.with_claim(value=cheat).verify().holds

@@ -33,6 +33,7 @@ def test_area_under_the_curve_and_difference_by_hand():
     expected = 0.8 - math.sqrt(50 * math.log(20) / (2 * 20 * 30))
     assert holdout.auc_lower(0.8, 20, 30, 0.05) == pytest.approx(expected)
     assert holdout.auc_lower(0.1, 5, 5, 0.05) == 0.0
+    assert holdout.threshold_width(50, 80, 0.05) == pytest.approx(math.sqrt(math.log(80) / 100))
     value = holdout.difference_upper(12, 5, 100, 0.05)
     assert value == clopper_pearson_upper(12, 100, 0.025) - clopper_pearson_lower(5, 100, 0.025)
 

@@ -15,7 +15,7 @@ from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import OUTWARD, Asked, Statement, Vacuous, claim, error_rate
 from assay.scan import Rows
 from assay.theory import concentration, conformal
-from assay.theory.holdout import auc_lower
+from assay.theory.holdout import auc_lower, threshold_width
 
 _NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
 _NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
@@ -133,7 +133,7 @@ def _area(scored: tuple[np.ndarray, float], codes: np.ndarray, sizes: dict[str, 
 
 def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
     fewest = min(sizes["positives"], sizes["negatives"])
-    width = concentration.hoeffding_deviation(fewest, float(delta) / sizes["compared"] / 2, two_sided=True)
+    width = threshold_width(sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"])
     if width >= 1:
         return Vacuous("P06/2", f"{fewest} rows of the rarer class are too few.", delta)
     return error_rate("P06/2", width, sizes, "holdout", delta)

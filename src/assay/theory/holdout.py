@@ -1,9 +1,9 @@
-"""Hold-out statements other than an error rate: area under the ROC curve, and the difference of two models.
+"""Hold-out statements other than an error rate: the ROC curve, and the difference of two models.
 
-References: Agarwal, Graepel, Herbrich, Har-Peled and Roth 2005 (McDiarmid's inequality for the area);
-Clopper and Pearson 1934. Hold-out rows are independent and were not used to choose the models. (Bounds for
-all thresholds of a score at once go through the growth function: `vc.ghost_sample_bound` with
-`SignedThresholds`.)
+References: Agarwal, Graepel, Herbrich, Har-Peled and Roth 2005 (McDiarmid's inequality for the area); Massart
+1990 (the constant of Dvoretzky, Kiefer and Wolfowitz); Clopper and Pearson 1934. Hold-out rows are independent
+and were not used to choose the models. (Error rates of all thresholds of a score at once go through the growth
+function: `vc.ghost_sample_bound` with `SignedThresholds`.)
 """
 
 import math
@@ -21,6 +21,16 @@ def auc_lower(auc: float, positives: int, negatives: int, delta: float) -> float
     a, b = check.whole("positives", positives), check.whole("negatives", negatives)
     half = math.sqrt((a + b) * -math.log(check.failure(delta)) / (2.0 * a * b))
     return max(0.0, auc - check.enlarge(half))
+
+
+def threshold_width(positives: int, negatives: int, delta: float) -> float:
+    """Return sqrt(ln(4/delta) / (2 min(a, b))): how far any point of the ROC curve can be off in either direction.
+
+    For a positive and b negative rows, the shares of either class above a threshold are, for all thresholds at
+    once, within this of their expectations; half of delta for each class.
+    """
+    a, b = check.whole("positives", positives), check.whole("negatives", negatives)
+    return check.enlarge(math.sqrt(math.log(4.0 / check.failure(delta)) / (2.0 * min(a, b))))
 
 
 def difference_upper(first_only: int, second_only: int, m: int, delta: float) -> float:

@@ -22,6 +22,7 @@ import numpy as np
 from assay.tree._nodes import Nodes
 
 _ALL_SUBSETS = 10
+_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_borders`
 
 
 class Method(NamedTuple):
@@ -78,13 +79,9 @@ def grow_general(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Metho
 class _Growth:
     def __init__(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method):
         self.X, self.method = X, method
-        self.kind = (
-            "squared_error" if not method.n_classes else ("gini" if method.criterion == "gini" else "entropy")
-        )
+        self.kind = "squared_error" if not method.n_classes else ("gini" if method.criterion == "gini" else "entropy")
         self.rows = (
-            np.column_stack([np.ones_like(y), y, y * y])
-            if not method.n_classes
-            else np.eye(method.n_classes)[y]
+            np.column_stack([np.ones_like(y), y, y * y]) if not method.n_classes else np.eye(method.n_classes)[y]
         )
         self.found: list[tuple] = []
         queue: list[tuple] = [(np.flatnonzero(weight > 0), weight[weight > 0], 0, frozenset(), None)]
@@ -100,17 +97,13 @@ class _Growth:
             self.splits.append(split)
             self.children.append(len(queue) if split else -1)
             if split:
-                exhausted = (
-                    used | {split.column} if split.table is not None and method.split == "multiway" else used
-                )
+                exhausted = used | {split.column} if split.table is not None and method.split == "multiway" else used
                 for child_rows, child_w in self._divide(split, rows, w):
                     queue.append((child_rows, child_w, depth + 1, exhausted, at))
             self.found.append((w.sum(),))
             at += 1
 
-    def _best(
-        self, rows: np.ndarray, w: np.ndarray, depth: int, used: frozenset, total: np.ndarray
-    ) -> Split | None:
+    def _best(self, rows: np.ndarray, w: np.ndarray, depth: int, used: frozenset, total: np.ndarray) -> Split | None:
         method = self.method
         here = float(impurity(total, self.kind))
         if here <= 1e-12 or depth >= method.max_depth or w.sum() < method.min_samples_split - 1e-9:
@@ -121,9 +114,9 @@ class _Growth:
         if method.criterion == "gain_ratio":
             mean = np.mean([split.gain for split in tried])
             tried = [split for split in tried if split.gain >= mean - 1e-12 and np.isfinite(split.ratio)]
-            best = max(tried, key=lambda split: split.ratio, default=None)
+            best = _first_largest(tried, [split.ratio for split in tried])
         else:
-            best = max(tried, key=lambda split: split.gain)
+            best = _first_largest(tried, [split.gain for split in tried])
         if best is None or best.gain * w.sum() < method.min_decrease - 1e-12 or best.gain < -1e-12:
             return None
         return best
@@ -155,72 +148,24 @@ class _Growth:
         self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray
     ) -> list[Split | None]:
         """Return the best border of each of several columns without missing values."""
-        if not columns:
-            return []
-        order = np.argsort(X, axis=0, kind="stable")
-        x = np.take_along_axis(X, order, axis=0)
-        left = np.cumsum(stats[order], axis=0)[:-1]
-        heavy = np.cumsum(w[order], axis=0)[:-1]
-        total = w.sum()
-        pairs = np.stack([left, stats.sum(axis=0) - left], axis=2)
-        gain, ratio, default = self._judge(pairs.reshape(-1, 2, stats.shape[1]), total, total, None)
-        least = self.method.min_samples_leaf - 1e-9
-        open_ = (x[1:] > x[:-1]) & (heavy >= least) & (total - heavy >= least)
-        gain = np.where(open_, gain.reshape(open_.shape), -np.inf)
-        ratio, default = ratio.reshape(open_.shape), default.reshape(open_.shape)
-        found: list[Split | None] = []
-        for j, f in enumerate(columns):
-            i = int(gain[:, j].argmax()) if len(gain) else 0
-            if not len(gain) or gain[i, j] == -np.inf:
-                found.append(None)
-                continue
-            middle, share = x[i, j] / 2 + x[i + 1, j] / 2, heavy[i, j] / total
-            threshold = middle if x[i, j] <= middle < x[i + 1, j] else x[i, j]
-            shares = np.array([share, 1 - share])
-            found.append(
-                Split(
-                    f,
-                    float(gain[i, j]),
-                    float(ratio[i, j]),
-                    float(threshold),
-                    None,
-                    2,
-                    shares,
-                    int(default[i, j]),
-                )
-            )
-        return found
+        return self._borders(columns, X, stats, w, w.sum(), None)
 
     def _numeric(self, f, x, stats, w, known_w, lost) -> Split | None:
-        order = np.argsort(x, kind="stable")
-        x, stats = x[order], stats[order]
-        borders = np.flatnonzero(x[1:] > x[:-1])
-        if not len(borders):
-            return None
-        left = np.cumsum(stats, axis=0)[borders]
-        heavy = np.cumsum(known_w[order])[borders]
-        enough = (heavy >= self.method.min_samples_leaf - 1e-9) & (
-            known_w.sum() - heavy >= self.method.min_samples_leaf - 1e-9
-        )
-        if not enough.any():
-            return None
-        pairs = np.stack([left, stats.sum(axis=0) - left], axis=1)[enough]
-        gain, ratio, default = self._judge(pairs, w.sum(), known_w.sum(), lost)
-        best = int(np.argmax(gain))
-        i = borders[enough][best]
-        middle = x[i] / 2 + x[i + 1] / 2
-        share = heavy[enough][best] / known_w.sum()
-        threshold = middle if x[i] <= middle < x[i + 1] else x[i]
-        return Split(
-            f,
-            float(gain[best]),
-            float(ratio[best]),
-            float(threshold),
-            None,
-            2,
-            np.array([share, 1 - share]),
-            int(default[best]),
-        )
+        return self._borders([f], x[:, None], stats, known_w, w.sum(), lost)[0]
+
+    def _borders(self, columns, X, stats, known_w, total, lost) -> list[Split | None]:
+        from assay.tree._borders import best_borders
+
+        found, least = np.empty((len(columns), 5)), self.method.min_samples_leaf - 1e-9
+        lost = np.empty(0) if lost is None else lost
+        kind, directed = _KINDS.index(self.kind), self.method.missing == "direction"
+        best_borders(np.ascontiguousarray(X), stats, known_w, lost, kind, directed, total, least, found)
+        return [
+            Split(f, gain, ratio, threshold, None, 2, np.array([share, 1 - share]), int(branch))
+            if gain > -np.inf
+            else None
+            for f, (gain, ratio, threshold, share, branch) in zip(columns, found.tolist())
+        ]
 
     def _nominal(self, f, codes, stats, w, known_w, lost) -> Split | None:
         levels = self.method.levels[f]
@@ -229,9 +174,7 @@ class _Growth:
         present = np.flatnonzero(weights > 0)
         if len(present) < 2:
             return None
-        tables = (
-            [np.arange(levels)] if self.method.split == "multiway" else self._subsets(sums, weights, present)
-        )
+        tables = [np.arange(levels)] if self.method.split == "multiway" else self._subsets(sums, weights, present)
         best = None
         for table in tables:
             branches = int(table.max()) + 1
@@ -265,9 +208,7 @@ class _Growth:
             chosen = [ordered[: i + 1] for i in range(len(ordered) - 1)]
         elif len(present) <= _ALL_SUBSETS:
             rest = present[1:]
-            chosen = [
-                np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)
-            ]
+            chosen = [np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)]
         else:
             chosen = [np.array([level]) for level in present]
         tables = np.ones((len(chosen), levels), dtype=np.int64)
@@ -347,6 +288,12 @@ class _Growth:
                 [np.pad(t, (0, width - len(t)), constant_values=-1) for t in tabled], dtype=np.int32
             ).reshape(len(tabled), width),
         )
+
+
+def _first_largest(splits: list[Split], values: list[float]) -> Split | None:
+    """Return the split with the largest value; of values that differ by no more than rounding, the first."""
+    top = max(values, default=0.0)
+    return next((split for split, value in zip(splits, values) if value >= top - 1e-12 * abs(top)), None)
 
 
 def branches(x: np.ndarray, threshold: float, table: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from assay.jit import compiled
 
 _DIGIT = 11
 _PASSES = 6  # digits of 64 bits
+_FEW = 400  # rows up to which merging is faster than counting digits
 _SIGN = np.uint64(1 << 63)
 
 
@@ -17,6 +18,9 @@ def sort_column(x, order):
     they are sorted digit by digit from the last (a digit that all rows share is left out).
     """
     n = x.shape[0]
+    if n <= _FEW:
+        order[:] = np.argsort(x, kind="mergesort")
+        return
     keys, moved = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
     rows, moved_rows = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)
     counts = np.zeros((_PASSES, 1 << _DIGIT), dtype=np.uint32)

@@ -6,13 +6,15 @@ An eigenvector with lambda > 0 is v = sum_i a_i (phi(x_i) - m), where a is an ei
 matrix H K H, H = I - 1 1'/n, for the eigenvalue lambda, of length 1 / sqrt(lambda) so that |v| = 1. The
 coordinate of x along v is <v, phi(x) - m> = sum_i (H a)_i (kappa(x_i, x) - mean_j kappa(x_i, x_j)).
 
+Claims: no other directions, as many as these, hold more variance than these by more than the value.
 Method: a symmetric eigenproblem of the n x n matrix, whole, by Lanczos iterations or by a random sketch.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, eigh
 from scipy.sparse.linalg import eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
@@ -22,14 +24,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import read_rows, require_finite
 from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels import Kernel, Linear, Precomputed
 from assay.kernels._expand import expand
+from assay.optim.duality import outward
 from assay.params import choice, count, flag, number, positive, refuse
+from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
+from assay.svm._expansions import same_rows
+from assay.svm._facts import kernel_magnitude
 
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue: below it an eigenvalue counts as zero
 _INDEFINITE = 1e-5  # of the largest: more on the negative side is no rounding
+_MOST_PROVED = 2_000  # rows up to which the checker factorises the matrix that proves optimality
 _ITERATIVE_FROM, _FEW = 200, 10  # eigen_solver="auto": Lanczos for few components of more rows than that
 
 
@@ -97,7 +105,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         model=KernelFunctions(),
         strategy="variance in the kernel's space along orthonormal directions",
         algorithm="eigenvectors of the centred Gram matrix",
-        guarantee=(),
+        guarantee=("kernel-pca.optimality",),
     )
 
     def __init__(
@@ -165,9 +173,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         if flag(self, "fit_inverse_transform"):
             positive(self, "alpha", why="without it the map back need not be determined")
             if self.kernel == "precomputed":
-                raise refuse(
-                    self, "fit_inverse_transform needs the rows; kernel='precomputed' has only their Gram matrix."
-                )
+                raise refuse(self, "fit_inverse_transform needs rows; kernel='precomputed' has only their Gram matrix.")
 
     def _decompose(self, gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest eigenvalues, falling, and their eigenvectors with scikit-learn's signs."""
@@ -184,7 +190,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
                 gram, k, n_iter=self.iterated_power, random_state=self.random_state, selection="module"
             )
         else:
-            values, vectors = eigh(gram, subset_by_index=(n - k, n - 1))
+            values, vectors = eigh(gram, subset_by_index=None if k == n else (n - k, n - 1))
         if values.min() < -_INDEFINITE * max(abs(values).max(), 1e-300):
             raise refuse(
                 self,
@@ -243,6 +249,31 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         X = np.asarray(X, dtype=np.float64)
         return expand(self._kernel(), self.X_transformed_fit_, self.dual_coef_.T, X, self.n_jobs)
 
+    # Certificate
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield how much more variance other directions could hold."""
+        used = np.flatnonzero(self.eigenvalues_)
+        reason = None
+        if self.chosen_kernel_ == "precomputed":
+            reason = "The Gram matrix was given: nothing proves that it is symmetric."
+        elif rows.n_rows > _MOST_PROVED:
+            reason = f"The proof factorises a matrix of all rows, which is done up to {_MOST_PROVED} of them."
+        elif not same_rows(rows, self.X_fit_):
+            reason = "These are not the rows of `fit`, in order."
+        elif not len(used):
+            reason = "The rows do not vary in the kernel's space."
+        if reason is not None:
+            yield NotApplicable("D18/2", reason)
+            return
+        kernel, n = self._kernel(), rows.n_rows
+        size, slack = kernel_magnitude(kernel, self.X_fit_, self.X_fit_)
+        rounding = n * float(np.max(slack)) + 4e-15 * n * n * float(size.max())  # of the centred Gram matrix, in norm
+        gram = kernel(self.X_fit_)
+        _centre(gram, gram.mean(axis=0))
+        V = self.pair_coef_[used].T
+        yield _optimality(gram, V / np.linalg.norm(V, axis=0), rounding)
+
     # The kernel
 
     def _set_kernel(self, X: np.ndarray) -> Kernel:
@@ -263,6 +294,31 @@ def _centre(gram: np.ndarray, means: np.ndarray) -> float:
     gram -= means[:, None]
     gram -= means[None, :] - means.mean()
     return float(np.trace(gram))
+
+
+def _optimality(gram: np.ndarray, V: np.ndarray, rounding: float) -> Claim:
+    """Return claim D18: find t and e with (t + e) I + V (Theta - t I) V' - G positive definite, e as small as that
+    allows."""
+    n, k = V.shape
+    theta = V.T @ gram @ V
+    top = float(np.linalg.norm(theta, 2))
+    t = max(float(np.linalg.eigvalsh(theta)[0]) - 1e-9 * top, 0.0)
+    inner = theta - t * np.eye(k)
+    matrix = t * np.eye(n) + V @ inner @ V.T - gram
+    e = 4 * rounding + 1e-15 * n * (n * t + top + float(np.trace(gram)))
+    while not _positive_definite(matrix + 0.3 * e * np.eye(n)):
+        e *= 4
+    loss = float(np.linalg.norm(V.T @ V - np.eye(k))) + 1e-13
+    excess = k * (e + 2 * rounding) + 3 * loss * float(np.trace(theta))
+    return Claim("D18/2", outward(excess / n), params={"components": k, "t": t, "e": e})
+
+
+def _positive_definite(matrix: np.ndarray) -> bool:
+    try:
+        cholesky(matrix, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _inverse_length(X: np.ndarray) -> np.ndarray:

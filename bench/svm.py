@@ -93,9 +93,13 @@ def case_adult_hard(repeats: int) -> list:
 
 
 def case_made(repeats: int) -> list:
-    X, y = make_classification(20_000, 50, n_informative=20, random_state=0)
-    gamma = 1.0 / (X.shape[1] * X.var())
-    return [row for C in (1.0, 10.0) for row in classify("make_classification", X, y, C, gamma, repeats)]
+    rows: list = []
+    for informative in (2, 20):
+        X, y = make_classification(20_000, 50, n_informative=informative, random_state=0)
+        title, gamma = f"make_classification, {informative} columns tell", 1.0 / (X.shape[1] * X.var())
+        for C in (1.0, 10.0):
+            rows += classify(title, X, y, C, gamma, repeats)
+    return rows
 
 
 def case_narrow(repeats: int) -> list:
@@ -179,7 +183,7 @@ def case_linear_sparse(repeats: int) -> list:
     X, y = text()
     peers = [(True, 1e-2, 1000), (True, 1e-4, 1000), (False, 1e-2, 1000), (False, 1e-4, 1000)]
     smooth = linear("text", X, y, "squared_hinge", peers, repeats)
-    return smooth + linear("text", X, y, "hinge", [(True, 1e-2, 1000), (True, 1e-4, 1000)], repeats)
+    return smooth + linear("text", X, y, "hinge", [(True, 1e-4, 1000), (True, 1e-6, 10_000)], repeats)
 
 
 CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}

@@ -56,3 +56,27 @@ def _trailing_zeros(typing: Any, word: Any) -> Any:
 
 
 trailing_zeros: Any = _trailing_zeros  # callable as trailing_zeros(word) from compiled code
+
+
+def _same_width(value: Any) -> Any:
+    """Return the type of the same number of bits on the other side of float and integer."""
+    return {
+        types.float32: types.int32,
+        types.float64: types.int64,
+        types.int32: types.float32,
+        types.int64: types.float64,
+    }[value]
+
+
+@intrinsic
+def _reinterpret(typing: Any, value: Any) -> Any:
+    """Return the bits of a float as an integer, or of an integer as a float, of the same width."""
+    target = _same_width(value)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(target))
+
+    return target(value), generate
+
+
+reinterpret: Any = _reinterpret  # callable as reinterpret(number) from compiled code

@@ -14,6 +14,7 @@ import numpy as np
 
 from assay.kernels._algebra import Gaussian, Kernel, Linear, Polynomial
 
+_CHEAP = 160  # features up to which an inner product in single precision is cheaper than fresh memory
 _BITS_FROM = 24  # features from which counting bits beats inner products
 
 
@@ -21,8 +22,10 @@ class Tiles:
     """Kernel values between prepared rows.
 
     n : number of rows; dtype : float32 or float64; diagonal : kappa(x_i, x_i) in double.
+    dear : whether computing a value costs more than writing it to fresh memory.
     """
 
+    dear = True
     n: int
     dtype: Any
     diagonal: np.ndarray
@@ -42,6 +45,7 @@ class ProductTiles(Tiles):
     def __init__(self, kernel: Kernel, A: np.ndarray, half: np.ndarray, diagonal: np.ndarray) -> None:
         self.kernel, self.A, self.half, self.diagonal = kernel, A, half, diagonal
         self.n, self.dtype = len(A), A.dtype
+        self.dear = A.dtype != np.float32 or A.shape[1] > _CHEAP or isinstance(kernel, Polynomial)
 
     def fill(self, rows: np.ndarray, start: int, stop: int, out: np.ndarray) -> None:
         np.matmul(self.A[rows], self.A[start:stop].T, out=out)
@@ -69,6 +73,7 @@ class ProductTiles(Tiles):
 class BitTiles(Tiles):
     """Gaussian or linear kernels of features that are all 0 or 1: a table indexed by the Hamming distance."""
 
+    dear = False
     dtype = np.dtype(np.float32)
 
     def __init__(self, words: np.ndarray, table: np.ndarray, diagonal: np.ndarray) -> None:
@@ -102,6 +107,8 @@ class GeneralTiles(Tiles):
 
 class MatrixTiles(Tiles):
     """A Gram matrix that is there already."""
+
+    dear = False
 
     def __init__(self, gram: np.ndarray) -> None:
         self.gram, self.diagonal = gram, np.diag(gram).astype(np.float64)

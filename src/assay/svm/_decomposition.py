@@ -3,18 +3,13 @@
     minimise over beta   1/2 beta' K beta - v' beta + eps |beta|_1    subject to  group sums of beta kept,
     lo <= beta <= hi
 
-A round draws a working set among the variables that violate optimality, with probability in proportion to
-the violation
-(the worst alone are so alike that correcting some overshoots the others), optimises it alone by pair steps
-on its small
-Gram block, computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates
-K beta.
-Kernel rows are kept in a ring of slots. Variables at a bound that would stay there are left out of the
-rounds (shrinking);
-what their rows missed is added when they come back, before the end at the latest.
+A round draws a working set among the variables that violate optimality, with probability in proportion to the
+violation (the worst alone are so alike that correcting some overshoots the others), optimises it alone by pair steps
+on its small Gram block, computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates
+K beta. The more variables are free, the larger the working set. Variables at a bound that would stay there are left out
+of the rounds (shrinking); what their rows missed is added when they come back, before the end at the latest.
 """
 
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,12 +17,17 @@ import numpy as np
 
 from assay.kernels._tiles import Tiles
 from assay.scan import thread_map
+from assay.svm._kernel_rows import KernelRows, cache_floats, products
 
-_COLUMNS = 2048  # columns of a tile
-_LOOK = 256  # rows of a tile
-_WORKING = 2048  # variables of a working set
+_LOOK = 256  # rows of a tile of the working set's Gram matrix
+_WORKING = (
+    2048,
+    6144,
+)  # least and most (in single precision) variables of a working set, in between as many as are free
 _WHOLE = 1500  # variables up to which the whole problem is one working set
 _STEPS = 20  # pair steps of a round, at most, for each variable of its working set
+_AIM = 0.07  # share of the violation to which a working set is solved
+_OVERLAP = 0.15  # share of the variables from which products inside a working set are taken from its Gram matrix
 _STALL = 50  # rounds without progress near the optimum after which only rounding is left
 _PATIENCE = 4  # rounds for which a variable must have been stuck before it is set aside
 
@@ -67,18 +67,6 @@ class Solution(NamedTuple):
 
 Tell = Callable[[Solution], bool]
 GiveUp = Callable[[np.ndarray, np.ndarray], bool]
-
-
-def cache_floats(megabytes: float | str, itemsize: int) -> int:
-    """Return how many kernel values may be kept: `megabytes`, or with "auto" 30 % of the free memory, at
-    most 500 MB."""
-    if megabytes == "auto":
-        try:
-            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        except (AttributeError, ValueError, OSError):
-            free = 2_000_000_000
-        return int(min(5e8, max(0.3 * free, 1e8))) // itemsize
-    return int(float(megabytes) * 1e6) // itemsize
 
 
 def solve(
@@ -123,79 +111,6 @@ def solve(
     return run.snapshot(status)
 
 
-def products(
-    source: Tiles, F: np.ndarray, rows: np.ndarray, moved: np.ndarray, change: np.ndarray, n_jobs: int | None
-) -> None:
-    """Add sum_m change_m kappa(x_m, x_r) to F[r] for r in `rows`; tile by tile, nothing is kept."""
-    together = source.take(np.concatenate([moved, rows]))
-    k = len(moved)
-
-    def add(first: int) -> None:
-        last = min(first + _COLUMNS, together.n)
-        tile = np.empty((min(_LOOK, k), last - first), source.dtype)
-        total = np.zeros(last - first)
-        for at in range(0, k, _LOOK):
-            some = np.arange(at, min(at + _LOOK, k))
-            together.fill(some, first, last, tile[: len(some)])
-            total += change[some].astype(source.dtype) @ tile[: len(some)]
-        F[rows[first - k : last - k]] += total
-
-    thread_map(add, range(k, together.n, _COLUMNS), n_jobs=n_jobs)
-
-
-class _Ring:
-    """Kernel rows of the active columns, in slots that are reused in turn.
-
-    Fresh memory is dearer than a kernel row, so the ring starts small and doubles, as far as the buffer
-    allows, when rows
-    that it has lost are asked for again.
-    """
-
-    def __init__(self, source: Tiles, buffer: np.ndarray) -> None:
-        self.source, self.buffer = source, buffer
-        self.most = max(1, min(len(buffer) // source.n, source.n))
-        self.slot = np.full(source.n, -1)
-        self.known = np.zeros(source.n, bool)
-        self.holder = np.empty(0, np.int64)
-        self.next = self.again = 0
-        self._extend(min(self.most, 2 * _WORKING))
-
-    def _extend(self, slots: int) -> None:
-        self.holder = np.concatenate([self.holder, np.full(slots - len(self.holder), -1)])
-        self.rows = self.buffer[: slots * self.source.n].reshape(slots, self.source.n)
-        self.slots, self.again = slots, 0
-
-    def _grow(self, missing: np.ndarray) -> None:
-        self.again += int(self.known[missing].sum())
-        self.known[missing] = True
-        if self.again > self.slots // 4 and self.slots < self.most:
-            self.next = self.slots
-            self._extend(min(2 * self.slots, self.most))
-
-    def place(self, wanted: np.ndarray) -> list[tuple[np.ndarray, int]]:
-        """Give each wanted row a slot; return what must be computed as runs (rows, first slot) of
-        consecutive slots."""
-        missing = wanted[self.slot[wanted] < 0]
-        if len(missing) == 0:
-            return []
-        self._grow(missing)
-        while True:  # a wanted row whose slot is needed is computed anew
-            target = (self.next + np.arange(len(missing))) % self.slots
-            losers = self.holder[target]
-            losers = losers[losers >= 0]
-            losers = losers[self.slot[losers] >= 0]
-            self.slot[losers] = -1
-            again = np.intersect1d(losers, wanted)
-            if len(again) == 0:
-                break
-            missing = np.concatenate([missing, again])
-        self.holder[target], self.slot[missing] = missing, target
-        self.next = int(target[-1] + 1) % self.slots
-        fits = self.slots - int(target[0])
-        parts = [(missing[:fits], int(target[0])), (missing[fits:], 0)]
-        return [(rows[k : k + _LOOK], at + k) for rows, at in parts for k in range(0, len(rows), _LOOK)]
-
-
 class _Run:
     """State of one solve. Arrays named without `full_` belong to the active variables."""
 
@@ -210,10 +125,10 @@ class _Run:
         self.full_F = np.zeros(source.n)
         self.random = np.random.default_rng(seed)
         self.rounds = self.steps = self.kernel_rows = 0
-        self.working = min(_WORKING, source.n) if source.n > _WHOLE else source.n
-        room = cache_floats(cache, source.dtype.itemsize)
-        needed = min(max(room, 2 * self.working * source.n), source.n**2)
-        self.buffer = np.empty(needed if source.n > _WHOLE else 0, source.dtype)
+        self.working = min(_WORKING[0], source.n) if source.n > _WHOLE else source.n
+        room = min(cache_floats(cache, source.dtype.itemsize), source.n**2)
+        self.buffer = np.empty(room if source.n > _WHOLE else 0, source.dtype)
+        self.gram = np.empty(0, source.dtype)
         begun = np.flatnonzero(self.full_beta)
         if len(begun):
             products(source, self.full_F, np.arange(source.n), begun, self.full_beta[begun], n_jobs)
@@ -237,7 +152,7 @@ class _Run:
     def _use(self, source: Tiles, problem: Problem, beta: np.ndarray, F: np.ndarray, stuck: np.ndarray) -> None:
         self.source, self.problem, self.beta, self.F, self.stuck = source, problem, beta, F, stuck
         self.rise, self.fall = np.empty(source.n), np.empty(source.n)
-        self.ring = _Ring(source, self.buffer) if len(self.buffer) else None
+        self.rows = KernelRows(source, self.buffer, self.n_jobs)
         self.free = np.empty(0, np.int64)
 
     def _set_aside(self, gone: np.ndarray) -> None:
@@ -310,57 +225,57 @@ class _Run:
         gram = self._gram(working)
         local, old = self.beta[working], self.beta[working].copy()
         ends = np.searchsorted(part.group, [0, 1, 2])
-        keys = np.empty((3, len(working)), gram.dtype)
-        order = keys.view(np.int32 if gram.dtype == np.float32 else np.int64)
         whole = len(working) == self.source.n
         most = int(min(max(len(working) // 2, 20) if whole else _STEPS * len(working), limit - self.steps))
-        aim = 0.5 * tol if whole else max(0.1 * self.violation, 0.5 * tol)
+        aim = 0.5 * tol if whole else max(_AIM * self.violation, 0.5 * tol)
         made, _ = self.loops.pair_steps(
             gram, self.e[working].astype(gram.dtype), local, part.lo, part.hi, part.eps, ends, aim, most,
-            keys, order, 8 * gram.dtype.itemsize - 1,
+            self.loops.ordering(gram.dtype),
         )  # fmt: skip
         self.steps += made
         self.rounds += 1
         self.beta[working] = local
-        self._update(working, local - old, gram)
-        self.free = working[(local > part.lo) & (local < part.hi)]
+        free = (local > part.lo) & (local < part.hi)
+        self._update(working, local - old, free, gram)
+        self.free = working[free]
 
     def _gram(self, working: np.ndarray) -> np.ndarray:
+        """Return the Gram matrix of the working set; the memory is used again in the next round."""
         if self.whole is not None and len(working) == self.source.n == len(self.whole):
             return self.whole
         small = self.source.take(working)
         q = len(working)
-        gram = np.empty((q, q), self.source.dtype)
-        parts = range(0, q, _LOOK)
+        if len(self.gram) < q * q:
+            self.gram = np.empty(q * q, self.source.dtype)
+        gram = self.gram[: q * q].reshape(q, q)
+
         thread_map(
             lambda k: small.fill(np.arange(k, min(k + _LOOK, q)), 0, q, gram[k : k + _LOOK]),
-            parts,
+            range(0, q, _LOOK),
             n_jobs=self.n_jobs,
         )
         if q == self.full_source.n:
             self.whole = gram
-        self.kernel_rows += q if q == self.full_source.n else 0
+            self.kernel_rows += q
         return gram
 
-    def _update(self, working: np.ndarray, change: np.ndarray, gram: np.ndarray) -> None:
+    def _update(self, working: np.ndarray, change: np.ndarray, free: np.ndarray, gram: np.ndarray) -> None:
         """Add K change to F."""
         moved = change != 0
-        ring = self.ring
-        if ring is None:
+        if self.whole is not None:
             self.F[working] += gram[:, moved] @ change[moved]
-            return
-        rows = working[moved]
-        runs = ring.place(rows)
-        self.kernel_rows += sum(len(some) for some, _ in runs)
-        slots, weights = ring.slot[rows], change[moved].astype(self.source.dtype)
-
-        def columns(first: int) -> None:
-            last = min(first + _COLUMNS, self.source.n)
-            for some, at in runs:
-                self.source.fill(some, first, last, ring.rows[at : at + len(some), first:last])
-            self.loops.add_rows(self.F, ring.rows, slots, weights, first, last)
-
-        thread_map(columns, range(0, self.source.n, _COLUMNS), n_jobs=self.n_jobs)
+        elif self.source.dear or len(working) < _OVERLAP * self.source.n:
+            self.rows.computed = 0
+            self.rows.add(self.F, working[moved], change[moved], free[moved] & self.source.dear)
+            self.kernel_rows += self.rows.computed
+        else:
+            weights = change.astype(gram.dtype)
+            starts = range(0, len(working), _LOOK)
+            inside = thread_map(lambda k: gram[k : k + _LOOK] @ weights, starts, n_jobs=self.n_jobs)
+            self.F[working] += np.concatenate(inside)
+            others = np.setdiff1d(np.arange(self.source.n), working, assume_unique=True)
+            products(self.source, self.F, others, working[moved], change[moved], self.n_jobs)
+            self.kernel_rows += int(moved.sum())
 
     def _shrink(self) -> None:
         """Set aside variables that for some rounds were at a bound and on the right side of every possible
@@ -368,7 +283,7 @@ class _Run:
         high, low = self.high[self.problem.group], self.low[self.problem.group]
         still = ((self.up < low) & np.isinf(self.fall)) | ((self.down > high) & np.isinf(self.rise))
         self.stuck = np.where(still, self.stuck + 1, 0)
-        if not self.shrinking or self.rounds % _PATIENCE or self.source.n <= 2 * self.working:
+        if not self.shrinking or self.rounds % _PATIENCE or self.source.n <= 2 * _WORKING[0]:
             return
         gone = self.stuck >= _PATIENCE
         if gone.sum() > 0.2 * self.source.n and not gone.all():
@@ -377,7 +292,7 @@ class _Run:
 
     def _choose(self) -> np.ndarray:
         """Draw a working set: what was free in the last round, and violators of each group, up and down."""
-        n, q = self.source.n, min(self.working, self.ring.slots if self.ring else self.working)
+        n, q = self.source.n, self._size()
         if q >= n:
             return np.arange(n)
         chosen = np.zeros(n, bool)
@@ -390,6 +305,15 @@ class _Run:
             for amount in (self.up - middle, middle - self.down):
                 chosen[self._draw((amount > 0) & ~chosen & (self.problem.group == g), amount, share)] = True
         return np.flatnonzero(chosen)
+
+    def _size(self) -> int:
+        """Return the size of a working set: coupled free variables are better moved together, as far as a Gram matrix
+        is affordable."""
+        if self.working < _WORKING[0]:
+            return self.working
+        free = np.count_nonzero((self.beta > self.problem.lo) & (self.beta < self.problem.hi))
+        least, most = _WORKING
+        return int(np.clip(free, least, most * 4 // self.source.dtype.itemsize))
 
     def _draw(self, allowed: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
         """Return at most `size` of the allowed variables, without replacement, with probabilities like

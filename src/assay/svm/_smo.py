@@ -12,7 +12,7 @@ gains at most -down_i; the pair (i, j) with the largest up_i - down_j violates o
 
 import numpy as np
 
-from assay.jit import compiled
+from assay.jit import compiled, reinterpret
 
 _BLOCK = 128
 _TAU = 1e-12
@@ -26,25 +26,86 @@ def offsets(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, eps: float, rise: 
         fall[i] = (-eps if beta[i] > 0.0 else eps) if beta[i] > lo[i] else np.inf
 
 
-@compiled
-def _first_largest(order: np.ndarray) -> int:
-    """Return the position of the largest integer; the maximum is taken block by block, so that it
-    vectorises."""
-    n = order.shape[0]
-    best, block = order[0], 0
-    for start in range(0, n, _BLOCK):
-        top = order[start]
-        for k in range(start, min(start + _BLOCK, n)):
-            top = max(top, order[k])
-        if top > best:
-            best, block = top, start
-    for k in range(block, min(block + _BLOCK, n)):
-        if order[k] == best:
-            return k
-    return 0
+def ordering(dtype: np.dtype) -> np.ndarray:
+    """Return what turns floats into integers of the same order: the sign's position, all bits below it, the least one.
+
+    Maxima of integers vectorise, those of floats do not.
+    """
+    sign = 8 * dtype.itemsize - 1
+    return np.array([sign, 2**sign - 1, -(2**sign)], dtype=f"i{dtype.itemsize}")
 
 
 @compiled(reduction=True)
+def _step_block(
+    e: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    rise: np.ndarray,
+    fall: np.ndarray,
+    t: float,
+    ordering: np.ndarray,
+) -> tuple[float, float]:
+    """Subtract t (first - second) from e; return the largest e + rise and the least e + fall."""
+    sign, below, high, low = ordering[0], ordering[1], ordering[2], ordering[2]
+    integer = ordering.dtype.type
+    for k in range(e.shape[0]):
+        x = e[k] - t * (first[k] - second[k])
+        e[k] = x
+        up, down = reinterpret(x + rise[k]), reinterpret(-(x + fall[k]))
+        high = max(high, integer(up ^ ((up >> sign) & below)))
+        low = max(low, integer(down ^ ((down >> sign) & below)))
+    return (
+        reinterpret(integer(high ^ ((high >> sign) & below))),
+        -reinterpret(integer(low ^ ((low >> sign) & below))),
+    )
+
+
+@compiled(reduction=True)
+def _gain_block(
+    e: np.ndarray,
+    fall: np.ndarray,
+    first: np.ndarray,
+    diagonal: np.ndarray,
+    top: float,
+    own: float,
+    ordering: np.ndarray,
+) -> float:
+    """Return the largest (top - down_j)^2 / (own + K_jj - 2 K_ij) of the block, 0 if no j would do."""
+    zero, two, tau = e.dtype.type(0.0), e.dtype.type(2.0), e.dtype.type(_TAU)
+    best = ordering.dtype.type(0)  # floats that are not negative have the order of their bits
+    for k in range(e.shape[0]):
+        distance = max(top - (e[k] + fall[k]), zero)
+        best = max(best, reinterpret(distance * distance / max(own + diagonal[k] - two * first[k], tau)))
+    return reinterpret(best)
+
+
+@compiled
+def _blocks(ends: np.ndarray) -> np.ndarray:
+    """Return begin, end and group of blocks of at most _BLOCK variables, none of which spans two groups."""
+    found = [(0, 0, 0)]
+    for g in range(len(ends) - 1):
+        for begin in range(ends[g], ends[g + 1], _BLOCK):
+            found.append((begin, min(begin + _BLOCK, ends[g + 1]), g))
+    return np.array(found[1:])
+
+
+@compiled
+def _worst(blocks: np.ndarray, highs: np.ndarray, lows: np.ndarray) -> tuple[int, float]:
+    """Return the block with the largest up of the group that is furthest from optimal, and how far it is."""
+    violation, worst, start = -np.inf, 0, 0
+    while start < len(blocks):
+        high, low, stop = start, lows[start], start
+        while stop < len(blocks) and blocks[stop, 2] == blocks[start, 2]:
+            high = stop if highs[stop] > highs[high] else high
+            low = min(low, lows[stop])
+            stop += 1
+        if highs[high] - low > violation:
+            violation, worst = highs[high] - low, high
+        start = stop
+    return worst, violation
+
+
+@compiled
 def pair_steps(
     K: np.ndarray,
     e: np.ndarray,
@@ -55,62 +116,37 @@ def pair_steps(
     ends: np.ndarray,
     tol: float,
     max_steps: int,
-    keys: np.ndarray,
-    order: np.ndarray,
-    sign: int,
+    ordering: np.ndarray,
 ) -> tuple[int, float]:
-    """Sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005), in
-    place.
+    """Sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005), in place.
 
-    i attains the largest up_i; j gives the largest decrease (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij) of
-    the objective.
-    Pairs lie within a group, ends[g] <= i, j < ends[g + 1], so that the sum of each group is kept.
-    Stops when max up - min down <= tol in every group or after max_steps; returns the steps made and the
-    last violation.
-
-    Maxima of floats do not vectorise, those of integers do: `order` is the memory of `keys` (3, n) read as
-    integers, whose
-    order is that of the floats once the bits below the sign of negative ones are flipped (`sign` is the
-    sign's position).
+    i attains the largest up_i; j gives the largest decrease (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij). Pairs lie
+    within a group, ends[g] <= i, j < ends[g + 1], so that the sum of each group is kept. Stops when max up - min down
+    <= tol in every group or after max_steps; returns the steps made and the last violation.
     """
-    n = beta.shape[0]
-    rise, fall, diagonal = np.empty_like(e), np.empty_like(e), np.empty_like(e)
-    for k in range(n):
-        diagonal[k] = K[k, k]
+    real = e.dtype.type
+    diagonal, rise, fall = np.diag(K).copy(), np.empty_like(e), np.empty_like(e)
     offsets(beta, lo, hi, eps, rise, fall)
-    zero, two = e.dtype.type(0.0), e.dtype.type(2.0)
-    tau = e.dtype.type(_TAU)
-    below = ~(order.dtype.type(1) << order.dtype.type(sign))
-    shift = order.dtype.type(sign)
-    i, j, t = 0, 0, zero
-    up, down, gain = keys[0], keys[1], keys[2]
-    up_order, down_order, gain_order = order[0], order[1], order[2]
+    blocks = _blocks(ends)
+    highs, lows, gains = np.empty(len(blocks), e.dtype), np.empty(len(blocks), e.dtype), np.empty(len(blocks), e.dtype)
+    i, j, t = 0, 0, real(0.0)
     for step in range(max_steps + 1):
-        first, second = K[i], K[j]
-        for k in range(n):
-            e[k] -= t * (first[k] - second[k])
-            up[k] = e[k] + rise[k]
-            down[k] = -(e[k] + fall[k])
-        for k in range(n):
-            up_order[k] ^= (up_order[k] >> shift) & below
-            down_order[k] ^= (down_order[k] >> shift) & below
-        violation, i, start, stop = -np.inf, 0, 0, 0
-        for g in range(len(ends) - 1):
-            if ends[g] == ends[g + 1]:
-                continue
-            high = ends[g] + _first_largest(up_order[ends[g] : ends[g + 1]])
-            low = ends[g] + _first_largest(down_order[ends[g] : ends[g + 1]])
-            width = (e[high] + rise[high]) - (e[low] + fall[low])
-            if width > violation:
-                violation, i, start, stop = width, high, ends[g], ends[g + 1]
+        for b in range(len(blocks)):
+            s = slice(blocks[b, 0], blocks[b, 1])
+            highs[b], lows[b] = _step_block(e[s], K[i, s], K[j, s], rise[s], fall[s], t, ordering)
+        worst, violation = _worst(blocks, highs, lows)
         if violation <= tol or step == max_steps:
             return step, violation
-        first, own, top = K[i], diagonal[i], e[i] + rise[i]
-        for k in range(start, stop):
-            distance = max(top - (e[k] + fall[k]), zero)
-            gain[k] = distance * distance / max(own + diagonal[k] - two * first[k], tau)
-        j = start + _first_largest(gain_order[start:stop])
-        t = _move(beta, lo, hi, i, j, (top - e[j] - fall[j]) / max(own + diagonal[j] - two * first[j], tau), tau)
+        top = highs[worst]
+        i = _position(e, rise, blocks[worst, 0], blocks[worst, 1], top)
+        gains[:] = real(-1.0)
+        for b in range(len(blocks)):
+            if blocks[b, 2] == blocks[worst, 2]:
+                s = slice(blocks[b, 0], blocks[b, 1])
+                gains[b] = _gain_block(e[s], fall[s], K[i, s], diagonal[s], top, diagonal[i], ordering)
+        best = np.argmax(gains)
+        j, wanted = _partner(e, fall, K[i], diagonal, blocks[best, 0], blocks[best, 1], top, diagonal[i])
+        t = real(_move(beta, lo, hi, i, j, wanted))
         for k in (i, j):
             rise[k] = (-eps if beta[k] >= 0.0 else eps) if beta[k] < hi[k] else -np.inf
             fall[k] = (-eps if beta[k] > 0.0 else eps) if beta[k] > lo[k] else np.inf
@@ -118,17 +154,47 @@ def pair_steps(
 
 
 @compiled
-def _move(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, i: int, j: int, wanted: float, like: float) -> float:
+def _position(e: np.ndarray, rise: np.ndarray, begin: int, end: int, top: float) -> int:
+    """Return the first k with e_k + rise_k = top."""
+    for k in range(begin, end):
+        if e[k] + rise[k] >= top:
+            return k
+    return begin
+
+
+@compiled
+def _partner(
+    e: np.ndarray,
+    fall: np.ndarray,
+    first: np.ndarray,
+    diagonal: np.ndarray,
+    begin: int,
+    end: int,
+    top: float,
+    own: float,
+) -> tuple[int, float]:
+    """Return the j of the largest gain in the block, and the step that would be best without bounds."""
+    best, chosen, wanted = -1.0, begin, 0.0
+    for k in range(begin, end):
+        distance = max(float(top - (e[k] + fall[k])), 0.0)
+        curvature = max(float(own + diagonal[k] - 2 * first[k]), _TAU)
+        if distance * distance / curvature > best:
+            best, chosen, wanted = distance * distance / curvature, k, distance / curvature
+    return chosen, wanted
+
+
+@compiled
+def _move(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray, i: int, j: int, wanted: float) -> float:
     """Raise beta_i and lower beta_j by `wanted`, but not past a bound or a kink at zero; return the step
     made."""
     room_i = -beta[i] if beta[i] < 0.0 else hi[i] - beta[i]
     room_j = beta[j] if beta[j] > 0.0 else beta[j] - lo[j]
-    t = min(float(wanted), room_i, room_j)
+    t = min(wanted, room_i, room_j)
     end_i = 0.0 if beta[i] < 0.0 else hi[i]
     end_j = 0.0 if beta[j] > 0.0 else lo[j]
     beta[i] = end_i if t >= room_i else beta[i] + t
     beta[j] = end_j if t >= room_j else beta[j] - t
-    return like * 0 + t
+    return t
 
 
 @compiled(reduction=True)

@@ -386,7 +386,8 @@ class SVC(SupportVectorClassifier):
     tol : float > 0
         Largest violation of the optimality conditions that is accepted.
     cache_size : float or "auto"
-        Megabytes of kernel values that are kept; "auto" is 30 % of the free memory, at most 500 MB.
+        Megabytes of kernel values that are kept; "auto" is a tenth of the free memory, from 100 MB to 1.5 GB. Values
+        that cost less to compute than to keep (few features) are not kept, whatever the size.
     class_weight : None, "balanced" or dict
         Factor of C for each class.
     max_iter : int

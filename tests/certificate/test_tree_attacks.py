@@ -61,7 +61,7 @@ def attack(name, mutants, seed):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_false_mutant_is_accepted(name):
-    attack(name, 40, seed=0)
+    attack(name, 25, seed=0)
 
 
 @pytest.mark.long

@@ -297,5 +297,111 @@ def growth_truth(case: forge.Case) -> bool:
     return case.claim.value >= stats.beta.ppf(0.5, K - k, 4 * n - (K - k) + 1) - 1e-9
 
 
-CASES = {"P19/1": vote_case, "P09/1": occam_case, "P10/1": growth_case}
-TRUTHS = {"P19/1": vote_truth, "P09/1": occam_truth, "P10/1": growth_truth}
+# Margins of weighted votes -------------------------------------------------------------------------------------
+
+
+def stump_vote(rng: np.random.Generator, rounds: int) -> Any:
+    model = trees(rng, rounds, 2, 2, depth=1)
+    model.family = "stump-vote-classifier"
+    model.estimator_weights_ = rng.choice([0.5, 1.0, 0.25, -0.5, 0.3], rounds)
+    return model
+
+
+def exact_margins(case: forge.Case) -> list[Fraction]:
+    """Return y f(x) / sum |alpha| of every row as rationals."""
+    model = case.model
+    alpha = [Fraction(a) for a in model.estimator_weights_.tolist()]
+    won = values(model, case.X).argmax(axis=2)
+    codes = [model.classes_.tolist().index(label) for label in case.y.tolist()]
+    signed = [[1 if k == code else -1 for k in row] for row, code in zip(won, codes)]
+    return [sum((a * s for a, s in zip(alpha, row)), Fraction(0)) / sum(map(abs, alpha)) for row in signed]
+
+
+def margin_value(case: forge.Case) -> float:
+    params, n = case.claim.params, len(case.X)
+    rho = 2.0 ** params["exponent"]
+    ramp = sum(min(1, max(0, 1 - m / Fraction(rho))) for m in exact_margins(case)) / n
+    base = params["class"]
+    ways = math.log(class_ways(base, n) / (base["leaves"] * (base["leaves"] + 1) if "leaves" in base else 1))
+    paid = 11 * (base["leaves"] * (base["leaves"] + 1) if "leaves" in base else 1) / float(case.claim.delta)
+    return float(ramp) + 2 / rho * math.sqrt(2 * ways / n) + math.sqrt(math.log(paid) / (2 * n))
+
+
+def margin_case(seed: int) -> TreeCase:
+    rng = np.random.default_rng([seed, 43])
+    model = stump_vote(rng, 2 + seed % 3)
+    n = 900
+    X, y, _ = labelled(rng, model, n, 0.02)
+    base = {"class": "stumps", "d": 2} if seed % 2 else {"class": "trees", "d": 2, "leaves": 2}
+    params = {"class": base, "exponent": -(seed % 2), "rows": n}
+    case = TreeCase((forge.claim("P15/1", 1.0, delta="0.05", params=params),), model, X, y)
+    return case.with_claim(value=min(1.0, margin_value(case) + 1e-9)).seal()
+
+
+def margin_truth(case: forge.Case) -> bool:
+    params = case.claim.params
+    known = params["rows"] == len(case.X) and params["class"]["d"] >= 2 and params["class"].get("leaves", 2) >= 2
+    return known and case.claim.value >= min(1.0, margin_value(case)) - 1e-12
+
+
+def largest_edge(X: np.ndarray, sides: list[int], weights: list[Fraction]) -> Fraction:
+    """Return the largest edge of any stump by trying all of them."""
+    found = [abs(sum((w * s for w, s in zip(weights, sides)), Fraction(0)))]
+    for column in X.T:
+        for t in np.unique(column):
+            left = [s if v <= t else -s for v, s in zip(column, sides)]
+            found.append(abs(sum((w * s for w, s in zip(weights, left)), Fraction(0))))
+    return max(found)
+
+
+def duality_case(seed: int, direction: str = "upper") -> TreeCase:
+    rng = np.random.default_rng([seed, 44])
+    model = stump_vote(rng, 3)
+    model.estimator_weights_ = np.array([0.6, 0.3, 0.4])
+    n = 14
+    X, y, _ = labelled(rng, model, n, 0.0 if direction == "lower" else 0.2)
+    cap = 1.0 if seed % 2 else 0.2
+    params: dict = {"rows": n, "cap": cap}
+    if direction == "lower":
+        bare = TreeCase((forge.claim("D25/1", 0.0, "lower", params=params),), model, X, y)
+        params["rho"] = float(min(exact_margins(bare))) * (1 - 1e-12)
+        return bare.with_claim(value=params["rho"] * (1 - 1e-9), params=params).seal()
+    weights = rng.random(n)
+    bare = TreeCase((forge.claim("D25/1", 0.0, params=params, witness={"weights": weights}),), model, X, y)
+    return bare.with_claim(value=float(edge_bound(bare)) * (1 + 1e-9) + 1e-12).seal()
+
+
+def edge_bound(case: forge.Case) -> Fraction:
+    u = [Fraction(w) for w in np.asarray(case.claim.witness["weights"], dtype=float).tolist()]
+    v = [w / sum(u) for w in u]
+    sides = [2 * case.model.classes_.tolist().index(label) - 1 for label in case.y.tolist()]
+    return largest_edge(case.X, sides, v) + 2 * max(Fraction(0), max(v) / Fraction(case.claim.params["cap"]) - 1)
+
+
+def duality_truth(case: forge.Case) -> bool:
+    params = case.claim.params
+    if params["rows"] != len(case.X):
+        return False
+    if case.claim.direction == "lower":
+        rho, cap = Fraction(params["rho"]), Fraction(params["cap"])
+        reached = rho - cap * sum(max(Fraction(0), rho - m) for m in exact_margins(case))
+        return Fraction(case.claim.value) <= reached
+    u = np.asarray(case.claim.witness["weights"], dtype=float)
+    return bool(np.all(u >= 0)) and Fraction(case.claim.value) >= edge_bound(case)
+
+
+CASES = {
+    "P19/1": vote_case,
+    "P09/1": occam_case,
+    "P10/1": growth_case,
+    "P15/1": margin_case,
+    "D25/1": duality_case,
+    "D25/1 lower": lambda seed: duality_case(seed, "lower"),
+}
+TRUTHS = {
+    "P19/1": vote_truth,
+    "P09/1": occam_truth,
+    "P10/1": growth_truth,
+    "P15/1": margin_truth,
+    "D25/1": duality_truth,
+}

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def numbers(longest=6, widest=6):
 @pytest.mark.parametrize("last", [-3, 0, 5])
 def test_words_are_distinct_and_no_word_begins_another(last):
     words = sorted(tree_forge.threshold_word(t, last)[0] for t in numbers())
-    assert all(not b.startswith(a) for a, b in zip(words, words[1:]))
+    assert all(not b.startswith(a) for a, b in pairwise(words))
 
 
 def decoded(word, last):

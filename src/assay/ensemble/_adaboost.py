@@ -21,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement
+from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.fitlog import FitLog
 from assay.params import choice, count, positive, refuse
 from assay.scan import Rows, rows, thread_map
@@ -174,7 +176,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),
         strategy="exponential loss",
         algorithm="stagewise re-weighting with exact stumps on columns sorted once",
-        guarantee=("adaboost.product",),
+        guarantee=("adaboost.product", "boosting.margin-duality", "margin.boosting", "vc"),
     )
 
     def __init__(
@@ -369,6 +371,25 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 float(np.prod(self.normalisers_)) * (1 + 1e-9),
                 params={"rounds": len(self.estimator_weights_)},
             )
+        yield from margin_facts(self, rows, 1.0, self._largest_edge(rows), self.sample_weights_)
+
+    def _largest_edge(self, rows: Rows) -> float:
+        """Return the largest weighted share of rows right minus wrong of any stump, under the last weights."""
+        if len(self.classes_) > 2 or rows.n_rows != len(self.sample_weights_):
+            return 1.0
+        X = np.concatenate([block.X for block in rows.blocks()])
+        y = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
+        weight = self.sample_weights_ / self.sample_weights_.sum()
+        stump = best_stump(X, sort_columns(X, self.n_jobs), y, weight, 2, "error", self.n_jobs)
+        return 1.0 - 2.0 * _judged(stump, y, weight)[1]
+
+    def space(self, rows: Rows) -> Any:
+        """Return the class of votes of as many stumps; sizes share delta, since the data may end the rounds."""
+        return vote_space(self)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the bound of the error from the margins."""
+        yield from margin_statement(self, rows)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         if self.estimators_:

@@ -10,6 +10,7 @@ solution gives the next u. Demiriz, Bennett and Shawe-Taylor, Machine Learning 4
 """
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement
 from assay.ensemble._adaboost import best_stump, sort_columns
+from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.fitlog import FitLog
 from assay.params import count, number, positive
 from assay.scan import Rows, rows
@@ -118,7 +122,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),
         strategy="soft margin, sum of weights 1",
         algorithm="column generation: exact stump of largest edge, linear programme by HiGHS",
-        guarantee=(),
+        guarantee=("boosting.margin-duality", "margin.boosting", "vc"),
     )
 
     def __init__(
@@ -212,6 +216,19 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
             low += int(np.count_nonzero(margin < -slack))
             high += int(np.count_nonzero(margin <= slack))
         return low, high
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the margin reached, and the proof that no vote of stumps has a larger one."""
+        cap = float(self.sample_caps_.max())
+        yield from margin_facts(self, rows, cap, self.margin_bound_, self.sample_weights_)
+
+    def space(self, rows: Rows) -> Any:
+        """Return the class of votes of as many stumps; sizes share delta, since the data choose their number."""
+        return vote_space(self)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the bound of the error from the margins."""
+        yield from margin_statement(self, rows)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return known_rows(self, X, y, sample_weight)

@@ -51,7 +51,8 @@ def shortened(nodes: Nodes, X: np.ndarray) -> Nodes:
 
     A threshold may lie anywhere between the largest value that goes left and the smallest that goes right.
     """
-    threshold, previous = nodes.threshold.copy(), {}
+    threshold = nodes.threshold.copy()
+    previous: dict[int, int] = {}
     level = [(0, np.arange(len(X)))]
     while level:
         below = []

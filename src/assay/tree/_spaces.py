@@ -1,6 +1,7 @@
 """Hypothesis spaces of trees and of what is made of trees."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from assay.theory.spaces import Trees, Unbounded, Votes
@@ -27,8 +28,22 @@ class OfAnySize:
         return self.what
 
 
+class _ByLogarithms:
+    """The VC dimension from logarithms of the growth function; its integers have millions of digits here."""
+
+    log_growth: Callable[[int], float]
+
+    @property
+    def vc_dimension(self) -> int:
+        """A number that it does not exceed, within a factor of two of the largest v with growth(v) >= 2^v."""
+        high = 1
+        while self.log_growth(high) >= high * math.log(2):
+            high *= 2
+        return high
+
+
 @dataclass(frozen=True)
-class TreesOfOneSize(Trees):
+class TreesOfOneSize(_ByLogarithms, Trees):
     """Trees with as many leaves as the fitted one; leaves have 1 / (leaves (leaves + 1)) of delta."""
 
     @property
@@ -40,7 +55,7 @@ class TreesOfOneSize(Trees):
 
 
 @dataclass(frozen=True)
-class VotesOfOneSize(Votes):
+class VotesOfOneSize(_ByLogarithms, Votes):
     """Votes of as many members as the fitted one; T members have 1 / (T (T + 1)) of delta."""
 
     @property

@@ -45,11 +45,15 @@ def ln_tree_growth(descriptor: Mapping[str, Any], points: int, model: Any) -> De
     members, base = count(descriptor.get("T"), "T of the class", 1), descriptor.get("base")
     if members < len(model.root) or members > _LARGEST:
         raise Rejected(f"the class has votes of {members} members, the model {len(model.root)}")
+    with localcontext(prec=60):
+        return members * ln_member_growth(base, points, model) + ln(_sauer(points, members))
+
+
+def ln_member_growth(base: Any, points: int, model: Trees) -> Decimal:
+    """Return ln of a bound of the ways in which one member of a vote labels that many points."""
     if not isinstance(base, Mapping) or base.get("class") not in ("stumps", "trees"):
         raise Rejected(f"unknown class of members {str(base)[:60]}")
-    one = _trees(base, points, model, 2) if base["class"] == "trees" else ln_stumps(base, points, model)
-    with localcontext(prec=60):
-        return members * one + ln(_sauer(points, members))
+    return _trees(base, points, model, 2) if base["class"] == "trees" else _stumps(base, points, model)
 
 
 def _sauer(points: int, d: int) -> int:
@@ -63,7 +67,7 @@ def _sauer(points: int, d: int) -> int:
     return total
 
 
-def ln_stumps(base: Mapping[str, Any], points: int, model: Trees) -> Decimal:
+def _stumps(base: Mapping[str, Any], points: int, model: Trees) -> Decimal:
     """Return ln(2 + 2 d (N - 1)), after checking that every tree of the model has at most two leaves."""
     if max(tree_sizes(model)) > 2:
         raise Rejected("the members are stumps; the model has larger trees")

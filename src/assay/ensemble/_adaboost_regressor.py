@@ -125,7 +125,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
 
     def _rounds(self, base: Any, X, y, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
         rng = check_random_state(self.random_state)
-        self.estimators_ = []
+        self.estimators_: list[Any] = []
         alphas: list[float] = []
         errors: list[float] = []
         for _ in range(rounds):

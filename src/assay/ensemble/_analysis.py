@@ -7,7 +7,7 @@
 Errors are error rates, or mean squared errors. Breiman, Machine Learning 45, 2001, section 10.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,9 @@ class Analysed:
             shared[j, k] = shared[k, j] = found[j] + found[k] - both
         return shared
 
-    def _rises(self, X: Any, y: Any, groups: list[tuple[int, ...]], n_repeats: int, random_state: Any) -> np.ndarray:
+    def _rises(
+        self, X: Any, y: Any, groups: Sequence[tuple[int, ...]], n_repeats: int, random_state: Any
+    ) -> np.ndarray:
         """Return the mean rise of the out-of-bag error when the columns of each group are permuted together."""
         check_is_fitted(self)
         data = read_columns(self, X, y)  # type: ignore[arg-type]

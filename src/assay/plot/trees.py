@@ -23,7 +23,7 @@ def tree(model: Any, member: int = 0) -> "Figure":
         raise ValueError(
             f"tree: {n_leaves} leaves are too many to read; limit max_depth or prune (at most {_MOST_LEAVES})."
         )
-    figure, (axes,) = _canvas(1, height=1.0 + 0.9 * (deepest + 1), width=max(4.8, 1.1 * n_leaves))
+    figure, (axes,) = _canvas(1, height=1.0 + 0.9 * (deepest + 1), width=max(4.8, 1.3 * n_leaves))
     for parent, child, condition in frame["edges"]:
         ends = [frame["x"][[parent, child]], -frame["depth"][[parent, child]]]
         axes.plot(*ends, color=GREY, linewidth=1, zorder=1)

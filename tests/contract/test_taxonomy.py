@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
 
 import assay
+from assay.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from assay.registry import kinds
 from tests.contract.test_contract import example, small
 
@@ -75,3 +76,53 @@ def test_rows_are_remembered_and_bad_ones_refused(learner):
     spoilt[2, 1] = np.inf
     with pytest.raises(ValueError, match=r"inf"):
         quiet(lambda: clone(model).fit(spoilt, y))
+
+
+CONVEX = [
+    LinearRegression(),
+    Ridge(alpha=2.0),
+    Lasso(alpha=0.05),
+    ElasticNet(alpha=0.1, l1_ratio=0.3),
+    LogisticRegression(C=0.7),
+    LogisticRegression(fit_intercept=False),
+    LogisticRegression(C=np.inf),
+]
+
+
+@pytest.mark.mission("CON-50")
+@pytest.mark.parametrize("model", CONVEX, ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_no_perturbed_coefficients_have_a_smaller_objective(model, classes):
+    X, y = small(model, classes=classes)
+    model = quiet(lambda: clone(model).fit(X, y))
+    least = model.objective(X, y)
+    rng = np.random.default_rng(0)
+    for size in 10.0 ** rng.uniform(-4, 0.5, 100):
+        coef = model.coef_ + size * rng.normal(size=np.shape(model.coef_))
+        shift = size * rng.normal(size=np.shape(model.intercept_)) * model.fit_intercept
+        assert model.objective(X, y, coef, model.intercept_ + shift) >= least * (1 - 1e-9)
+
+
+@pytest.mark.mission("CON-50")
+def test_objectives_are_those_of_the_formulas():
+    X, y = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 1.0]]), np.array([1.0, 0.0, 2.0])
+    w, b = np.array([0.5, -1.0]), 0.25
+    residuals = y - (X @ w + b)
+    at = {"coef": w, "intercept": b}
+    squares = 0.5 * float(residuals @ residuals)
+    assert LinearRegression().fit(X, y).objective(X, y, **at) == pytest.approx(squares)
+    assert Ridge(alpha=3.0).fit(X, y).objective(X, y, **at) == pytest.approx(squares + 1.5 * 1.25)
+    lasso = Lasso(alpha=0.2).fit(X, y)
+    assert lasso.objective(X, y, **at) == pytest.approx(squares + 3 * 0.2 * 1.5)
+    labels = np.array(["no", "yes", "yes"])
+    logistic = LogisticRegression(C=2.0).fit(X, labels)
+    z = np.array([-1, 1, 1]) * (X @ w + b)
+    expected = 2.0 * float(np.log1p(np.exp(-z)).sum()) + 0.5 * 1.25
+    assert logistic.objective(X, labels, w[None], np.array([b])) == pytest.approx(expected)
+
+
+@pytest.mark.mission("CON-50")
+@LEARNERS
+def test_model_strategy_and_algorithm_are_told(learner):
+    card = learner.card
+    assert all(str(part).strip() for part in (card.model, card.strategy, card.algorithm))

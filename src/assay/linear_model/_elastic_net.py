@@ -27,6 +27,7 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
+from assay.linear_model._objective import SquaredObjective
 from assay.optim.gap import Problem, gap_claims
 from assay.params import count, flag, number, positive, refuse
 from assay.scan import Rows
@@ -59,7 +60,7 @@ class ElasticNetPath(NamedTuple):
     gaps: np.ndarray
 
 
-class ElasticNet(RegressorMixin, LinearRegressor):
+class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     """Least squares with an L1 and an L2 penalty; the L1 part sets coefficients to zero.
 
     Minimises 1/(2 S) sum_i s_i (y_i - <w, x_i> - b)^2 + alpha l1_ratio |w|_1 + alpha (1 - l1_ratio) / 2
@@ -121,6 +122,11 @@ class ElasticNet(RegressorMixin, LinearRegressor):
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+
+    def _penalty(self, W: np.ndarray, n: int) -> float:
+        share = float(getattr(self, "l1_ratio", 1.0))  # a lasso has no such parameter
+        l1, l2 = float(self.alpha) * share, float(self.alpha) * (1.0 - share)
+        return n * (l1 * float(np.abs(W).sum()) + 0.5 * l2 * float((W * W).sum()))
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "ElasticNet":

@@ -26,6 +26,7 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import pilot, powers_of_two, second_moments, solve
+from assay.linear_model._objective import SquaredObjective
 from assay.optim.duality import (
     enclosure,
     gamma,
@@ -45,7 +46,7 @@ class RankWarning(UserWarning):
     """Columns depend on each other: many coefficient vectors fit equally well."""
 
 
-class _LeastSquares(RegressorMixin, LinearRegressor):
+class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
     """What LinearRegression (alpha = 0) and Ridge share."""
 
     def __sklearn_tags__(self) -> Any:
@@ -178,6 +179,9 @@ class Ridge(_LeastSquares):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
+
+    def _penalty(self, W: np.ndarray, n: int) -> float:
+        return 0.5 * float(self.alpha) * float((W * W).sum())
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Ridge":

@@ -30,6 +30,7 @@ from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._separation import separation_claim
+from assay.linear_model._objective import LogisticObjective
 from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found
 from assay.params import choice, count, flag, positive, refuse
@@ -39,7 +40,7 @@ from assay.theory.spaces import Linear
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
 
 
-class LogisticRegression(ClassifierMixin, LinearClassifier):
+class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     """Logistic regression with an L2 penalty or none; probabilities by the sigmoid or the softmax.
 
     Minimises 1/2 |w|^2 + C sum_i s_i c(y_i) loss_i (scikit-learn's objective; the intercept is not
@@ -174,6 +175,17 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
             params={"C": float(self.C), "intercept": bool(self.fit_intercept), "class_weight": weight},
         )
         yield enclosure(template, gap, 1.0)
+        yield self._left_out(rows, gap, problem.class_weight)
+
+    def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
+        """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""
+        if self.fit_intercept or len(self.classes_) > 2:
+            why = "A free intercept is not held by the penalty" if self.fit_intercept else "More than two classes"
+            return NotApplicable("D16/2", f"{why}: the gap does not bound what a row left out changes.")
+        args = (self.coef_[0], self._margin_rounding(rows), float(np.sqrt(2 * gap)) * (1 + 1e-12))
+        lost = sum(rows.map(_open_when_left_out, *args, float(self.C) * class_weight))
+        weight = None if self.class_weight is None else class_weight.tolist()
+        return Claim("D16/2", float(lost), params={"C": float(self.C), "class_weight": weight})
 
     def _unpenalised_facts(self, rows: Rows, problem: "Problem") -> Iterator[Claim | NotApplicable]:
         if self.separator_ is not None and len(self.classes_) == 2:
@@ -236,3 +248,11 @@ class LogisticRegression(ClassifierMixin, LinearClassifier):
         else:
             return
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+def _open_when_left_out(block: Block, w: np.ndarray, rounding: float, reach: float, cost: np.ndarray) -> int:
+    """Return how many rows might be misclassified by the optimum without them; cost is C times the class weights."""
+    z = (block.X @ w) * (2.0 * block.y - 1.0) - rounding
+    length = np.sqrt(np.einsum("ij,ij->i", block.X, block.X)) * (1 + 1e-12)
+    alpha = cost[block.y] * (1.0 if block.weight is None else block.weight) * expit(-z) * (1 + 1e-12)
+    return int(np.count_nonzero(~(z > length * (reach + alpha * length) * (1 + 1e-11))))

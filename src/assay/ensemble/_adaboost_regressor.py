@@ -26,7 +26,7 @@ from assay.scan import Rows
 from assay.tree import DecisionTreeRegressor
 from assay.tree._decision_tree import DecisionTree, known_rows
 from assay.tree._nodes import TreeModel, joined
-from assay.tree._predict import clipped_errors
+from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -193,6 +193,10 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - f(x)|, clip) of each row, rounded up."""
         return clipped_errors(rows, lambda X: self._medians(X)[:, None], 0.0, clip)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`."""
+        return squared_error(self.clipped_errors(rows, np.inf), 0.0)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         if "trees_" not in self.__dict__:

@@ -43,7 +43,7 @@ def _margin_bound(margins: np.ndarray, base: Space, delta: str) -> Claim | NotAp
 
 
 def margin_facts(model: Any, rows: Rows, cap: float, bound: float, weights: np.ndarray) -> Iterator[Any]:
-    """Yield the soft margin that the vote reaches, and that no vote of stumps exceeds `bound`, which `weights` prove."""
+    """Yield the soft margin that the vote reaches, and that no vote of stumps exceeds `bound`, by `weights`."""
     reason = _reason(model, rows)
     if reason is not None:
         yield NotApplicable("D25/1", reason)

@@ -30,7 +30,7 @@ from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, positive, refuse
 from assay.scan import Rows, rows, rows_per_block, thread_map
 from assay.tree._nodes import TreeModel, joined
-from assay.tree._predict import clipped_errors
+from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -507,6 +507,11 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - f(x)|, clip) of each row, rounded up."""
         return clipped_errors(rows, self._raw, self._rounding(), clip)
+
+    @available_if(lambda self: self.loss != "poisson")
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`."""
+        return squared_error(self.clipped_errors(rows, np.inf), self._rounding())
 
     def _numbers(self, scores: np.ndarray) -> np.ndarray:
         return np.exp(scores[:, 0]) if self.loss == "poisson" else scores[:, 0].copy()

@@ -34,6 +34,7 @@ from assay.ensemble._votes import (
     clipped_mean_errors,
     mean_share_errors,
     mean_shares,
+    mean_squared_error,
     member_values,
     strength_of,
 )
@@ -259,6 +260,10 @@ class _Regressor(RegressorMixin, Forest):
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - f(x)|, clip) of each row, rounded up."""
         return clipped_mean_errors(self.nodes_, rows, clip, self.n_jobs)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`."""
+        return mean_squared_error(self.nodes_, rows, self.n_jobs)
 
     def _oob(self, found: Curve, y: np.ndarray) -> None:
         self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors

@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.scan import Rows
 from assay.tree._nodes import Nodes
-from assay.tree._predict import clipped_errors, leaves, mean_values, weighted_values
+from assay.tree._predict import clipped_errors, leaves, mean_values, squared_error, weighted_values
 
 
 class Strength(NamedTuple):
@@ -60,6 +60,12 @@ def clipped_mean_errors(nodes: Nodes, rows: Rows, clip: float, n_jobs: int | Non
     """Return min(|y - mean of the trees|, clip) of each row, rounded up."""
     slack = _slack(nodes) * float(np.abs(nodes.value).max())
     return clipped_errors(rows, lambda X: mean_values(nodes, X, n_jobs), slack, clip)
+
+
+def mean_squared_error(nodes: Nodes, rows: Rows, n_jobs: int | None) -> tuple[float, float]:
+    """Return an interval that holds the mean squared error of the mean of the trees."""
+    slack = _slack(nodes) * float(np.abs(nodes.value).max())
+    return squared_error(clipped_mean_errors(nodes, rows, np.inf, n_jobs), slack)
 
 
 def _slack(nodes: Nodes) -> float:

@@ -33,7 +33,7 @@ from assay.tree._claims import occam_statement, shortened, tree_space
 from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._general import Method, grow_general
 from assay.tree._nodes import Nodes, TreeModel
-from assay.tree._predict import clipped_errors, leaves, mean_values
+from assay.tree._predict import clipped_errors, leaves, mean_values, squared_error
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -234,6 +234,12 @@ class DecisionTree(TreeModel, Learner):
                 by_node = by_node * data.weight[held]
             losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], by_node)
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the size of the tree."""
+        nodes = self.nodes_
+        size = int(np.count_nonzero(nodes.child < 0))
+        yield Claim("D27/1", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
 
     # What the fitted tree says
     # ----------------------------------------------------------------------------------------
@@ -591,6 +597,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - f(x)|, clip) of each row, rounded up."""
         return clipped_errors(rows, lambda X: mean_values(self.nodes_, X, self.n_jobs), 0.0, clip)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`."""
+        return squared_error(self.clipped_errors(rows, np.inf), 0.0)
 
     def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
         """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""

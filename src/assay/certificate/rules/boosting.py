@@ -66,7 +66,7 @@ class BoostingMargin(VoteMargins):
 
 
 class MarginDuality(VoteMargins):
-    """D25: the largest soft margin max_rho rho - cap sum_i max(0, rho - m_i) of any vote of stumps; cap 1: the smallest.
+    """D25: the largest soft margin max_rho rho - cap sum_i max(0, rho - m_i) of votes of stumps; cap 1: the smallest.
 
     Lower: the vote itself, at the stated rho. Upper: weights u of the rows; with v = u / sum u <= cap (1 + e), every
     vote's soft margin is at most the largest edge sum v_i y_i h(x_i) of a stump, plus 2 e.

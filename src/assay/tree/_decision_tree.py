@@ -497,12 +497,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         """Yield the bound from the length of the tree's description."""
         yield from occam_statement(self, rows)
 
-    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield the size of the tree."""
-        nodes = self.nodes_
-        size = int(np.count_nonzero(nodes.child < 0))
-        yield Claim("D27/1", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
-
     def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
         """Return (nodes, rows): 1 where the class of a node is not that of the row."""
         return (nodes.value.argmax(axis=1)[:, None] != y[None, :]).astype(np.float64)

@@ -5,7 +5,7 @@ import numpy as np
 
 from assay.jit import compiled, prefetch
 
-_AHEAD = 2  # rows between the one that is swept and the one whose numbers are fetched
+_AHEAD = 4  # rows between the one that is swept and the one whose numbers are fetched
 _REST = 1e-14  # a dual variable that would gain at this slope or less stays where it is
 
 

@@ -51,7 +51,11 @@ _ALLOWED = {  # kind of node -> types it may stand for; objects are judged by `_
     "NdArrayNode": {"numpy.ndarray"} | _NUMBERS,
     "DTypeNode": {"numpy.dtype"},
 }
-_PLAIN_OBJECTS = {"assay.study.model.TableModel", "assay.table.ColumnType"}
+_PLAIN_OBJECTS = {
+    "assay.model_selection._folds.CrossValidated",
+    "assay.study.model.TableModel",
+    "assay.table.ColumnType",
+}
 # Transformers that are plain NumPy; a forged tree or index could make compiled code read wild memory.
 _SKLEARN = r"sklearn\.(pipeline|compose\._\w+|preprocessing\._\w+|impute\._base|decomposition\._pca)"
 _LEARNERS = rf"assay\.({'|'.join(LEARNER_ROOMS)})(\.\w+)*"

@@ -188,3 +188,11 @@ def test_a_class_inside_one_fold_is_refused_by_name():
 def test_shares_of_delta_in_the_ledger():
     model, X, y = fitted()
     assert Fraction(model.certify(X, y, delta=0.1).find("P22").delta) == Fraction("0.1")
+
+
+def test_saved_models_of_folds_are_loaded_and_verified(tmp_path):
+    model, X, y = fitted()
+    assay.save(model, tmp_path / "folds.assay", model.certify(X, y))
+    loaded, certificate = assay.load(tmp_path / "folds.assay")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert assay.verify(certificate, loaded, X, y).holds

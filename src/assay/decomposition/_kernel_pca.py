@@ -32,7 +32,7 @@ from assay.optim.duality import outward
 from assay.params import choice, count, flag, number, positive, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
-from assay.svm._expansions import same_rows
+from assay.svm._expansions import blas_for, same_rows
 from assay.svm._facts import kernel_magnitude
 
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue: below it an eigenvalue counts as zero
@@ -149,7 +149,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         require_finite(rows, self)
         self.X_fit_ = dense(rows)[0]
         kernel = self._set_kernel(self.X_fit_)
-        with FitLog(self, 1, X, None) as log:
+        with FitLog(self, 1, X, None) as log, blas_for(len(self.X_fit_)):
             gram = self.X_fit_.copy() if isinstance(kernel, Precomputed) else kernel(self.X_fit_)
             self.column_means_ = gram.mean(axis=0)
             total = _centre(gram, self.column_means_)

@@ -30,7 +30,7 @@ from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
-from assay.svm._expansions import ExpansionClassifier, same_rows
+from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows
 from assay.svm._facts import scores, why_no_gap
 
 _SHORTEN = 1 - 1e-12  # keeps theta inside its box whatever the order in which C_i was rounded
@@ -131,10 +131,11 @@ class KernelLogisticRegression(ExpansionClassifier):
         self.class_weight_ = self._class_weights(codes, weight)
         cost = C * self.class_weight_[codes] * (1.0 if weight is None else weight)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        gram = kernel(self.X_fit_)
-        self.dual_coef_, self.intercept_ = np.zeros((len(targets), len(gram))), np.zeros(len(targets))
+        n = len(self.X_fit_)
+        self.dual_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y, sample_weight) as log:
+        with fit_log(self, max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
+            gram = kernel(self.X_fit_)
             for k, code in enumerate(targets):
 
                 def told(point: "_Point", k: int = k) -> bool:

@@ -136,10 +136,10 @@ def minimise_risk(
         copies = np.concatenate([loss.prox(y, mixed[: len(X)], C / rho), penalty.prox(mixed[len(X) :], 1 / rho)])
         dual = mixed - copies
         apart, moved = float(np.linalg.norm(exact - copies)), float(np.linalg.norm(copies - before))
-        converged = max(apart, moved) <= tol * (1e-3 + max(np.linalg.norm(exact), np.linalg.norm(copies)))
+        converged = bool(max(apart, moved) <= tol * (1e-3 + max(np.linalg.norm(exact), np.linalg.norm(copies))))
         if step % 50 == 0 and not 1 / _BALANCE < apart / max(moved, 1e-300) < _BALANCE:
             factor_of_rho = 2.0 if apart > moved else 0.5
             rho, dual = rho * factor_of_rho, dual / factor_of_rho
     b = float(w[d]) if intercept else 0.0
     value = penalty.value(w[:d]) + C * float(loss.value(y, X @ w[:d] + b).sum())
-    return Minimum(w[:d], b, value, step, bool(converged))
+    return Minimum(w[:d], b, value, step, converged)

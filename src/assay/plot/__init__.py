@@ -18,11 +18,13 @@ from assay.plot.figures import (
     residuals,
     shattering,
 )
+from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
 from assay.plot.linear import coefficient_path, descents, projection, surface
 from assay.plot.theory import information_curve, learning_curve, tightness, version_space
 from assay.plot.trees import importance, margins, out_of_bag, row_weights, tree
 
 __all__ = [
+    "alphas",
     "boundary",
     "bounds",
     "calibration",
@@ -31,9 +33,11 @@ __all__ = [
     "confusion",
     "default",
     "descents",
+    "dual_gap",
     "history",
     "importance",
     "information_curve",
+    "kernel_matrix",
     "learning_curve",
     "margins",
     "out_of_bag",
@@ -42,6 +46,7 @@ __all__ = [
     "residuals",
     "row_weights",
     "shattering",
+    "support_vectors",
     "surface",
     "tightness",
     "tree",

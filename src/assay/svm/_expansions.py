@@ -1,5 +1,6 @@
 """Classifiers f_k(x) = sum_i c_ki kappa(x_i, x) + b_k: the sign of one function, or the largest of several, decides."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.kernels import Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse
-from assay.scan import Rows
+from assay.scan import Rows, one_blas_thread
 from assay.scan.blocks import Block
 from assay.svm._base import KernelMachine
 from assay.svm._facts import scores
+
+_THREADS_FROM = 2_000  # rows of a matrix from which BLAS gets its threads
 
 
 class ExpansionClassifier(ClassifierMixin, KernelMachine):
@@ -86,6 +89,11 @@ class ExpansionClassifier(ClassifierMixin, KernelMachine):
         if not (np.isfinite(factors) & (factors > 0)).all():
             raise refuse(self, f"class_weight must hold finite numbers > 0; got {self.class_weight!r}.")
         return factors
+
+
+def blas_for(n: int) -> AbstractContextManager[None]:
+    """Return a context for dense algebra with n x n matrices: one BLAS thread where more cost more than they bring."""
+    return one_blas_thread() if n < _THREADS_FROM else nullcontext()
 
 
 def same_rows(rows: Rows, X: np.ndarray) -> bool:

@@ -309,6 +309,14 @@ TEMPLATES: dict[str, Template] = {
         ),
     ),
     "D25/1": Template("boosting.margin-duality", True, _vote_margin, (), _BOTH),
+    "D33/1": Template(
+        "tree.pruned",
+        True,
+        lambda v, d, p: (
+            f"No subtree of the grown tree ({p['leaves']} leaves) has a {p['criterion']} impurity plus {p['alpha']:.4g} "
+            f"per leaf smaller by more than {v:.2g}."
+        ),
+    ),
     "D27/1": Template(
         "tree.facts",
         True,

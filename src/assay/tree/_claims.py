@@ -68,3 +68,46 @@ def shortened(nodes: Nodes, X: np.ndarray) -> Nodes:
             below += [(int(nodes.child[at]), rows[left]), (int(nodes.child[at]) + 1, rows[~left])]
         level = below
     return nodes._replace(threshold=threshold)
+
+
+PRUNED_BY = {
+    "gini": "gini",
+    **dict.fromkeys(("entropy", "log_loss", "gain"), "entropy"),
+    **dict.fromkeys(("squared_error", "friedman_mse"), "squared_error"),
+}
+"""The impurity whose sum over leaves is the cost of a tree, by the criterion of its growth."""
+
+
+def grown_part(grown: Nodes, pruned: Nodes) -> dict[str, np.ndarray]:
+    """Return the grown tree as a certificate shows it, with the thresholds of the pruned one where it has splits."""
+    threshold, waiting = grown.threshold.copy(), [(0, 0)]
+    while waiting:
+        at, there = waiting.pop()
+        if pruned.child[at] >= 0:
+            threshold[there] = pruned.threshold[at]
+            waiting += [(int(pruned.child[at]) + i, int(grown.child[there]) + i) for i in (0, 1)]
+    return {"column": grown.column, "threshold": threshold, "child": grown.child}
+
+
+def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield, for a tree pruned by cost-complexity, that no subtree of the grown one costs less."""
+    if "grown_" not in tree.__dict__:
+        return
+    alpha = float(getattr(tree, "ccp_alpha_", tree.ccp_alpha))
+    reason = None
+    if rows.has_weight or getattr(tree, "class_weight", None) is not None:
+        reason = "Weights: the claim is about rows that count alike."
+    elif tree.criterion not in PRUNED_BY:
+        reason = f"The impurity {tree.criterion} is not recomputed by the checker."
+    elif tree.pruning in ("pre", "reduced_error"):
+        reason = "The tree was grown on some of the rows and pruned on the others."
+    elif np.any(tree.nodes_.table >= 0) or not len(tree.grown_["child"]):
+        reason = "The tree splits nominal columns or has missing values."
+    if reason is not None:
+        yield NotApplicable("D33/1", reason)
+        return
+    leaves = int(np.count_nonzero(tree.grown_["child"] < 0))
+    scale = float(tree.nodes_.impurity[0]) + alpha * leaves
+    params = {"alpha": alpha, "criterion": PRUNED_BY[tree.criterion], "rows": rows.n_rows, "leaves": leaves}
+    witness = {name: np.asarray(part) for name, part in tree.grown_.items()}
+    yield Claim("D33/1", 1e-9 * scale + 1e-100, "upper", params, witness=witness)

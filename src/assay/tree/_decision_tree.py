@@ -29,7 +29,7 @@ from assay.params import choice, count, number, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
 from assay.tree import _rules
-from assay.tree._claims import occam_statement, shortened, tree_space
+from assay.tree._claims import grown_part, occam_statement, pruning_fact, shortened, tree_space
 from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._general import Method, grow_general
 from assay.tree._nodes import Nodes, TreeModel
@@ -161,11 +161,12 @@ class DecisionTree(TreeModel, Learner):
         choice(self, "pruning", _PRUNING)
         number(self, "ccp_alpha", low=0.0)
         needs = self.pruning in ("pre", "reduced_error")
+        grown = None
         if not needs:
             nodes = self._grow(data, n_classes)
         if self.pruning == "cost_complexity":
             self.ccp_alpha_ = self._chosen_alpha(data, n_classes)
-            nodes = pruning.cost_complexity(nodes, self._risk(nodes), self.ccp_alpha_)
+            grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), self.ccp_alpha_)
         elif needs:
             data, held = self._validation(data, validation)
             nodes = self._grow(data, n_classes)
@@ -176,8 +177,13 @@ class DecisionTree(TreeModel, Learner):
         elif self.pruning == "pessimistic":
             nodes = pruning.pessimistic(nodes, number(self, "confidence", low=0.0, high=0.5, open_low=True))
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
-            nodes = pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
-        self.trees_ = self._placed(nodes, data.X).as_dict()
+            grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
+        nodes = self._placed(nodes, data.X)
+        self.trees_ = nodes.as_dict()
+        self.__dict__.pop("grown_", None)
+        if grown is not None:
+            plain = not np.any(grown.table >= 0) and not np.isnan(data.X).any()
+            self.grown_ = grown_part(grown, nodes) if plain else {}
         with FitLog(self, 1, X, data.y) as log:
             log.step(float(self._risk(nodes)[nodes.child < 0].sum()), 0.0)
 
@@ -236,10 +242,11 @@ class DecisionTree(TreeModel, Learner):
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield the size of the tree."""
+        """Yield the size of the tree and, if it was pruned by cost-complexity, that no subtree costs less."""
         nodes = self.nodes_
         size = int(np.count_nonzero(nodes.child < 0))
         yield Claim("D27/1", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
+        yield from pruning_fact(self, rows)
 
     # What the fitted tree says
     # ----------------------------------------------------------------------------------------

@@ -78,6 +78,7 @@ def test_agrees_with_statsmodels(kind, link):
 
 
 @pytest.mark.mission("LIN-10")
+@pytest.mark.filterwarnings("ignore:.*does not respect the domain.*")
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_every_link_goes_with_every_family(kind, link):

@@ -504,6 +504,27 @@ def test_noisy_labels_follow_the_sigmoid_and_give_the_weights_back():
         assert abs((y[inside] == 1).mean() - chance[inside].mean()) < spread
 
 
+def test_exact_null_vectors_are_those_of_the_singular_value_decomposition():
+    """Producer and checker eliminate by code of their own; on small integers the decomposition leaves no doubt."""
+    from assay.certificate.rules.numerics import null_signs
+    from assay.optim.lp import _one_signed_null_vector
+
+    rng = np.random.default_rng(3)
+    proofs = 0
+    for _ in range(300):
+        A = rng.integers(-3, 4, size=(int(rng.integers(2, 5)), int(rng.integers(1, 4)))) * 0.375
+        vectors = np.linalg.svd(A.T)[2][np.linalg.matrix_rank(A) :]
+        signs = None
+        if len(vectors) == 1:
+            signs = set(np.sign(np.where(np.abs(vectors[0]) < 1e-9, 0.0, vectors[0])).astype(int).tolist())
+        assert _one_signed_null_vector(A) is (signs in ({1}, {-1}))
+        found = null_signs(A.tolist())
+        assert (found is None) == (signs is None)
+        assert found is None or set(found) in (signs, {-sign for sign in signs})
+        proofs += signs in ({1}, {-1})
+    assert proofs > 10
+
+
 def test_highs_and_scipy_agree_on_the_margin_programme():
     """The separator's programme written out again, solved by another HiGHS method."""
     rng = np.random.default_rng(8)

@@ -221,17 +221,20 @@ def _widest(few: _Few, intercept: bool) -> tuple[np.ndarray, float, float]:
 
 
 def _least_violation(rows: Rows, code: int, few: _Few, intercept: bool) -> tuple[np.ndarray, float]:
-    """Return w, b that minimise sum (1 - y f)_+ over all rows if they are not many, else over the few."""
+    """Return w, b that minimise sum (1 - y f)_+ over all rows if they are not many, else over the few.
+
+    The dual programme has a constraint per column instead of one per row: maximise sum alpha with sum alpha y (x, 1)
+    = 0 and 0 <= alpha <= 1; its multipliers are (w, b).
+    """
     if rows.n_rows <= _SOFT_ROWS:
         few = _joined(rows.map(_every, code, 1))
     few = _Few(*(part[:_SOFT_ROWS] for part in few))
     scale = _column_scale(few.X)
     A = np.column_stack([few.X / scale, np.ones(len(few.y))]) * (2.0 * few.y - 1.0)[:, None]
-    n, size = A.shape
-    bounds = [(None, None)] * (size - 1) + [(None, None) if intercept else (0.0, 0.0)] + [(0.0, None)] * n
-    cost = np.append(np.zeros(size), np.ones(n))
-    answer = linprog(cost, A_ub=np.hstack([-A, -np.eye(n)]), b_ub=-np.ones(n), bounds=bounds, method="highs")
-    v = answer.x[:size] if answer.status == 0 else np.zeros(size)
+    A = A if intercept else A[:, :-1]
+    answer = linprog(-np.ones(len(A)), A_eq=A.T, b_eq=np.zeros(A.shape[1]), bounds=(0.0, 1.0), method="highs-ds")
+    v = answer.eqlin.marginals if answer.status == 0 else np.zeros(A.shape[1])
+    v = -v if intercept else np.append(-v, 0.0)
     return v[:-1] / scale, float(v[-1])
 
 

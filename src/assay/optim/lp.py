@@ -1,7 +1,5 @@
 """Linear programmes (HiGHS through SciPy), and an exact check of their answers."""
 
-from fractions import Fraction
-
 import numpy as np
 from scipy.optimize import linprog
 
@@ -42,24 +40,29 @@ def intersecting_hulls(X: np.ndarray, y: np.ndarray, intercept: bool) -> np.ndar
 
 
 def _one_signed_null_vector(A: np.ndarray) -> bool:
-    """Tell, in rational arithmetic, whether lambda^T A = 0 has exactly one solution up to scale, all of one
-    sign."""
-    columns = [[Fraction(float(value)) for value in row] for row in A.T]
-    m = A.shape[0]
+    """Tell, in exact arithmetic, whether lambda^T A = 0 has exactly one solution up to scale, all of one sign.
+
+    Each row is scaled to integers, which changes no sign of lambda, and eliminated without fractions (Bareiss): every
+    division below is without remainder.
+    """
+    M = np.array([_integers(row) for row in A], dtype=object).T
     pivots: list[int] = []
-    row = 0
-    for column in range(m):
-        pivot = next((i for i in range(row, len(columns)) if columns[i][column] != 0), None)
-        if pivot is None:
+    last = 1
+    for column in range(A.shape[0]):
+        at = len(pivots)
+        below = [i for i in range(at, len(M)) if M[i, column]]
+        if not below:
             continue
-        columns[row], columns[pivot] = columns[pivot], columns[row]
-        lead = columns[row][column]
-        columns[row] = [value / lead for value in columns[row]]
-        for i in range(len(columns)):
-            if i != row and columns[i][column] != 0:
-                factor = columns[i][column]
-                columns[i] = [a - factor * b for a, b in zip(columns[i], columns[row])]
+        M[[at, below[0]]] = M[[below[0], at]]
+        lead, pivot = M[at, column], M[at].copy()
+        M = (lead * M - np.multiply.outer(M[:, column], pivot)) // last
+        M[at], last = pivot, lead
         pivots.append(column)
-        row += 1
-    free = [column for column in range(m) if column not in pivots]
-    return len(free) == 1 and all(columns[i][free[0]] < 0 for i in range(len(pivots)))
+    free = [column for column in range(A.shape[0]) if column not in pivots]
+    return len(free) == 1 and all(M[i, free[0]] * last < 0 for i in range(len(pivots)))
+
+
+def _integers(row: np.ndarray) -> list[int]:
+    ratios = [float(value).as_integer_ratio() for value in row]
+    common = max(denominator for _, denominator in ratios)
+    return [numerator * (common // denominator) for numerator, denominator in ratios]

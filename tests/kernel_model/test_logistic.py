@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression as TheirLogistic
 from sklearn.multiclass import OneVsRestClassifier
 
 import assay
+from assay.decomposition import KernelPCA
+from assay.discriminant_analysis import KernelDiscriminantAnalysis
 from assay.kernel_model import KernelLogisticRegression
 from assay.kernels import Gaussian, Polynomial, embedding
 from assay.linear_model import LogisticRegression
@@ -123,6 +125,14 @@ def test_refusals_and_warnings():
         KernelLogisticRegression(C=1e4, max_iter=2).fit(X, y)
     with pytest.raises(ValueError, match="class 1 has no row of positive weight"):
         KernelLogisticRegression().fit(X, y, np.where(y == 1, 0.0, 1.0))
+
+
+def test_a_gram_matrix_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
+    X, y = moons()
+    monkeypatch.setattr("assay.svm._expansions._memory", lambda: 2.0**18)
+    for kind in (KernelLogisticRegression, KernelDiscriminantAnalysis, KernelPCA):
+        with pytest.raises(ValueError, match=rf"^{kind.__name__}: works with \d matrices of 120 x 120 numbers, 0.0 GB"):
+            kind().fit(X, y)
 
 
 # Certificate ------------------------------------------------------------------------------------------------

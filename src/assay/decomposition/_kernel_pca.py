@@ -26,13 +26,13 @@ from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.kernels import Kernel, Linear, Precomputed
+from assay.kernels import Kernel, Linear
 from assay.kernels._expand import expand
 from assay.optim.duality import outward
 from assay.params import choice, count, flag, number, positive, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
-from assay.svm._expansions import blas_for, same_rows
+from assay.svm._expansions import blas_for, same_rows, whole_gram
 from assay.svm._facts import kernel_magnitude
 
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue: below it an eigenvalue counts as zero
@@ -150,7 +150,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.X_fit_ = dense(rows)[0]
         kernel = self._set_kernel(self.X_fit_)
         with FitLog(self, 1, X, None) as log, blas_for(len(self.X_fit_)):
-            gram = self.X_fit_.copy() if isinstance(kernel, Precomputed) else kernel(self.X_fit_)
+            gram = whole_gram(self, kernel, self.X_fit_, copies=2)
             self.column_means_ = gram.mean(axis=0)
             total = _centre(gram, self.column_means_)
             self.eigenvalues_, self.eigenvectors_ = self._decompose(gram)

@@ -36,7 +36,7 @@ from assay.params import count, number, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
-from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows
+from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import kernel_magnitude, scores
 
 
@@ -130,7 +130,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         kernel = self._set_kernel(self.X_fit_)
         self.priors_ = priors_of(self, np.bincount(codes))
         with FitLog(self, 1, X, y) as log, blas_for(len(self.X_fit_)):
-            gram = kernel(self.X_fit_)
+            gram = whole_gram(self, kernel, self.X_fit_, copies=4)
             self.kernel_means_ = np.stack([gram[:, codes == k].mean(axis=1) for k in range(len(self.classes_))])
             spread = gram - self.kernel_means_.T[:, codes]
             self._solve(self._factor(spread @ spread.T, mu), keep)

@@ -30,7 +30,7 @@ from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
-from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows
+from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import scores, why_no_gap
 
 _SHORTEN = 1 - 1e-12  # keeps theta inside its box whatever the order in which C_i was rounded
@@ -135,7 +135,7 @@ class KernelLogisticRegression(ExpansionClassifier):
         self.dual_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
         runs: list[_Run] = []
         with fit_log(self, max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
-            gram = kernel(self.X_fit_)
+            gram = whole_gram(self, kernel, self.X_fit_, copies=3)
             for k, code in enumerate(targets):
 
                 def told(point: "_Point", k: int = k) -> bool:

@@ -1,5 +1,6 @@
 """Classifiers f_k(x) = sum_i c_ki kappa(x_i, x) + b_k: the sign of one function, or the largest of several, decides."""
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -8,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.kernels import Precomputed
+from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
@@ -94,6 +95,26 @@ class ExpansionClassifier(ClassifierMixin, KernelMachine):
 def blas_for(n: int) -> AbstractContextManager[None]:
     """Return a context for dense algebra with n x n matrices: one BLAS thread where more cost more than they bring."""
     return one_blas_thread() if n < _THREADS_FROM else nullcontext()
+
+
+def whole_gram(machine: KernelMachine, kernel: Kernel, X: np.ndarray, copies: int) -> np.ndarray:
+    """Return the Gram matrix of all rows, as an array to write to; refuse if `copies` of it do not fit in memory."""
+    need, room = copies * 8 * len(X) ** 2, _memory()
+    if need > 0.8 * room:
+        raise refuse(
+            machine,
+            f"works with {copies} matrices of {len(X)} x {len(X)} numbers, {need / 2**30:.1f} GB, and this machine has "
+            f"{room / 2**30:.1f} GB; fit to a sample of the rows, or use assay.svm.SVC, which keeps only parts of it.",
+        )
+    return X.copy() if isinstance(kernel, Precomputed) else kernel(X)
+
+
+def _memory() -> float:
+    """Return the bytes of memory of this machine, infinity if the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def same_rows(rows: Rows, X: np.ndarray) -> bool:

@@ -83,10 +83,10 @@ def test_members_are_the_base_learner_on_their_samples():
 
 
 def test_weights_reach_the_base_learner():
-    X, y = CANCER
+    X, y = StandardScaler().fit_transform(CANCER[0]), CANCER[1]
     weight = np.where(y == 1, 5.0, 1.0)
-    model = BaggingClassifier(LogisticRegression(max_iter=5000), 1, bootstrap=False).fit(X, y, weight)
-    direct = LogisticRegression(max_iter=5000).fit(X, y, sample_weight=weight).predict_proba(X)
+    model = BaggingClassifier(LogisticRegression(), 1, bootstrap=False).fit(X, y, weight)
+    direct = LogisticRegression().fit(X, y, sample_weight=weight).predict_proba(X)
     assert model.predict_proba(X) == pytest.approx(direct, abs=1e-5)
     tree = BaggingClassifier(DecisionTreeClassifier(max_depth=3), 1, bootstrap=False).fit(X, y, weight)
     assert np.array_equal(tree.predict_proba(X), DecisionTreeClassifier(max_depth=3).fit(X, y, weight).predict_proba(X))

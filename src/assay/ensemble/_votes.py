@@ -6,7 +6,15 @@ import numpy as np
 
 from assay.scan import Rows
 from assay.tree._nodes import Nodes
-from assay.tree._predict import clipped_errors, leaves, mean_values, squared_error, weighted_values
+from assay.tree._predict import (
+    clipped_errors,
+    goes_one_way,
+    leaves,
+    mean_values,
+    mixed_leaves,
+    squared_error,
+    weighted_values,
+)
 
 
 class Strength(NamedTuple):
@@ -20,9 +28,12 @@ class Strength(NamedTuple):
 
 def member_values(nodes: Nodes, t: int, X: np.ndarray, n_jobs: int | None = 1) -> np.ndarray:
     """Return what tree t predicts for rows X, (rows, outputs)."""
-    if np.any(nodes.table >= 0) or np.isnan(X).any():
-        return weighted_values(nodes, int(nodes.root[t]), X)
-    return nodes.value[leaves(nodes._replace(root=nodes.root[t : t + 1]), X, n_jobs)[:, 0]]
+    one = nodes._replace(root=nodes.root[t : t + 1])
+    if not np.any(nodes.table >= 0) and not np.isnan(X).any():
+        return nodes.value[leaves(one, X, n_jobs)[:, 0]]
+    if goes_one_way(nodes):
+        return nodes.value[mixed_leaves(one, X, n_jobs)[:, 0]]
+    return weighted_values(nodes, int(nodes.root[t]), X)
 
 
 def strength_of(votes: np.ndarray, codes: np.ndarray, n_classes: int, said: np.ndarray | None = None) -> Strength:

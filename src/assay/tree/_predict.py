@@ -28,9 +28,33 @@ def mean_values(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Return the mean over trees of the leaf values (rows, outputs)."""
     if not np.any(nodes.table >= 0) and not np.isnan(X).any():
         out = _sums(nodes, X, n_jobs)
+    elif goes_one_way(nodes):
+        ends = mixed_leaves(nodes, X, n_jobs)
+        out = np.sum([nodes.value[ends[:, t]] for t in range(ends.shape[1])], axis=0)
     else:
         out = np.sum([weighted_values(nodes, root, X) for root in nodes.root], axis=0)
     return out / len(nodes.root)
+
+
+def goes_one_way(nodes: Nodes) -> bool:
+    """Tell whether every split sends rows without the value tested down one branch."""
+    return bool(np.all(nodes.missing[nodes.child >= 0] >= 0))
+
+
+def mixed_leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return where each row ends in each tree (rows, trees), for trees that go one way; a level that was not seen at a
+    node ends there."""
+    from assay.tree._mixed_walk import walk_mixed
+
+    out = np.empty((len(X), len(nodes.root)), dtype=np.int32)
+    step = rows_per_block(X.shape[1])
+    parts = (nodes.column, nodes.threshold, nodes.table, nodes.tables, nodes.child, nodes.missing, nodes.root)
+
+    def work(i: int) -> None:
+        walk_mixed(X[i : i + step], *parts, out[i : i + step])
+
+    thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
+    return out
 
 
 def _sums(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:

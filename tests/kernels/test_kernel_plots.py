@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_iris, make_moons
 
 from assay import plot
-from assay.discriminant_analysis import LinearDiscriminantAnalysis
+from assay.decomposition import KernelPCA
+from assay.discriminant_analysis import KernelDiscriminantAnalysis, LinearDiscriminantAnalysis
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import Gaussian
 from assay.plot import kernel_frames as frames
@@ -64,6 +65,12 @@ def test_alphas_are_counted():
     assert free["bound"] == 0
     with pytest.raises(ValueError, match="no dual variables"):
         plot.alphas(LinearDiscriminantAnalysis().fit(X, y))
+
+
+def test_a_model_without_history_or_coefficients_shows_its_dual_variables():
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    for model in (KernelDiscriminantAnalysis(), KernelPCA(2, kernel="rbf")):
+        assert "Dual variables" in model.fit(X, y).plot().axes[0].get_title()
 
 
 @pytest.mark.mission("KER-91")

@@ -1,8 +1,8 @@
 """C4.5 against Weka's J48 (3.6.14, -C 0.25 -M 2) on the tables it is usually tried on.
 
-The figures are means over three ten-fold cross-validations (random_state 0, 1, 2 of the folds below); J48 was run on the
-same rows of each fold, written as ARFF with `?` for missing values: `java -cp weka.jar weka.classifiers.trees.J48 -t train
--T test`. The means of C4.5 over the same folds were 0.0368, 0.0553, 0.2233 and 0.0737.
+The figures are means over three ten-fold cross-validations (random_state 0, 1, 2 of the folds below); J48 was run on
+the same rows of each fold, written as ARFF with `?` for missing values: `java -cp weka.jar
+weka.classifiers.trees.J48 -t train -T test`. The means of C4.5 over the same folds were 0.0368, 0.0553, 0.2233, 0.0737.
 """
 
 from pathlib import Path

@@ -28,6 +28,8 @@ def by_coordinates(
     squares = row_squares(table[0], table[2]) + losses.column**2
     kind = (losses.epsilon, losses.labels, losses.linear, losses.column)
     theta, u = np.zeros(rows.n_rows), np.zeros(rows.n_features + 1)
+    if not np.isfinite(squares).all():
+        return Optimum(u, theta, np.inf, np.inf, 0, "overflow")
     order = np.flatnonzero(losses.c > 0)
     active, far, n_iter, status = len(order), np.inf, 0, "max_iter"
     objective, gap = losses.at_zero, losses.at_zero

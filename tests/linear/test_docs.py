@@ -13,6 +13,7 @@ MODULES = (
     "linear_model._elastic_net",
     "linear_model._formulas",
     "linear_model._glm",
+    "linear_model._glm_sums",
     "linear_model._perceptron_trace",
     "optim.constrained",
     "optim.descent",

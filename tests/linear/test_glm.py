@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 import assay
 from assay.linear_model import GeneralizedLinearRegressor, LinearRegression, LogisticRegression, Ridge
-from assay.linear_model._glm import CONVEX, FAMILIES, LINKS, inverse_link, link_function, second_derivative
+from assay.linear_model._glm import CONVEX
+from assay.linear_model._glm_sums import FAMILIES, LINKS, inverse_link, link_function, second_derivative
 from assay.optim.descent import check_gradient
 
 sm = pytest.importorskip("statsmodels.api")

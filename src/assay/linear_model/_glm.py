@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
-from scipy.special import expit, ndtr, ndtri, xlogy
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
@@ -29,17 +28,16 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
+from assay.linear_model._glm_sums import FAMILIES, LINKS, inverse_link, link_function
 from assay.linear_model._least_squares_solver import solve
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
 from assay.params import choice, count, flag, number, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import LinearFunctions
 
-FAMILIES = ("gaussian", "poisson", "gamma", "binomial")
-LINKS = ("identity", "log", "logit", "probit", "inverse")
 CANONICAL = {
     "gaussian": "identity",
     "poisson": "log",
@@ -158,13 +156,11 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
                 self,
                 'the link "inverse" needs an intercept: without one the fit would start at an infinite mean.',
             )
-        rows = read_rows(
-            self, X, column_or_1d(y, warn=True) if isinstance(y, np.ndarray) else y, sample_weight
-        )
+        rows = read_rows(self, X, column_or_1d(y, warn=True) if isinstance(y, np.ndarray) else y, sample_weight)
         require_finite(rows, self)
         _require_range(self, rows, name, link)
         self.link_ = link
-        problem = _Problem(rows, name, link, alpha, intercept, *rows.sum(_totals))
+        problem = _Problem(rows, name, link, alpha, intercept, *rows.sum(sums.totals))
         with fit_log(self, max_iter, X, y) as log:
 
             def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
@@ -178,7 +174,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
                 told(found.x, found.value, found.gradient)
         self.coef_, self.intercept_ = problem.unpack(found.x)
         self.n_iter_ = found.n_iter
-        self.deviance_ = float(rows.sum(_deviance, self.coef_, self.intercept_, name, link))
+        self.deviance_ = float(rows.sum(sums.deviance, self.coef_, self.intercept_, name, link))
         if found.status != "converged":
             warnings.warn(
                 f"{type(self).__name__}: not converged after {found.n_iter} steps ({found.status}); "
@@ -201,16 +197,14 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         if self.link_ == "identity":
             return super().squared_error(rows)
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        total, slack = rows.sum(_squares, self.coef_, self.intercept_, self.link_, rounding)
+        total, slack = rows.sum(sums.squares, self.coef_, self.intercept_, self.link_, rounding)
         mean, slack = total / rows.n_rows, (slack + 1e-12 * total) / rows.n_rows
         return max(0.0, mean - slack), mean + slack + 1e-140
 
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
         """Return min(|y - mean|, clip) of each row, rounded up by what rounding can hide."""
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        return np.concatenate(
-            rows.map(_clipped_residuals, self.coef_, self.intercept_, self.link_, rounding, clip)
-        )
+        return np.concatenate(rows.map(sums.clipped_residuals, self.coef_, self.intercept_, self.link_, rounding, clip))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
@@ -226,14 +220,13 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
             self.link_,
             float(self.alpha),
             bool(self.fit_intercept),
-            *rows.sum(_totals),
+            *rows.sum(sums.totals),
         )
         x = problem.pack(self.coef_, self.intercept_)
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
         pulls = (
-            float(rows.sum(_pull_size, self.coef_, self.intercept_, self.distribution, self.link_))
-            / problem.weight
+            float(rows.sum(sums.pull_size, self.coef_, self.intercept_, self.distribution, self.link_)) / problem.weight
         )
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
         slack = largest * (
@@ -253,9 +246,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
             "mu": 0.5 * least if least > _PROVABLE else 0.0,
         }
         value = outward(float(np.linalg.norm(np.abs(gradient) + slack)) * radius)
-        yield Claim(
-            "D32/1", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1}
-        )
+        yield Claim("D32/1", value, params=params, witness={"exponents": np.frexp(scale)[1].astype(np.int64) - 1})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -304,14 +295,14 @@ class _Problem(NamedTuple):
 
     def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         w, b = self.unpack(x)
-        value, slope, offset = self.rows.sum(_loss, w, b, self.distribution, *self.codes)
+        value, slope, offset = self.rows.sum(sums.loss, w, b, self.distribution, *self.codes)
         gradient = self.pack(slope / self.weight + self.alpha * w, offset / self.weight)
         return float(value) / self.weight + 0.5 * self.alpha * float(w @ w), gradient
 
     def hessian(self, x: np.ndarray, *, observed: bool = False) -> np.ndarray:
         w, b = self.unpack(x)
         d = self.rows.n_features
-        matrix = self.rows.sum(_curvature, w, b, self.distribution, *self.codes, observed) / self.weight
+        matrix = self.rows.sum(sums.curvature, w, b, self.distribution, *self.codes, observed) / self.weight
         matrix[np.arange(d), np.arange(d)] += self.alpha
         return matrix if self.intercept else matrix[:d, :d]
 
@@ -355,7 +346,7 @@ def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
     if n < 10 * _SAMPLE:
         return problem.start()
     sample = problem.rows.sample(_SAMPLE)
-    small = problem._replace(rows=sample)._replace(**dict(zip(("weight", "total"), sample.sum(_totals))))
+    small = problem._replace(rows=sample)._replace(**dict(zip(("weight", "total"), sample.sum(sums.totals))))
     try:
         found = newton(
             small.value_gradient,
@@ -370,173 +361,10 @@ def _sampled_start(problem: _Problem, max_iter: int) -> np.ndarray:
     return found.x if sound else problem.start()
 
 
-def inverse_link(link: str, f: np.ndarray) -> np.ndarray:
-    """Return g^-1(f): the mean of rows with that score.
-
-    >>> inverse_link("log", np.array([0.0])).tolist()
-    [1.0]
-    """
-    return {
-        "identity": lambda f: f,
-        "log": np.exp,
-        "logit": expit,
-        "probit": ndtr,
-        "inverse": lambda f: 1.0 / f,
-    }[link](f)
-
-
-def link_function(link: str, mean: np.ndarray) -> np.ndarray:
-    """Return g(mean); for "logit" the logarithm of the odds mean / (1 - mean).
-
-    >>> link_function("logit", np.array([0.5])).tolist()
-    [0.0]
-    """
-    logit = lambda m: np.log(m) - np.log1p(-m)  # noqa: E731
-    table = {
-        "identity": lambda m: m,
-        "log": np.log,
-        "logit": logit,
-        "probit": ndtri,
-        "inverse": lambda m: 1.0 / m,
-    }
-    return table[link](mean)
-
-
 def _require_range(model: Any, rows: Rows, name: str, link: str) -> None:
     low, strict, high = _RANGES[name]
-    least, most = min(rows.map(_least)), max(rows.map(_most))
+    least, most = min(rows.map(sums.least)), max(rows.map(sums.most))
     if least < low or (strict and least <= low) or most > high:
         sign = ">" if strict else ">="
         bounds = f"y {sign} 0" + (" and y <= 1" if high == 1.0 else "")
         raise refuse(model, f"the {name} distribution needs {bounds}; got values from {least:g} to {most:g}.")
-
-
-# Sums over rows -----------------------------------------------------------------------------------
-
-
-def _target(block: Block, distribution: str) -> np.ndarray:
-    y = np.ascontiguousarray(block.y.reshape(len(block.X)), dtype=np.float64)
-    return np.log(y) if distribution == "lognormal" else y
-
-
-def _weights(block: Block) -> np.ndarray:
-    return np.empty(0) if block.weight is None else block.weight
-
-
-def _least(block: Block) -> float:
-    return float(np.min(block.y))
-
-
-def _most(block: Block) -> float:
-    return float(np.max(block.y))
-
-
-def _totals(block: Block) -> tuple[float, float]:
-    """Return the sum of weights, and of weighted targets."""
-    y = block.y.reshape(len(block.X))
-    return (
-        (float(len(y)), float(y.sum()))
-        if block.weight is None
-        else (float(block.weight.sum()), float(block.weight @ y))
-    )
-
-
-def _loss(
-    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int
-) -> tuple[float, np.ndarray, float]:
-    from assay.loops.glm import loss_block
-
-    return loss_block(block.X, _target(block, distribution), _weights(block), family, link, w, b)
-
-
-def _curvature(
-    block: Block, w: np.ndarray, b: float, distribution: str, family: int, link: int, observed: bool
-) -> np.ndarray:
-    """Return sum h_i (x, 1)(x, 1)^T, h the expected or the observed second derivative of each loss."""
-    from assay.loops.glm import curvatures
-    from assay.loops.moments import moments
-
-    y = _target(block, distribution)
-    if observed:
-        f = block.X @ w + b
-        h = second_derivative(distribution, LINKS[link], y, f) * (
-            1.0 if block.weight is None else block.weight
-        )
-    else:
-        h = curvatures(block.X, y, _weights(block), family, link, w, b)
-    return moments(block.X, np.empty((len(y), 0)), h, np.zeros(block.X.shape[1]))
-
-
-def second_derivative(distribution: str, link: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Return the second derivative of each loss by its score, for the convex pairs."""
-    if distribution in ("gaussian", "lognormal"):
-        return np.ones_like(f)
-    if distribution == "poisson":
-        return np.exp(f) if link == "log" else y / f**2
-    if distribution == "gamma":
-        return y * np.exp(-f) if link == "log" else 1.0 / f**2
-    if link == "logit":
-        return expit(f) * expit(-f)
-    if link == "probit":
-        up, down = _mills(f), _mills(-f)
-        return y * up * (f + up) + (1 - y) * down * (down - f)
-    if link == "log":
-        return (1 - y) * np.exp(f) / np.expm1(f) ** 2
-    return y / f**2 + (1 - y) / (1 - f) ** 2
-
-
-def _mills(f: np.ndarray) -> np.ndarray:
-    """Return phi(f) / Phi(f)."""
-    from scipy.special import log_ndtr
-
-    return np.exp(-0.5 * f * f - 0.5 * np.log(2 * np.pi) - log_ndtr(f))
-
-
-def _pull_size(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
-    """Return a bound of the sum of s |d loss / d f|, up to a small factor."""
-    from assay.loops.glm import pull_size_block
-
-    y, f = _target(block, distribution), block.X @ w + b
-    family, code = (
-        (0, 0) if distribution == "lognormal" else (FAMILIES.index(distribution), LINKS.index(link))
-    )
-    return float(pull_size_block(y, f, _weights(block), family, code))
-
-
-def _deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
-    y, f = _target(block, distribution), block.X @ w + b
-    if distribution in ("gaussian", "lognormal"):
-        unit = (y - (f if distribution == "lognormal" else inverse_link(link, f))) ** 2
-    else:
-        mu = inverse_link(link, f)
-        if distribution == "poisson":
-            unit = 2 * (xlogy(y, y / mu) - y + mu)
-        elif distribution == "gamma":
-            unit = 2 * (y / mu - 1 - np.log(y / mu))
-        else:
-            unit = 2 * (xlogy(y, y / mu) + xlogy(1 - y, (1 - y) / (1 - mu)))
-    return float(unit.sum() if block.weight is None else block.weight @ unit)
-
-
-def _means(
-    block: Block, w: np.ndarray, b: float, link: str, rounding: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the residuals y - mean, and how far rounding can move them."""
-    f = block.X @ w + b
-    with np.errstate(over="ignore", divide="ignore"):
-        mean = inverse_link(link, f)
-        ends = [inverse_link(link, f + side * rounding) for side in (1, -1)]
-    slack = 2 * np.maximum(np.abs(ends[0] - mean), np.abs(ends[1] - mean)).max() + 4e-13 * np.abs(mean).max()
-    return block.y.reshape(len(f)) - mean, slack
-
-
-def _squares(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[float, float]:
-    residual, slack = _means(block, w, b, link, rounding)
-    return float(residual @ residual), float(((2 * np.abs(residual) + slack) * slack).sum())
-
-
-def _clipped_residuals(
-    block: Block, w: np.ndarray, b: float, link: str, rounding: float, clip: float
-) -> np.ndarray:
-    residual, slack = _means(block, w, b, link, rounding)
-    return np.minimum(np.abs(residual) + slack, clip)

@@ -96,7 +96,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         compared: Sequence[np.ndarray] = (),
         clip: float | None = None,
         coverage: float | None = None,
-        curve: bool = False,
+        scores: bool = False,
         against: np.ndarray | None = None,
         fixed_class: bool = True,
     ) -> Certificate:
@@ -120,8 +120,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         coverage : float in (0, 1), optional
             Ask for prediction sets that hold the target of at least this share of new data: the interval
             prediction +- value of a regression, the classes whose score is within value of the largest.
-        curve : bool
-            Ask for the ROC curve of a classifier of two classes: its area, and all its points at once.
+        scores : bool
+            Ask what the scores of a classifier are worth: half the Brier score of its probabilities, and for two
+            classes the ROC curve, its area and all its points at once.
         against : array, optional
             Labels that another classifier predicts for the hold-out rows: ask how far the two error rates can
             differ. Both must have been fixed before.
@@ -137,13 +138,13 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
         if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
-        asked = Asked(compared, clip, coverage, curve, against, fixed_class)
+        asked = Asked(compared, clip, coverage, scores, against, fixed_class)
         self._check_asked(asked, holdout is not None)
         return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
 
     def _check_asked(self, asked: Asked, holdout: bool) -> None:
         """Refuse what cannot be stated about this learner or without hold-out rows."""
-        wanted = {"coverage": asked.coverage, "curve": asked.curve or None, "against": asked.against}
+        wanted = {"coverage": asked.coverage, "scores": asked.scores or None, "against": asked.against}
         if not holdout and (len(asked.compared) or any(value is not None for value in wanted.values())):
             names = [name for name, value in wanted.items() if value is not None]
             raise refuse(self, f"{', '.join(names) or 'compared'} needs hold-out rows: pass holdout=.")
@@ -153,10 +154,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, f"coverage must be a share between 0 and 1, such as 0.9; got {asked.coverage!r}.")
         if is_classifier(self) and asked.clip is not None:
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
-        if not is_classifier(self) and (asked.curve or asked.against is not None):
-            raise refuse(self, "curve and against are about classifiers.")
+        if not is_classifier(self) and (asked.scores or asked.against is not None):
+            raise refuse(self, "scores and against are about classifiers.")
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
-            raise refuse(self, f"clip must be a finite number > 0 (where absolute errors are clipped); got {asked.clip!r}.")
+            raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
 
     def plot(self) -> Any:
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for

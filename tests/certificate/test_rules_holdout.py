@@ -48,18 +48,27 @@ def regression(seed):
     return fitted, (X, X @ fitted.coef_), (Xh, yh), np.abs(yh - Xh @ fitted.coef_ - 0.2)
 
 
-def mean_case(template):
+def mean_case(template, loss="absolute"):
     def make(seed):
-        fitted, train, holdout, gaps = regression(seed)
-        clip = 2.0
-        losses = np.minimum(gaps, clip) / clip
+        if loss == "absolute":
+            fitted, train, holdout, gaps = regression(seed)
+            clip = 2.0
+            losses = np.minimum(gaps, clip) / clip
+        else:
+            _, fitted, train, holdout, score = classifier(seed)
+            clip = 1.0
+            losses = (1 / (1 + np.exp(-score)) - holdout[1]) ** 2
         if template == "P03/1":
             p = float(losses.mean())
             bound = brentq(lambda q: kl(p, q) - math.log(1 / DELTA) / 40, p, 1 - 1e-12, xtol=1e-14)
         else:
             bound = betting_bound(losses, DELTA)
         stated = forge.claim(
-            template, clip * bound + 2e-9, delta=str(DELTA), params={"clip": clip, "rows": 40}, data=("holdout",)
+            template,
+            clip * bound + 2e-9,
+            delta=str(DELTA),
+            params={"loss": loss, "clip": clip, "rows": 40},
+            data=("holdout",),
         )
         return forge.Case((stated,), fitted, *train, holdout=holdout).seal()
 
@@ -126,6 +135,8 @@ def coverage_case(seed):
 CASES = {
     "P03/1": mean_case("P03/1"),
     "P05/1": mean_case("P05/1"),
+    "P03/1 brier": mean_case("P03/1", "brier"),
+    "P05/1 brier": mean_case("P05/1", "brier"),
     "P06/1": curve_case("P06/1"),
     "P06/2": curve_case("P06/2"),
     "P06/3": paired_case,
@@ -145,7 +156,14 @@ def mean_truth(case):
     params = case.claim.params
     scores, y = exact_scores(case)
     clip = Fraction(params["clip"])
-    losses = [min(abs(Fraction(float(v)) - f), clip) / clip for v, f in zip(y, scores)]
+    if (params["loss"] == "brier") != hasattr(case.model, "classes_"):
+        return False
+    if params["loss"] == "brier":
+        if clip != 1:
+            return False
+        losses = [brier(s, v == case.model.classes_[1]) for s, v in zip(scores, y)]
+    else:
+        losses = [min(abs(Fraction(float(v)) - f), clip) / clip for v, f in zip(y, scores)]
     bound, m = Fraction(case.claim.value) / clip, len(losses)
     delta = Fraction(case.claim.delta) / params.get("compared", 1)
     if params["rows"] != m or case.claim.direction != "upper":
@@ -158,6 +176,13 @@ def mean_truth(case):
             log = exact.decimal(1 / delta).ln() / m
             return p < bound and _kl(p, bound) >= log
         return betting_bound([float(v) for v in losses], float(delta)) <= float(bound) + 1e-12
+
+
+def brier(score, second):
+    """(sigma(score) - 1[second])^2 to 40 digits."""
+    with localcontext(prec=50):
+        away = 1 / (1 + (exact.decimal(score) * (1 if second else -1)).exp())
+        return Fraction(away * away)
 
 
 def _kl(p, q):
@@ -298,9 +323,7 @@ def area(case, one, two):
     return seen - math.sqrt((a + b) * math.log(one / DELTA) / (two * a * b))
 
 
-@pytest.mark.parametrize(
-    ("name", "formula", "constants"), [("P06/1", area, (1.0, 2.0)), ("P06/2", width, (4.0, 2.0))]
-)
+@pytest.mark.parametrize(("name", "formula", "constants"), [("P06/1", area, (1.0, 2.0)), ("P06/2", width, (4.0, 2.0))])
 def test_constants_off_by_ten_percent_are_noticed(name, formula, constants):
     case = CASES[name](2)
     sign = 1 if case.claim.direction == "upper" else -1

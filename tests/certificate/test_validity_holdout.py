@@ -31,7 +31,7 @@ def curve(rng):
     model, (Xh, yh) = sign_of_first(), rows(rng, 60)
 
     def judge(delta):
-        found = model.certify(*TRAIN, holdout=(Xh, yh), curve=True, delta=delta, fixed_class=False)
+        found = model.certify(*TRAIN, holdout=(Xh, yh), scores=True, delta=delta, fixed_class=False)
         area, width = found.find("P06").value, found.find("P06/2").value
         off = max(_farthest(Xh[yh == k, 0], 2.0 * k - 1.0) for k in (0, 1))
         return area > norm.cdf(math.sqrt(2)) or off > width, area > 0.5

@@ -65,7 +65,7 @@ class Claim:
 
     @property
     def quantity(self) -> str:
-        """What is bounded ("error rate", "clipped error"), if other statements bound the same; else ""."""
+        """What is bounded ("error rate", "mean loss"), if other statements bound the same; else ""."""
         return self._template.quantity
 
     @property

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import OUTWARD, Asked, Statement, Vacuous, claim, error_rate
@@ -35,7 +36,8 @@ def of_classifier(learner: Any, holdout: Rows | None, errors: int, asked: Asked)
         yield partial(_selected, errors, predictions)
     else:
         yield partial(_binomial, errors, holdout.n_rows)
-    if asked.curve:
+    if asked.scores:
+        yield from _brier(learner, holdout, compared)
         yield from _curve(learner, holdout, compared)
     if asked.against is not None:
         other = _label_positions(learner, [asked.against], holdout.n_rows)[0]
@@ -102,7 +104,31 @@ def _label_positions(learner: Any, compared: Sequence[np.ndarray], rows: int) ->
     return positions.astype(np.int32)
 
 
-# The ROC curve, and two models ------------------------------------------------------------------------------
+# Probabilities, the ROC curve, and two models ---------------------------------------------------------------
+
+
+def _brier(learner: Any, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
+    """Yield bounds of half the Brier score, sum_k (p_k - 1[y = k])^2 / 2, if the checker has the probabilities."""
+    scored = learner.score_bounds(holdout)
+    if scored is None:
+        yield NotApplicable("P05/1", _NO_SCORES)
+        return
+    shares = _logistic(scored[0])
+    few = next(iter(holdout.blocks())).X[:64]
+    given = learner.predict_proba(few) if hasattr(learner, "predict_proba") else np.nan
+    if not np.allclose(given, shares[: len(few)], atol=1e-9):
+        yield NotApplicable("P05/1", "The class probabilities are not the logistic function of the scores.")
+        return
+    losses = 0.5 * ((shares - np.eye(shares.shape[1])[_codes(holdout)]) ** 2).sum(axis=1)
+    losses = np.minimum(losses + 4 * scored[1] + 1e-12, 1.0)
+    for template in ("P03/1", "P05/1"):
+        yield partial(_mean_of, template, losses, "brier", 1.0, compared)
+
+
+def _logistic(scores: np.ndarray) -> np.ndarray:
+    if scores.shape[1] > 1:
+        return softmax(scores, axis=1)
+    return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
 
 
 def _curve(learner: Any, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
@@ -158,9 +184,11 @@ def positions(learner: Any, rows: Rows) -> np.ndarray:
     if hasattr(learner, "predicted_positions"):
         return learner.predicted_positions(rows)
     scored = learner.score_bounds(rows)
-    if scored is None:  # comparisons only
+    if scored is None and learner.family == "tree-classifier":  # comparisons, which do not round
         guess = np.concatenate([learner.predict(block.X) for block in rows.blocks()])
         return np.searchsorted(learner.classes_, guess)
+    if scored is None:
+        return np.full(rows.n_rows, -1)
     scores = scored[0]
     best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
     return np.where(_ranks_above(scored, best, signed=True) < 0, best, -1)
@@ -210,13 +238,24 @@ def _codes(rows: Rows) -> np.ndarray:
 def _mean_loss(template: str, learner: Any, holdout: Rows, clip: float, compared: int, delta: str) -> Any:
     if holdout.n_rows < 2:
         return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
-    losses = np.minimum(learner.clipped_errors(holdout, clip) + 2 * _rounding(learner, holdout), clip)
-    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared)
+    rounding = _rounding(learner, holdout)
+    losses = np.minimum(learner.clipped_errors(holdout, clip) + 2 * rounding, clip)
+    more = 0.0
     if template == "P04/1":  # the checker's sample variance is that of other roundings
-        bound += 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * _rounding(learner, holdout)
+        more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * rounding
+    return _mean_of(template, losses, "absolute", clip, compared, delta, more)
+
+
+def _mean_of(
+    template: str, losses: np.ndarray, loss: str, clip: float, compared: int, delta: str, more: float = 0.0
+) -> Claim | NotApplicable:
+    """Return a bound of the mean of losses in [0, clip], enlarged by `more`."""
+    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared) + more
     if bound >= clip:
-        return Vacuous(template, f"With {len(losses)} hold-out rows the bound is the clip {clip:g} itself.", delta)
-    params = {"clip": clip, "rows": len(losses), "compared": compared}
+        return Vacuous(template, f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest loss.", delta)
+    params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared}
+    if template != "P04/1":
+        params["loss"] = loss
     return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
 
 

@@ -35,7 +35,7 @@ class Asked:
     compared: Sequence[np.ndarray] = ()
     clip: float | None = None
     coverage: float | None = None
-    curve: bool = False
+    scores: bool = False
     against: np.ndarray | None = None
     fixed_class: bool = True
 

@@ -124,7 +124,7 @@ def _linear_machine_gap(value: float, direction: str, params: Mapping[str, Any])
     which = f" of class number {params['class']} against the rest" if "class" in params else ""
     s = params["intercept_scaling"]
     column = f"intercept penalised as coefficient of a column of {s:g}" if s else "no intercept"
-    problem = f"{_problem(params)}, L2 penalty, {column}"
+    problem = f"{_problem(params)}, {column}"
     return f"The training objective{which} ({problem}) is at most {value:.3g} above its minimum."
 
 
@@ -199,12 +199,14 @@ def _choice(params: Mapping[str, Any]) -> str:
 
 def _mean_loss(how: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        if params.get("loss") == "brier":
+            return f"Half the Brier score on new data is {_side(direction)} {value:.6g} ({how}{_choice(params)})."
         return (
             f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} "
             f"{value:.6g} ({how}{_choice(params)})."
         )
 
-    return Bound("clipped error", sentence)
+    return Bound("mean loss", sentence)
 
 
 def _fold_mean(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -242,6 +244,15 @@ def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     )
 
 
+def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The training objective (one class, nu = {params['nu']:g}) is at most {value:.3g} above its minimum."
+
+
+def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f" of pair {params['pair']} of classes" if "pair" in params else ""
+    return f"The optimality conditions{which} are broken by at most {value:.3g}, in units of the margin."
+
+
 _HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 _UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
 _PRIOR = ("A-IID(train)", "A-CLASS", "A-PRIOR", "A-DELTA")
@@ -277,10 +288,22 @@ TEMPLATES: dict[str, Template] = {
     "D10/2": Template("linear-svm.gap", True, _linear_machine_gap),
     "D11/1": Template("svr.gap", True, _machine_gap("epsilon-insensitive")),
     "D11/2": Template("linear-svr.gap", True, _linear_machine_gap),
+    "D12/1": Template("one-class.gap", True, _one_class),
     "D13/1": Template("margin.bounds", True, _margin, (), _BOTH),
     "D13/2": Template("kernel-margin.bounds", True, _kernel_margin, (), _BOTH),
     "D14/1": Template("inseparability", True, _inseparable, (), ("lower",)),
     "D15/1": Template("solution.enclosure", True, _enclosure),
+    "D15/2": Template("kkt.residual", True, _kkt),
+    "D16/1": Template(
+        "loo.squared-error",
+        True,
+        lambda v, d, p: f"The mean squared leave-one-out error of the exact algorithm is at most {v:.6g}.",
+    ),
+    "D16/2": Template(
+        "loo.errors",
+        True,
+        lambda v, d, p: f"The exact algorithm makes at most {int(v)} leave-one-out errors on these rows.",
+    ),
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
     "D17/2": Template("kernel-perceptron.mistakes", True, _mistakes),
     "D18/2": Template(

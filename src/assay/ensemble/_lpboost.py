@@ -207,6 +207,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         above = self.decision_function(X) > 0
         return self.classes_[above.astype(np.int64)]
 
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
+        """Return the difference of the votes for the two classes, and how far rounding can move it."""
+        slack = 2.0**-50 * (len(self.estimator_weights_) + 2)
+        return np.concatenate([self._scores(block.X) for block in rows.blocks()])[:, None], slack
+
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors on `rows` that rounding leaves open."""
         low = high = 0

@@ -347,6 +347,11 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     # Certificates
     # ----------------------------------------------------------------------------------------
 
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
+        blocks = list(rows.blocks())
+        return np.concatenate([np.where(self._near_a_border(one.X), -1, self._positions(one.X)) for one in blocks])
+
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors that rounding of <w, x> - t leaves open."""
         low = high = 0

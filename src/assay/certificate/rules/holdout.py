@@ -5,8 +5,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import softmax
 
-from assay.certificate.rules.numerics import U, gamma
+from assay.certificate.rules.numerics import Sums, U, gamma
 from assay.certificate.rules.predictors import margins, predicted
 from assay.certificate.rules.record import Rejected, exact_decimal
 from assay.certificate.rules.risk import ClippedRisk, ln_above
@@ -17,7 +18,39 @@ _DIGITS = 60
 _LARGEST_STAKE = 0.75
 
 
-class KullbackLeibler(ClippedRisk):
+class MeanLoss(ClippedRisk):
+    """A bound on the mean of min(|y - f|, clip), or of sum_k (p_k - 1[y = k])^2 / 2 for p the logistic function of the
+    scores: of one score, or of one for each class (softmax)."""
+
+    def prepare(self) -> None:
+        if self.choice("loss", ["absolute", "brier"]) == "absolute":
+            super().prepare()
+            return
+        if self.model.classes is None:
+            raise Rejected("class probabilities need a classifier")
+        self.check_rows()
+        compared = self.count("compared", 1) if "compared" in self.params else 1
+        self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta") / compared
+        if self.clip != 1:
+            raise Rejected(f"half a Brier score is at most 1; clip is {self.clip!r}")
+        self.sums = Sums(2)
+
+    def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        if self.params["loss"] == "absolute":
+            return super().losses(view)
+        scores, errors = view.scores
+        if scores.shape[1] == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
+        shares = softmax(scores, axis=1)
+        true = np.eye(scores.shape[1])[np.maximum(view.codes, 0)]
+        loss = 0.5 * ((shares - true) ** 2).sum(axis=1)
+        # No share moves by more than half of the largest error, and the loss by the sum of |p - 1[y]| <= 2 times that.
+        slack = 2 * float(np.max(errors)) + 64 * scores.shape[1] * U
+        high = np.where(view.codes < 0, 1.0, np.minimum(loss + slack, 1.0))
+        return np.maximum(loss - slack, 0.0), high
+
+
+class KullbackLeibler(MeanLoss):
     """P03: the mean of losses in [0, clip] is at most q clip if kl(mean / clip, q) >= ln(1 / delta) / m."""
 
     def measure(self) -> float:
@@ -45,7 +78,7 @@ def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-class Betting(ClippedRisk):
+class Betting(MeanLoss):
     """P05: money bet, row by row, on a mean loss below the value grows to 1 / delta.
 
     W_t = product over s <= t of 1 - stake_s (loss_s - g), losses in units of the clip, g = value / clip. The stakes

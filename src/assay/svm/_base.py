@@ -142,13 +142,12 @@ def expansion(
     return out
 
 
-def dense(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def dense(rows: Rows) -> tuple[np.ndarray, Any, np.ndarray | None]:
     """Return X, y and the weights of all rows in memory."""
     if isinstance(rows, MemoryRows):
-        return rows.X, np.asarray(rows.y), rows.weight
-    parts = list(rows.blocks())
-    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
-    return np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight
+        return rows.X, rows.y, rows.weight
+    X, y, weight = (None if column[0] is None else np.concatenate(column) for column in list(zip(*rows.blocks()))[:3])
+    return np.asarray(X), y, weight
 
 
 def offset(problem: Problem, found: Solution, group: int = 0) -> float:

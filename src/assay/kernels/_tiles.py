@@ -15,6 +15,7 @@ import numpy as np
 from assay.kernels._algebra import Gaussian, Kernel, Linear, Polynomial
 
 _CHEAP = 160  # features up to which an inner product in single precision is cheaper than fresh memory
+_STRIP = 256  # rows and vectors of a tile in double precision
 _BITS_FROM = 24  # features from which counting bits beats inner products
 
 
@@ -56,15 +57,9 @@ class ProductTiles(Tiles):
             np.power(out, self.kernel.degree, out=out)
 
     def _gaussian(self, out: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-        if self.dtype == np.float32:
-            from assay.kernels._loops import gaussian_single
+        from assay.kernels._loops import gaussian_double, gaussian_single
 
-            gaussian_single(out, left, right)
-            return
-        out -= left[:, None]
-        out -= right[None, :]
-        np.minimum(out, 0.0, out=out)
-        np.exp(out, out=out)
+        (gaussian_single if self.dtype == np.float32 else gaussian_double)(out, left, right)
 
     def take(self, index: np.ndarray) -> "ProductTiles":
         return ProductTiles(self.kernel, self.A[index], self.half[index], self.diagonal[index])
@@ -157,3 +152,33 @@ def _bit_tiles(kernel: Gaussian, X: np.ndarray) -> Tiles:
     words = 2 * -(-X.shape[1] // 128)
     table = np.exp(-kernel.gamma * np.arange(64 * words + 1)).astype(np.float32)
     return BitTiles(pack_bits(X, words), table, np.ones(len(X)))
+
+
+def expansion(kernel: Kernel, vectors: np.ndarray, coef: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return sum_i coef_ki kappa(vector_i, x) in double precision, (n, k); tiles stay in the cache of a core."""
+    from assay.kernels._loops import gaussian_double
+
+    total = np.zeros((len(X), len(coef)))
+    prepared = _prepared(kernel, vectors, X)
+    for at in range(0, len(vectors), _STRIP):
+        some = slice(at, at + _STRIP)
+        weights = np.ascontiguousarray(coef[:, some].T)
+        for first in range(0, len(X), _STRIP):
+            here = slice(first, first + _STRIP)
+            if prepared is None:
+                tile = kernel.block(X[here], vectors[some])
+            else:
+                A, B, left, right = prepared
+                tile = A[here] @ B[some].T
+                gaussian_double(tile, left[here], right[some])
+            total[here] += tile @ weights
+    return total
+
+
+def _prepared(kernel: Kernel, vectors: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, ...] | None:
+    """Return rows and vectors such that -gamma |x - v|^2 = <a, b> - |a|^2 / 2 - |b|^2 / 2, with those halves."""
+    if not isinstance(kernel, Gaussian) or not len(vectors):
+        return None
+    centre, scale = vectors.mean(axis=0), np.sqrt(2.0 * kernel.gamma)
+    A, B = (X - centre) * scale, (vectors - centre) * scale
+    return A, B, 0.5 * np.einsum("ij,ij->i", A, A), 0.5 * np.einsum("ij,ij->i", B, B)

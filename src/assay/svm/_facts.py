@@ -13,6 +13,7 @@ import numpy as np
 
 from assay.certificate.claim import Claim, NotApplicable
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from assay.kernels._tiles import expansion
 from assay.optim.duality import enclosure, outward
 from assay.scan import Rows
 from assay.scan.blocks import Block
@@ -33,7 +34,7 @@ def kernel_magnitude(kernel: Kernel, X: np.ndarray, vectors: np.ndarray) -> tupl
     if isinstance(kernel, Linear):
         return x * v, roundings * x * v
     if isinstance(kernel, Laplacian):
-        return ones, roundings * (1 + kernel.gamma * d * _UNIT)
+        return ones, roundings * (1 + kernel.gamma * d * _UNIT) * ones
     if isinstance(kernel, Polynomial):
         size = (kernel.gamma * x * v + abs(kernel.coef0)) ** kernel.degree
         return size, 4 * (kernel.degree + 1) * roundings * size
@@ -50,7 +51,7 @@ def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(kernel, Precomputed):
         values = block.X[:, machine.support_] @ coef.T
     else:
-        values = kernel(block.X, vectors) @ coef.T if len(vectors) else np.zeros((len(block.X), len(coef)))
+        values = expansion(kernel, vectors, coef, block.X)
     size, slack = kernel_magnitude(kernel, block.X, vectors)
     m = coef.shape[1]
     slip = slack + 4 * (2 * m + 32) * _UNIT * size
@@ -199,8 +200,65 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
             params["pair"] = p
         gap = dual_gap(machine, rows, p, partial(hinge_bracket, machine, (first, second)))
         yield Claim("D10/1", gap, params=params)
+        yield Claim("D15/2", _kkt_residual(machine, rows, p, (first, second)), params=params)
         if p == 0 and len(pairs) == 1:
             yield enclosure("D10/1", gap, 1.0)
+    free = "A free intercept is not held by the penalty: the gap does not bound what a row left out changes."
+    yield NotApplicable("D16/2", free)
+
+
+def _kkt_residual(machine: Any, rows: Rows, output: int, pair: tuple[int, int]) -> float:
+    """Return by how much some alpha y that can rise would gain over one that can fall, rounded up."""
+    beta = np.zeros(rows.n_rows)
+    beta[machine.support_] = machine.pair_coef_[output]
+
+    def part(block: Block) -> tuple[float, float]:
+        values, error = scores(machine, block)
+        y = np.where(block.y == pair[0], 1.0, -1.0)
+        c = machine.C * machine.class_weight_[block.y] * (1.0 if block.weight is None else block.weight)
+        used = np.isin(block.y, pair) & (c > 0)
+        own = beta[block.start : block.start + len(y)]
+        below, nonzero = np.abs(own) < _SHORTEN * c, own != 0
+        e, slack = y - values[:, output], 1.01 * error[:, output] + 1e-14 * (1 + np.abs(values[:, output]))
+        rise = used & np.where(y > 0, below, nonzero)
+        fall = used & np.where(y > 0, nonzero, below)
+        return float((e + slack)[rise].max(initial=-np.inf)), float((e - slack)[fall].min(initial=np.inf))
+
+    ends = np.array(rows.map(part))
+    highest, lowest = float(ends[:, 0].max()), float(ends[:, 1].min())
+    return outward(max(0.0, highest - lowest)) if np.isfinite(highest - lowest) else 0.0
+
+
+def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield D12: alpha is beta, its sum mended, in the problem scaled so that alpha_i lies in [0, s_i]."""
+    reason = why_no_gap(machine)
+    if reason is not None:
+        yield NotApplicable("D12/1", reason)
+        return
+    nu, beta = float(machine.nu), machine.pair_coef_[0]
+    weight = np.concatenate(rows.map(lambda block: np.ones(len(block.X)) if block.weight is None else block.weight))
+    room, wanted, total = weight[machine.support_], nu * math.fsum(weight), math.fsum(beta)
+    free = math.fsum(room - beta)
+    if total >= wanted:
+        alpha = beta * (wanted / total)
+    elif wanted - total <= free:
+        alpha = beta + (room - beta) * ((wanted - total) / free)
+    else:
+        yield NotApplicable("D12/1", "The dual vector misses its sum by more than the box allows.")
+        return
+    dual = np.zeros(len(weight))
+    dual[machine.support_] = alpha
+    own = np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0))
+    apart = float(((np.abs(alpha - beta) + 1e-13 * (room + beta)) * own).sum()) * (1 + 1e-9)
+
+    def part(block: Block) -> float:
+        values, error = scores(machine, block)
+        here = slice(block.start, block.start + len(values))
+        short, s, a = -values[:, 0], weight[here], dual[here]
+        slack = (s + a) * (1.01 * error[:, 0] + 1e-13 * (np.abs(short) + error[:, 0]))
+        return float(np.sum(np.maximum(np.where(short > 0, (s - a) * short, -a * short), 0.0) + slack))
+
+    yield Claim("D12/1", outward(float(np.sum(rows.map(part))) * (1 + 1e-9) + 0.51 * apart**2), params={"nu": nu})
 
 
 def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:

@@ -8,7 +8,7 @@ the model itself is: theta = beta, shortened a little and balanced so that it is
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -23,7 +23,7 @@ from assay.certificate.rules.rule import Rule, View
 
 KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
-MOST_CELLS = 4_000_000  # kernel values held at a time
+MOST_CELLS = 500_000  # kernel values held at a time: they stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class KernelMachine:
     coef0: float
     width: int
     classes: tuple[str, ...] | None
+    _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their scores
 
     @property
     def columns(self) -> int:
@@ -68,8 +69,10 @@ class KernelMachine:
         if self.kind == "linear":
             return inner, slack, above(x * v)
         if self.kind == "rbf":
-            squares = np.square(x)[:, None] + np.square(_norms(self.vectors))[None, :] - 2 * inner
-            K = np.exp(-self.gamma * np.maximum(squares, 0.0))
+            squares = np.subtract(np.square(x)[:, None], np.multiply(inner, 2.0, out=inner), out=inner)
+            squares += np.square(_norms(self.vectors))[None, :]
+            np.maximum(squares, 0.0, out=squares)
+            K = np.exp(np.multiply(squares, -self.gamma, out=squares), out=squares)
             return K, above(self.gamma * gamma(2 * d + 24) * np.square(x + v)) + 8 * U, np.ones(len(X))
         argument, room = self.gamma * inner + self.coef0, above(self.gamma * x * v + abs(self.coef0))
         if self.kind == "sigmoid":
@@ -84,7 +87,12 @@ class KernelMachine:
         return np.exp(-self.gamma * distance)
 
     def pair_scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the score of each output, (rows, outputs), and bounds of their errors, (rows, outputs)."""
+        """Return the score of each output, (rows, outputs), and bounds of their errors, (rows, outputs).
+
+        Several rules ask about the same rows one after the other: the last answer is remembered.
+        """
+        if self._last and self._last[0] is X:
+            return self._last[1]
         m = len(self.support)
         size = np.abs(self.coef).sum(axis=1)
         step = max(1, MOST_CELLS // max(1, m))
@@ -94,6 +102,7 @@ class KernelMachine:
             scores[at : at + step] = K @ self.coef.T + self.b
             slip = slack + gamma(2 * m + 16) * (largest + slack)
             errors[at : at + step] = above(np.outer(slip, size) + gamma(8) * np.abs(self.b), m + 8)
+        self._last[:] = [X, (scores, errors)]
         return scores, errors
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -150,16 +159,10 @@ def read_kernel_machine(
         raise Refused("the kernel is a function which the checker does not have")
     kind, degree, width = KINDS[int(kernel[0])], kernel[2], int(kernel[4])
     m = len(support)
-    if (
-        (kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0)
-        or degree != int(degree)
-        or not 1 <= degree <= 1000
-    ):
+    if (kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0) or degree != int(degree) or not 1 <= degree <= 1000:
         raise Rejected("gamma must be above 0 and degree an integer from 1")
     if coef.ndim != 2 or coef.shape[1] != m or b.shape != (len(coef),) or support.ndim != 1 or not width >= 1:
-        raise Rejected(
-            f"pair_coef_, intercept_ and support_ have shapes {coef.shape}, {b.shape}, {support.shape}"
-        )
+        raise Rejected(f"pair_coef_, intercept_ and support_ have shapes {coef.shape}, {b.shape}, {support.shape}")
     outputs = 1 if classes is None else len(classes) * (len(classes) - 1) // 2
     if len(coef) != outputs:
         raise Rejected(f"pair_coef_ has {len(coef)} rows; {outputs} are needed")
@@ -168,9 +171,7 @@ def read_kernel_machine(
     rows = support.astype(np.int64)
     if np.any(rows != support) or np.any(rows < 0) or (kind == "precomputed" and np.any(rows >= width)):
         raise Rejected("support_ must list row numbers")
-    return KernelMachine(
-        vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes
-    )
+    return KernelMachine(vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes)
 
 
 def diagonal_above(model: KernelMachine, X: np.ndarray) -> np.ndarray:
@@ -233,9 +234,7 @@ class KernelGap(Rule):
             raise Rejected("a support vector is not the row that support_ names")
         theta[inside] = self.theta[chosen]
         self.seen += len(chosen)
-        if np.any((np.abs(theta) > c) | ((c == 0) & (theta != 0))) or (
-            self.loss.labels and np.any(theta * y < 0)
-        ):
+        if np.any((np.abs(theta) > c) | ((c == 0) & (theta != 0))) or (self.loss.labels and np.any(theta * y < 0)):
             raise Rejected("the dual vector leaves its box")
         scores, errors = self.model.pair_scores(view.X)
         f, ef = scores[:, self.output], errors[:, self.output]
@@ -301,12 +300,7 @@ class KernelMargin(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if (
-            not isinstance(model, KernelMachine)
-            or not model.binary
-            or not model.psd
-            or model.kind == "precomputed"
-        ):
+        if not isinstance(model, KernelMachine) or not model.binary or not model.psd or model.kind == "precomputed":
             raise Rejected("it needs a kernel machine of two classes with a positive semidefinite kernel")
         beta = model.coef[0]
         K, slack, largest = model.values(model.vectors)
@@ -351,9 +345,7 @@ class KernelMargin(Rule):
         if unequal > 1e-6:
             raise Refused("the coefficients of the two classes do not balance")
         K_most = float(np.max(self.model.values(self.model.vectors)[2]))
-        distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(
-            K_most
-        )
+        distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(K_most)
         return above(distance / 2, 64)
 
 
@@ -369,12 +361,7 @@ class KernelRidgeGap(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if (
-            not isinstance(model, KernelMachine)
-            or model.classes is not None
-            or not model.psd
-            or np.any(model.b)
-        ):
+        if not isinstance(model, KernelMachine) or model.classes is not None or not model.psd or np.any(model.b):
             raise Rejected("it needs a kernel regression without offset and a positive semidefinite kernel")
         if not np.array_equal(model.support, np.arange(self.rows)):
             raise Rejected("support_ must name every training row in order")
@@ -389,9 +376,7 @@ class KernelRidgeGap(Rule):
         residual = y - scores[:, 0]
         q = np.abs(view.weight * residual - c)
         slack = (
-            view.weight * (errors[:, 0] + 4 * U * (np.abs(y) + np.abs(scores[:, 0])))
-            + 4 * U * np.abs(c)
-            + 4 * U * q
+            view.weight * (errors[:, 0] + 4 * U * (np.abs(y) + np.abs(scores[:, 0]))) + 4 * U * np.abs(c) + 4 * U * q
         )
         own = np.sqrt(diagonal_above(self.model, view.X))
         self.sums.add(above((q + slack) * own, 8)[:, None])

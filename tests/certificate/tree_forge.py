@@ -17,6 +17,7 @@ FIELDS = {
     "tree-classifier": (*NODES, "branch_tables_", "classes_"),
     "tree-vote-classifier": (*NODES, "branch_tables_", "classes_"),
     "stump-vote-classifier": (*NODES, "branch_tables_", "estimator_weights_", "classes_"),
+    "tree-committee-classifier": (*NODES, "branch_tables_", "committee_", "classes_"),
 }
 
 
@@ -125,14 +126,40 @@ def vote_value(case: forge.Case) -> float:
     params, model, n = case.claim.params, case.model, len(case.X)
     out = out_of_bag(params, case.claim.witness["seeds"], n)
     codes = [model.classes_.tolist().index(label) for label in case.y.tolist()]
-    losses = 1 - values(model, case.X)[np.arange(n), :, codes].T
     leaves = model.node_value_[model.node_child_ < 0]
-    T = len(model.tree_root_)
     hard = np.isin(leaves, (0.0, 1.0)).all() and np.all(leaves.sum(axis=1) == 1)
+    if model.family == "tree-committee-classifier":
+        losses, hard = committee_losses(model, case.X, codes), True
+    else:
+        losses = 1 - values(model, case.X)[np.arange(n), :, codes].T
+    T = len(losses)
     p, rows, factor = vote_loss(params["form"], losses, out, (T + 1) // 2 / T if hard else 0.5)
     r, share = 2.0 ** params["rate"], 0.5 if params["form"] == "first" else 0.25
     paid = math.log(8 / (share * float(case.claim.delta))) / rows
     return factor * (1 - math.exp(-r * p - paid)) / (1 - math.exp(-r))
+
+
+def committee_losses(model: Any, X: np.ndarray, codes: list[int]) -> np.ndarray:
+    """Return (committees, rows): 0 where the first largest of the sums of the values is the true class, else 1."""
+    said = values(model, X)
+    losses = []
+    for g in range(int(model.committee_.max()) + 1):
+        mine = said[:, model.committee_ == g]
+        exact = [[sum(map(Fraction, column)) for column in row.T.tolist()] for row in mine]
+        losses.append([float(row.index(max(row)) != k) for row, k in zip(exact, codes)])
+    return np.array(losses)
+
+
+def committee_case(seed: int) -> TreeCase:
+    """The trees of `vote_case` in three committees."""
+    base = vote_case(seed)
+    base.model.family, base.model.committee_ = (
+        "tree-committee-classifier",
+        np.array([0, 0, 1, 1, 2, 2, 2][: 5 + seed % 2]),
+    )
+    params = {**base.claim.params, "members": 3}
+    case = base.with_claim(params=params, witness={"seeds": base.claim.witness["seeds"][:3]})
+    return case.with_claim(value=min(1.0, vote_value(case) + 1e-9)).seal()
 
 
 def vote_case(seed: int) -> TreeCase:
@@ -166,7 +193,10 @@ def vote_case(seed: int) -> TreeCase:
 
 def vote_truth(case: forge.Case) -> bool:
     params = case.claim.params
-    known = params["rows"] == len(case.X) and params["members"] == len(case.model.tree_root_)
+    members = (
+        int(getattr(case.model, "committee_", case.model.tree_root_ * 0 + len(case.model.tree_root_) - 1).max()) + 1
+    )
+    known = params["rows"] == len(case.X) and params["members"] == members
     return known and case.claim.value >= min(1.0, vote_value(case)) - 1e-12
 
 
@@ -392,6 +422,7 @@ def duality_truth(case: forge.Case) -> bool:
 
 CASES = {
     "P19/1": vote_case,
+    "P19/1 committees": committee_case,
     "P09/1": occam_case,
     "P10/1": growth_case,
     "P15/1": margin_case,

@@ -37,6 +37,7 @@ FAMILIES = {
     "tree-classifier": (*_NODES, "classes_"),
     "tree-regressor": _NODES,
     "tree-vote-classifier": (*_NODES, "classes_"),
+    "tree-committee-classifier": (*_NODES, "committee_", "classes_"),
     "tree-mean-regressor": _NODES,
     "tree-sum-classifier": (*_NODES, "base_score_", "classes_"),
     "tree-sum-regressor": (*_NODES, "base_score_"),

@@ -4,6 +4,7 @@ from assay.ensemble._adaboost import AdaBoostClassifier
 from assay.ensemble._adaboost_regressor import AdaBoostRegressor
 from assay.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from assay.ensemble._boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from assay.ensemble._committee import ForestCommitteeClassifier
 from assay.ensemble._forest import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -20,6 +21,7 @@ __all__ = [
     "BaggingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "ForestCommitteeClassifier",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "LPBoost",

@@ -37,6 +37,7 @@ FAMILIES = {
     "tree-sum-regressor": (*NODES, "base_score_"),
     "stump-vote-classifier": (*NODES, "estimator_weights_", "classes_"),
     "tree-median-regressor": (*NODES, "estimator_weights_"),
+    "tree-committee-classifier": (*NODES, "committee_", "classes_"),
 }
 
 
@@ -159,12 +160,56 @@ class Trees:
         return [sum(map(Fraction, column), Fraction(0)) / len(self.root) for column in zip(*self.value[at].tolist())]
 
 
+@dataclass(frozen=True)
+class Committees(Trees):
+    """One vote of each committee of trees: the class whose values, summed over its trees, are largest, the first of
+    equals."""
+
+    @property
+    def members(self) -> int:
+        return int(self.extra.max()) + 1
+
+    def votes(self, X: np.ndarray) -> np.ndarray:
+        """Return (rows, members, classes): 1 for the class that a committee votes for."""
+        at, rows = self.leaves(X), np.arange(len(X))
+        found = np.zeros((len(X), self.members, len(self.classes or ())))
+        for g in range(self.members):
+            trees = np.flatnonzero(self.extra == g)
+            value = self.value[at[:, trees]]
+            total = value.sum(axis=1)
+            first = total.argmax(axis=1)
+            rest = total.copy()
+            rest[rows, first] = -np.inf
+            lead = total[rows, first] - rest.max(axis=1)
+            slack = 2 * gamma(2 * len(trees) + 8) * np.abs(value).sum(axis=1).max(axis=1)
+            whole = np.all(value == np.round(value), axis=(1, 2))  # sums of integers are exact
+            for i in np.flatnonzero((lead <= slack) & ~whole):
+                sums = [sum(map(Fraction, column), Fraction(0)) for column in value[i].T.tolist()]
+                first[i] = sums.index(max(sums))
+            found[rows, g, first] = 1
+        return found
+
+    def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        parts = [self.votes(X[i : i + 4096]) for i in range(0, len(X), 4096)]
+        right = np.concatenate(parts)[np.arange(len(X)), :, np.maximum(codes, 0)]
+        return np.where(codes[:, None] < 0, 1.0, 1.0 - right)
+
+    def _sum(self, X: np.ndarray) -> np.ndarray:
+        return self.votes(X).sum(axis=1)
+
+    def _error(self) -> float:
+        return 0.0
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        return [Fraction(int(votes)) for votes in self._sum(x[None])[0]]
+
+
 def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, ...] | None) -> Trees:
     """Return the predictor after checking that the arrays are trees: finite, acyclic, in range."""
     whole = {name: _integers(stored[name], name) for name in NODES if name not in ("node_threshold_", "node_value_")}
     root, column, table, child = (whole[name] for name in ("tree_root_", "node_column_", "node_table_", "node_child_"))
     threshold, value, tables = stored["node_threshold_"], stored["node_value_"], whole["branch_tables_"]
-    extra = stored.get("base_score_", stored.get("estimator_weights_", np.zeros(0)))
+    extra = next((stored[k] for k in ("base_score_", "estimator_weights_", "committee_") if k in stored), np.zeros(0))
     d, n = int(whole["n_features_in_"][0]), len(child)
     if (
         not n
@@ -189,7 +234,8 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
     if np.any(tables < -1):
         raise Rejected("a branch table has negative branches")
     _check_outputs(family, value, extra, root, classes)
-    return Trees(family, d, root, column, threshold, table, child, value, tables, extra, classes)
+    kind = Committees if family == "tree-committee-classifier" else Trees
+    return kind(family, d, root, column, threshold, table, child, value, tables, extra, classes)
 
 
 def _check_outputs(family: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:
@@ -201,6 +247,9 @@ def _check_outputs(family: str, value: np.ndarray, extra: np.ndarray, root: np.n
         sound = outputs == 1 and extra.shape == root.shape and bool(np.all(extra > 0)) and len(extra) < 2**20
     elif family == "stump-vote-classifier":
         sound = outputs == K and extra.shape == root.shape
+    elif family == "tree-committee-classifier":
+        listed = set(extra.ravel().tolist())
+        sound = outputs == K and extra.shape == root.shape and listed == set(range(len(listed)))
     else:
         sound = outputs == K and (len(root) == 1 or family.startswith(("tree-vote", "tree-mean")))
     if not sound:

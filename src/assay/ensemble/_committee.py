@@ -1,0 +1,209 @@
+"""A vote of few forests, each grown on its own share of the rows: accuracy of a forest, bound of a small vote.
+
+    forest g  grown on m of the n rows, drawn without replacement
+    predict   the class that most forests name; between equals the one with the larger mean share
+
+The vote of G forests is wrong only where at least ceil(G/2) of them are. Each is judged on the n - m rows that it did
+not see, where it errs about as rarely as one forest does on new data; a single tree of a forest errs far more often,
+which is what bounds for a vote of its trees pay for. With three forests the bound is 3/2 of their mean error, plus
+what few rows leave open; with one forest it would be a hold-out set. See `assay.theory.votes`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import Learner, label_classes
+from assay.card import Card
+from assay.certificate.claim import NotApplicable
+from assay.certificate.risk import Statement
+from assay.certificate.votes import Bags, out_of_bag_vote
+from assay.ensemble._bags import bag
+from assay.ensemble._forest import RandomForestClassifier
+from assay.fitlog import FitLog
+from assay.params import count, refuse
+from assay.scan import Rows, rows
+from assay.tree._decision_tree import known_rows, row_count
+from assay.tree._nodes import Nodes, TreeModel, joined
+from assay.tree._predict import leaves
+from assay.tree._reading import read_columns
+from assay.tree._spaces import OfAnySize
+
+_CHUNK = 4096
+
+
+class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
+    """A vote of forests on different shares of the rows, with a tight bound of its error from the training rows alone.
+
+    Parameters
+    ----------
+    estimator : forest or bagging of trees for classes, or None
+        What each member is; None is `RandomForestClassifier(60)`. Its `random_state` and `n_jobs` are set.
+    n_forests : int
+        Members; an odd number has no ties between two classes.
+    max_samples : int, or share in (0, 1)
+        Rows that each member is grown on; it is judged on the others.
+    n_jobs : int or None
+        Threads; changes the time, never a bit.
+
+    Attributes
+    ----------
+    classes_, committee_ (trees,) : the forest of each tree;  seeds_ (forests,), bag_size_ : what its rows were drawn by
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from assay.ensemble import ForestCommitteeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ForestCommitteeClassifier(random_state=0).fit(X, y)
+    >>> model.certify(X, y).find("P19").value < 0.2
+    True
+    """
+
+    family = "tree-committee-classifier"
+    classes_: np.ndarray
+    card = Card(
+        name="Committee of forests",
+        zh="森林委员会",
+        mission=("ENS-33", "ENS-37"),
+        task="classify",
+        model=OfAnySize("votes of forests of trees of any size"),
+        strategy="that of the forests; voting",
+        algorithm="a forest on each of a few samples without replacement",
+        guarantee=("pac-bayes.vote",),
+    )
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_forests: int = 3,
+        max_samples: Any = 0.5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_forests = n_forests
+        self.max_samples = max_samples
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> "ForestCommitteeClassifier":
+        """Fit to rows X and labels y."""
+        members = count(self, "n_forests")
+        base = RandomForestClassifier(60) if self.estimator is None else self.estimator
+        if getattr(base, "family", None) != "tree-vote-classifier":
+            raise refuse(self, f"estimator must be a forest, or bagging of assay's trees, for classes; got {base!r}.")
+        data = read_columns(self, X, y, reset=True)
+        known: Any = rows(data.X, data.y)
+        self.classes_ = label_classes(self, known)
+        n = len(data.y)
+        size = min(row_count(self, "max_samples", n, 1), n)
+        rng = check_random_state(self.random_state)
+        self.seeds_, self.bag_size_, self.n_rows_ = rng.randint(2**31 - 1, size=members), size, n
+        with FitLog(self, members, data.X, data.y) as log:
+            parts = []
+            for seed in self.seeds_.tolist():
+                parts.append(self._forest(clone(base), seed, data.X, data.y))
+                if log.step(0.0, 0.0):
+                    break
+        self.seeds_ = self.seeds_[: len(parts)]
+        self.trees_ = joined(parts).as_dict()
+        self.committee_ = np.repeat(np.arange(len(parts)), [len(part.root) for part in parts])
+        return self
+
+    def _forest(self, forest: Any, seed: int, X: np.ndarray, y: np.ndarray) -> Nodes:
+        """Return the trees of one forest, with a column of values for each class of all rows."""
+        sample = bag(seed, len(y), self.bag_size_, replace=False)
+        present = np.unique(y[sample])
+        if len(present) < 2:
+            return self._constant(present)
+        forest.set_params(random_state=seed, n_jobs=self.n_jobs).fit(X[sample], y[sample])
+        nodes = forest.nodes_
+        value = np.zeros((len(nodes.value), len(self.classes_)))
+        value[:, np.searchsorted(self.classes_, forest.classes_)] = nodes.value
+        return nodes._replace(value=value)
+
+    def _constant(self, present: np.ndarray) -> Nodes:
+        """Return a tree of one leaf, for a sample of one class."""
+        one, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
+        value = (self.classes_[None, :] == present[0]).astype(np.float64)
+        return Nodes(
+            one, none, np.zeros(1), none, none, one, none, value, np.ones(1), np.zeros(1), np.empty((0, 0), int)
+        )
+
+    def _named(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (rows, forests): the class each forest names, by how much its share leads, and (rows, classes) mean
+        shares of all trees."""
+        nodes = self.nodes_.check(self.n_features_in_)
+        at = leaves(nodes, X, self.n_jobs)
+        named, lead, mean = [], [], np.zeros((len(X), len(self.classes_)))
+        for g in range(len(self.seeds_)):
+            trees = np.flatnonzero(self.committee_ == g)
+            share = sum(nodes.value[at[:, t]] for t in trees) / len(trees)
+            two = np.partition(share, -2, axis=1)[:, -2:]
+            named.append(share.argmax(axis=1))
+            lead.append(two[:, 1] - two[:, 0])
+            mean += share / len(self.seeds_)
+        return np.stack(named, axis=1), np.stack(lead, axis=1), mean
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the mean of the shares of votes and, with a small weight that breaks ties, of the mean shares."""
+        check_is_fitted(self)
+        named, _, mean = self._named(read_columns(self, X).X)
+        votes = np.stack([(named == k).mean(axis=1) for k in range(len(self.classes_))], axis=1)
+        weight = 0.5 / len(self.seeds_)
+        return (1 - weight) * votes + weight * mean
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class that most forests name; between equals the one with the larger mean share."""
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding leaves open; ties are errors."""
+        low = high = 0
+        for _, y, named, certain in self._judged(rows):
+            votes = np.stack([(certain & (named == k)).sum(axis=1) for k in range(len(self.classes_))], axis=1)
+            at, unsure = np.arange(len(y)), np.sum(~certain, axis=1)
+            own = votes[at, y].copy()
+            votes[at, y] = -1
+            rival = votes.max(axis=1)
+            low += int(np.sum(own + unsure <= rival))
+            high += int(np.sum(own <= rival + unsure))
+        return low, high
+
+    def _judged(self, rows: Rows) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield, for some rows at a time, the first row's number, labels, what each forest names, and whether rounding
+        leaves no doubt about it."""
+        leaf = self.node_value_[self.node_child_ < 0]
+        whole = np.all((leaf == 0) | (leaf == 1))  # then shares are counts, exact
+        slack = -1.0 if whole else 2.0**-49 * (len(self.committee_) + 8)
+        for block in rows.blocks():
+            for start in range(0, len(block.X), _CHUNK):
+                named, lead, _ = self._named(block.X[start : start + _CHUNK])
+                yield block.start + start, np.asarray(block.y[start : start + _CHUNK]), named, lead > slack
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the bound of the error on new data by the rows that each forest did not see."""
+        if self.bag_size_ >= self.n_rows_ or rows.n_rows != self.n_rows_:
+            yield NotApplicable("P19/1", "Every forest saw every row, or these are other rows; lower max_samples.")
+            return
+        G = len(self.seeds_)
+        bags = Bags(self.seeds_, self.bag_size_, False)
+        yield out_of_bag_vote(self._losses(rows, bags), bags, rows.n_rows, (G + 1) // 2 / G)
+
+    def _losses(self, rows: Rows, bags: Bags) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        out = np.ones((rows.n_rows, len(bags.seeds)), dtype=bool)
+        for g, seed in enumerate(bags.seeds.tolist()):
+            out[bag(seed, rows.n_rows, bags.size, replace=False), g] = False
+        for first, y, named, certain in self._judged(rows):
+            wrong = (named != y[:, None]) | ~certain
+            yield wrong.astype(np.float64), out[first : first + len(y)]
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        return known_rows(self, X, y, sample_weight)

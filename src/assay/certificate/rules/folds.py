@@ -40,26 +40,37 @@ class Folds:
     def _votes(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the votes of members that rounding leaves certain, and the number of the others."""
         votes, open_votes = np.zeros((len(X), len(self.classes))), np.zeros(len(X), dtype=np.int64)
-        largest = np.abs(X).max(axis=0, initial=0.0)
         for member in self.members:
-            scores, errors = member.scores(X, largest)
-            guess = (scores[:, 0] > 0).astype(np.int64) if member.binary else scores.argmax(axis=1)
-            margin, error = margins(member, scores, errors, guess)
-            sure = margin > error
+            guess, sure = _decided(member, X)
             votes[np.flatnonzero(sure), guess[sure]] += 1
             open_votes += ~sure
         return votes, open_votes
 
     def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        """Return the votes for one row; only members that rounding leaves open are asked in rational arithmetic."""
         votes = [Fraction(0)] * len(self.classes)
         for member in self.members:
-            scores = member.exact_scores(x)
-            if member.binary:
-                scores = [-scores[0], scores[0]]
-            best = max(scores)
-            if scores.count(best) == 1:  # a tie inside a member is a vote for nobody
-                votes[scores.index(best)] += 1
+            guess, sure = _decided(member, x[None])
+            winner = int(guess[0]) if sure[0] else _exact_winner(member, x)
+            if winner >= 0:
+                votes[winner] += 1
         return votes
+
+
+def _decided(member: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class of each row, and whether rounding leaves it certain."""
+    scores, errors = member.scores(X, np.abs(X).max(axis=0, initial=0.0))
+    guess = (scores[:, 0] > 0).astype(np.int64) if member.binary else scores.argmax(axis=1)
+    margin, error = margins(member, scores, errors, guess)
+    return guess, margin > error
+
+
+def _exact_winner(member: Predictor, x: np.ndarray) -> int:
+    """Return the class with the largest exact score; -1 for a tie, which is a vote for nobody."""
+    scores = member.exact_scores(x)
+    scores = [-scores[0], scores[0]] if member.binary else scores
+    best = max(scores)
+    return scores.index(best) if scores.count(best) == 1 else -1
 
 
 def read_folds(model: Any, family: str, read: Callable[[Any, str], tuple[Any, str]]) -> tuple[Folds, str]:

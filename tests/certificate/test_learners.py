@@ -97,9 +97,7 @@ def weights(rng, model, n):
 def certified(rng, X, y, model):
     """Fit, certify in a random way, verify; return the certificate and the report, or None if fit refuses."""
     weight, how = weights(rng, model, len(X)), rng.choice(["none", "pair", "numbers"])
-    held = (
-        np.sort(rng.choice(len(X), len(X) // 3, replace=False)) if how == "numbers" and len(X) > 4 else None
-    )
+    held = np.sort(rng.choice(len(X), len(X) // 3, replace=False)) if how == "numbers" and len(X) > 4 else None
     kept = np.arange(len(X)) if held is None else np.setdiff1d(np.arange(len(X)), held)
     options = {} if weight is None else {"sample_weight": weight[kept]}
     if held is not None and not isinstance(model, (LinearRegression, Ridge)) and set(y[kept]) != set(y):
@@ -352,8 +350,8 @@ def test_altered_parameters_are_refused(name):
     tried = 0
     for position, claim in enumerate(certificate.claims):
         for key in set(changes) & set(claim.params):
-            if claim.template == "D03/1":
-                continue
+            if claim.template == "D03/1" or (key == "intercept" and claim.template in ("P12/1", "P18/1")):
+                continue  # a model without offset is one of both spaces
             params = {**claim.params, key: changes[key](claim.params[key])}
             forged = reissued(certificate, position, params=params)
             report = judged(forged, model, data)

@@ -35,14 +35,15 @@ Margins = Callable[..., tuple[np.ndarray, np.ndarray]]
 @dataclass(frozen=True)
 class Scores:
     """How to get the margins of a model: `of(block, *parameters)` returns, for each row, a lower bound of the
-    margin and the squared length of the row in feature space; `norm` is the length of the weights there."""
+    margin and the squared length of the row in feature space; `norm` is the length of the weights there, right to a
+    share `slack`."""
 
     of: Margins
     parameters: tuple[Any, ...]
     norm: float
     classes: int
     intercept: bool
-    columns: int
+    slack: float
 
 
 class _Profile(NamedTuple):
@@ -60,12 +61,13 @@ class _Passes:
 
     @cached_property
     def profile(self) -> _Profile:
-        return _Profile(*self.rows.sum(_profile, self.scores.norm, self.scores.of, *self.scores.parameters))
+        scores = self.scores
+        return _Profile(*self.rows.sum(_profile, scores.norm, scores.slack, scores.of, *scores.parameters))
 
     def gibbs_loss(self, mu: float) -> float:
         """Return the mean training loss of weights N(mu w/|w|, I), rounded up."""
-        slack = 64 * (self.scores.columns + 64) * _UNIT
-        total = self.rows.sum(_gibbs_losses, mu / self.scores.norm, slack, self.scores.of, *self.scores.parameters)
+        scores = self.scores
+        total = self.rows.sum(_gibbs_losses, mu / scores.norm, scores.slack, scores.of, *scores.parameters)
         return min(1.0, float(total) / self.n * (1 + 1e-10) + 1e-15)
 
 
@@ -76,7 +78,8 @@ def linear_statements(learner: Any, rows: Rows, rounding: float) -> Iterator[Sta
     with_intercept = bool(getattr(learner, "fit_intercept", True))
     norm = math.hypot(float(np.linalg.norm(coef)), float(np.linalg.norm(intercept)) if with_intercept else 0.0)
     parameters = (coef, intercept, rounding, with_intercept)
-    scores = Scores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, rows.n_features)
+    slack = 64 * (rows.n_features * len(coef) + 64) * _UNIT
+    scores = Scores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
     yield from statements(scores, rows)
 
 
@@ -157,10 +160,10 @@ def _linear_margins(
     return margin - rounding, np.einsum("ij,ij->i", block.X, block.X) + float(with_intercept)
 
 
-def _profile(block: Block, norm: float, of: Margins, *parameters: Any) -> tuple[Any, ...]:
+def _profile(block: Block, norm: float, slack: float, of: Margins, *parameters: Any) -> tuple[Any, ...]:
     margin, square = of(block, *parameters)
     margin = margin / norm
-    binned = BinnedMargins.of(margin - np.abs(margin) * 1e-12)
+    binned = BinnedMargins.of(margin - np.abs(margin) * slack)
     cosine = np.divide(margin, np.sqrt(square), out=np.full_like(margin, -1.0), where=square > 0)
     place = np.clip((cosine + 1.0) * (_ANGLES / 2), 0, _ANGLES - 1).astype(np.int64)
     return float(square.sum()), binned.counts, binned.sums, np.bincount(place, minlength=_ANGLES)

@@ -24,7 +24,9 @@ from assay.certificate.rules import (
     glm,
     gradient,
     kernels,
+    leave_one_out,
     linear_machines,
+    machines,
     margins,
     moments,
     multinomial,
@@ -100,6 +102,10 @@ RULES: dict[str, type[Rule]] = {
     "P22/1": folds.FoldMean,
     "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
+    "D12/1": machines.OneClassGap,
+    "D15/2": machines.KktResidual,
+    "D16/1": leave_one_out.PressError,
+    "D16/2": leave_one_out.LeaveOneOutErrors,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

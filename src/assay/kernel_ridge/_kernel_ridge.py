@@ -188,7 +188,9 @@ class KernelRidge(RegressorMixin, KernelMachine):
         if weight is not None:
             return NotApplicable("D16/1", "Row weights: it is told for equally weighted rows.")
         if n > _MOST_LEFT_OUT:
-            return NotApplicable("D16/1", f"Checking it takes the third power of the rows; it is told up to {_MOST_LEFT_OUT}.")
+            return NotApplicable(
+                "D16/1", f"Checking it takes the third power of the rows; it is told up to {_MOST_LEFT_OUT}."
+            )
         kernel = self._kernel()
         off = float(kernel_magnitude(kernel, X, X)[1].max())
         gram = kernel(X) + alpha * np.eye(n)

@@ -35,6 +35,7 @@ from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outwar
 from assay.optim.newton import Found
 from assay.params import choice, count, flag, positive, refuse
 from assay.scan import Rows, one_blas_thread
+from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
@@ -89,7 +90,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         model=Linear(),
         strategy="log loss + L2",
         algorithm="Newton with a sampled start and a lazily renewed Hessian, or L-BFGS",
-        guarantee=("logistic.gap", "multinomial.gap", "solution.enclosure", "margin.bounds"),
+        guarantee=("logistic.gap", "multinomial.gap", "solution.enclosure", "margin.bounds", "loo.errors"),
     )
 
     def __init__(

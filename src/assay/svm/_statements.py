@@ -9,11 +9,12 @@ import numpy as np
 from assay.certificate.claim import NotApplicable
 from assay.certificate.compression import Supported, support_statement
 from assay.certificate.margins import Scores, statements
-from assay.certificate.regression import Norm
 from assay.certificate.risk import Statement
 from assay.scan import Rows
 from assay.scan.blocks import Block
-from assay.svm._facts import dual_gap, hinge_bracket, scores, why_no_gap
+from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
+
+_UNIT = 2.0**-53
 
 
 def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
@@ -24,29 +25,19 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
     if reason is not None:
         yield from (NotApplicable(template, reason) for template in ("P12/1", "P18/1"))
         return
-    kernel, beta, b = machine._kernel(), machine.pair_coef_[0], float(machine.intercept_[0])
-    square = float(beta @ kernel(machine.support_vectors_) @ beta) if len(beta) else 0.0
+    kernel, vectors, beta, b = machine._kernel(), machine.support_vectors_, machine.pair_coef_[0], machine.intercept_[0]
+    square = max(0.0, float(beta @ kernel(vectors) @ beta)) if len(beta) else 0.0
+    size, slip = (float(part.max(initial=0.0)) for part in kernel_magnitude(kernel, vectors, vectors))
+    slip = (slip + 16 * (len(beta) + 16) * _UNIT * size) * float(np.abs(beta).sum()) ** 2
+    norm = float(np.sqrt(square + b * b))
 
     def margins(block: Block) -> tuple[np.ndarray, np.ndarray]:
         values, error = scores(machine, block)
         own = np.maximum(kernel.diagonal(block.X), 0.0) + 1.0
         return np.where(block.y == 1, values[:, 0], -values[:, 0]) - error.max(), own
 
-    norm = float(np.sqrt(max(square, 0.0) + b * b))
-    yield from statements(Scores(margins, (), norm, 2, True, rows.n_features + len(beta)), rows)
-
-
-def function_norm(machine: Any, rows: Rows, intercept: bool) -> Norm | str:
-    """Return the length of a kernel regression's weights, or why its space was not fixed or has no norm."""
-    reason = why_not_fixed(machine) or why_no_gap(machine)
-    if reason is not None:
-        return reason
-    kernel, beta, b = machine._kernel(), machine.pair_coef_[0], float(machine.intercept_[0])
-    square = float(beta @ kernel(machine.support_vectors_) @ beta) if len(beta) else 0.0
-    largest = float(np.max(kernel.diagonal(machine.support_vectors_), initial=0.0))
-    slip = 1e-12 * float(np.abs(beta).sum()) ** 2 * largest
-    trace = sum(rows.map(lambda block: float(np.maximum(kernel.diagonal(block.X), 0.0).sum())))
-    return Norm(float(np.sqrt(max(square, 0.0) + slip + b * b)), trace, intercept)
+    slack = 2 * slip / norm**2 + 64 * (rows.n_features + len(beta) + 64) * _UNIT if norm > 0 else 0.0
+    yield from statements(Scores(margins, (), norm, 2, True, slack), rows)
 
 
 def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:

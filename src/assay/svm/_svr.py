@@ -148,7 +148,7 @@ class _Regressor(RegressorMixin, _OneFunction):
 
     def function_norm(self, rows: Rows) -> Any:
         """Return the length of the weights in the kernel's space, or why there is none."""
-        from assay.svm._statements import function_norm
+        from assay.svm._norms import function_norm
 
         return function_norm(self, rows, True)
 
@@ -350,7 +350,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         model=KernelFunctions(),
         strategy="hinge loss of rho - f + L2 - rho",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
-        guarantee=(),
+        guarantee=("one-class.gap",),
     )
 
     def __init__(
@@ -396,6 +396,12 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         self._keep(X, problem, found)
         self._report(found)
         return self
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the duality gap."""
+        from assay.svm._facts import one_class_facts
+
+        yield from one_class_facts(self, rows)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return sum_i beta_i kappa(x_i, x) - rho: positive inside."""

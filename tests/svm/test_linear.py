@@ -107,6 +107,51 @@ def test_several_classes_and_their_weights_as_in_liblinear(class_weight, loss):
         np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
 
 
+# Sparse coefficients ----------------------------------------------------------------------------------------
+
+
+def l1_objective(model, X, y, weight, C, s):
+    w, b = model.coef_[0], float(np.ravel(model.intercept_)[0])
+    c = C * (np.ones(len(y)) if weight is None else weight)
+    return np.abs(w).sum() + abs(b) / s + c @ np.maximum(1 - (2 * y - 1) * (X @ w + b), 0) ** 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_l1_is_as_good_as_liblinear_and_proves_it(seed):
+    X, y, _, weight, C = random_problem(seed)
+    s = [1.0, 4.0][seed % 2]
+    settings = {"penalty": "l1", "C": C, "intercept_scaling": s, "max_iter": 5_000, "random_state": 0}
+    theirs = liblinear.LinearSVC(dual=False, tol=1e-7, **settings).fit(X, y, weight)
+    best, at_zero = l1_objective(theirs, X, y, weight, C, s), C * (len(y) if weight is None else weight.sum())
+    table = sp.csr_matrix(X)
+    for rows in (X, table):
+        ours = LinearSVC(tol=1e-5, **settings).fit(rows, y, weight)
+        reached = l1_objective(ours, X, y, weight, C, s)
+        assert reached - ours.gap_ <= best * (1 + 1e-12)
+        settled = ours.n_iter_ < 5_000  # a constant column beside the intercept's makes any coordinate descent crawl
+        assert reached <= best + (1e-9 if settled else 1e-4) * at_zero
+        assert ours.gap_ <= 1e-10 * at_zero or not settled
+    assert certified(ours, table, y, weight).find("D10/2").value <= ours.gap_ * 1.01 + 1e-8 * (1 + at_zero)
+
+
+@pytest.mark.parametrize("C", [0.1, 0.25, 1.0, 50.0])
+def test_l1_by_hand(C):
+    # x = -1, +1 without intercept: |w| + 2 C (1 - w)^2 has its minimum at max(0, 1 - 1 / (4 C)).
+    model = LinearSVC("l1", C=C, fit_intercept=False, tol=1e-7).fit([[-1.0], [1.0]], [0, 1])
+    assert model.coef_[0, 0] == pytest.approx(max(0.0, 1 - 1 / (4 * C)), abs=1e-6)
+
+
+def test_l1_sets_coefficients_to_zero():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 30))
+    y = (X[:, 3] + 0.3 * random.normal(size=200) > 0).astype(int)
+    model = LinearSVC("l1", C=0.02).fit(X, y)
+    assert model.coef_[0, 3] > 0
+    assert np.count_nonzero(model.coef_) < 10
+    forged = replace(model.certify(X, y))
+    assert not any(claim.template == "D15/1" for claim in forged.claims)  # nothing makes the optimum unique
+
+
 # By hand ----------------------------------------------------------------------------------------------------
 
 
@@ -289,7 +334,7 @@ def test_files_give_the_model_of_the_arrays(tmp_path):
     for loss in HINGE:
         from_file = LinearSVC(loss=loss).fit(str(tmp_path / "rows.parquet"), "y")
         np.testing.assert_allclose(from_file.coef_, LinearSVC(loss=loss).fit(X, y).coef_, atol=1e-7)
-    with pytest.raises(ValueError, match=r"^LinearSVC: dual=True needs all rows in memory"):
+    with pytest.raises(ValueError, match=r"^LinearSVC: coordinate descent .* needs the rows in memory"):
         LinearSVC(dual=True).fit(str(tmp_path / "rows.parquet"), "y")
 
 
@@ -440,6 +485,8 @@ def test_seeds_and_verbosity(capsys):
     ("kind", "params", "message"),
     [
         (LinearSVC, {"penalty": "elastic"}, "penalty must be one of"),
+        (LinearSVC, {"penalty": "l1", "loss": "hinge"}, "penalty='l1' goes with loss='squared_hinge'"),
+        (LinearSVC, {"penalty": "l1", "dual": True}, "penalty='l1' goes with loss='squared_hinge'"),
         (LinearSVC, {"loss": "log"}, "loss must be one of 'squared_hinge', 'hinge'; got 'log'"),
         (LinearSVC, {"multi_class": "crammer_singer"}, "multi_class='crammer_singer' is not there"),
         (LinearSVC, {"C": 0.0}, "C must be a finite number > 0"),

@@ -10,178 +10,31 @@ As in LIBLINEAR the intercept is the coefficient of a constant column s = `inter
 Claims: the duality gap of each hyperplane at the dual variables kept by `fit`, hence |(w, b / s) - optimum| is at most
         sqrt(2 gap).
 Method: few columns: Newton's method (squared losses), an interior-point method on the rows near a kink (the others);
-        many columns or sparse rows: dual coordinate descent.
+        many columns or sparse rows: dual coordinate descent; penalty |.|_1: coordinate descent over the columns.
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.callback import with_callbacks
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from assay.base import fit_log, label_classes, read_rows, require_finite
+from assay.base import fit_log, label_classes, read_rows
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
-from assay.fitlog import FitLog
-from assay.linear_model._base import LinearClassifier, LinearModel, LinearRegressor
-from assay.params import choice, count, flag, number, positive, refuse
-from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
-from assay.scan.memory import MemoryRows
+from assay.linear_model._base import LinearClassifier, LinearRegressor
+from assay.params import choice, number, refuse
+from assay.scan import Rows
+from assay.svm._linear_base import PARAMETERS, LinearMachine, beside
 from assay.svm._linear_facts import machine_claims
-from assay.svm._linear_interior import by_interior
-from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton
+from assay.svm._linear_problem import Losses
 from assay.theory.spaces import Linear, LinearFunctions
 
-_NARROW = 200  # columns up to which methods with a Hessian are the faster ones
 
-
-class _LinearMachine(LinearModel):
-    """What the classifier and the regressor share: parameters, the choice of the method, what is kept."""
-
-    C: float
-    dual: Any
-    intercept_scaling: float
-    dual_coef_: np.ndarray
-
-    def _check_common(self) -> None:
-        positive(self, "C", why="it weighs the losses against the penalty")
-        positive(self, "tol", why="the accuracy of the coefficients")
-        count(self, "max_iter")
-        count(self, "verbose", low=0)
-        choice(self, "dual", ("auto", True, False))
-        if flag(self, "fit_intercept"):
-            positive(self, "intercept_scaling", why="the constant column whose coefficient is the intercept")
-
-    def _column(self) -> float:
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
-
-    def _check_entries(self, rows: Rows) -> None:
-        if isinstance(rows, MemoryRows) and hasattr(rows.X, "data") and not isinstance(rows.X, np.ndarray):
-            assert_all_finite(rows.X.data, estimator_name=type(self).__name__, input_name="X")
-        elif isinstance(rows, MemoryRows):
-            assert_all_finite(rows.X, estimator_name=type(self).__name__, input_name="X")
-        else:
-            require_finite(rows, self)
-
-    def _minimise(self, rows: Rows, problems: list[Losses], log: FitLog) -> list[Optimum]:
-        """Solve one problem after the other; those that an interruption leaves out have zero coefficients."""
-        coef, intercept = np.zeros((len(problems), rows.n_features)), np.zeros(len(problems))
-        random = check_random_state(self.random_state)
-        found: list[Optimum] = []
-        for k, losses in enumerate(problems):
-
-            def fitted(u: np.ndarray, k: int = k) -> dict[str, Any]:
-                coef[k], intercept[k] = u[:-1], self._column() * u[-1]
-                return self._fitted(coef.copy(), intercept.copy())
-
-            watch = Watch(log, fitted)
-            if log.stopped or (found and found[-1].status == "interrupted"):
-                nothing = np.zeros(rows.n_features + 1), np.zeros(rows.n_rows)
-                found.append(Optimum(*nothing, losses.at_zero, losses.at_zero, 0, "interrupted"))
-                continue
-            one = self._solve(rows, losses, random, watch)
-            if one.status == "overflow" or not np.isfinite(one.objective + one.gap):
-                raise refuse(
-                    self, "the entries are too large: sums of their squares, times C, overflow. Divide X by a constant."
-                )
-            if not log.history:
-                watch.step(one.objective, one.gap, one.u)
-            fitted(one.u)
-            if self.verbose:
-                print(
-                    f"{type(self).__name__}: hyperplane {k + 1} of {len(problems)}: objective {one.objective:.10g}, "
-                    f"at most {one.gap:.2g} above the minimum, {one.n_iter} iterations, {one.status}"
-                )
-            found.append(one)
-        return found
-
-    def _solve(self, rows: Rows, losses: Losses, random: Any, watch: Watch) -> Optimum:
-        target = max(float(self.tol) ** 2, SMALL) * losses.at_zero
-        narrow = rows.n_features <= _NARROW or not isinstance(rows, MemoryRows)
-        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if self.dual is False or (self.dual == "auto" and narrow):
-                method = by_interior if losses.linear else by_newton
-                return method(rows, losses, target, self.max_iter, watch)
-            if not isinstance(rows, MemoryRows):
-                raise refuse(self, "dual=True needs all rows in memory, as arrays or a frame; use dual='auto'.")
-            from assay.svm._linear_dual import by_coordinates
-
-            return by_coordinates(rows, losses, target, self.max_iter, random, watch)
-
-    def _fitted(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        """Return the attributes that make the learner usable."""
-        return {"coef_": coef, "intercept_": intercept}
-
-    def _keep(self, found: list[Optimum]) -> None:
-        coef = np.vstack([one.u[:-1] for one in found])
-        intercept = np.array([self._column() * one.u[-1] for one in found])
-        for name, value in self._fitted(coef, intercept).items():
-            setattr(self, name, value)
-        self.dual_coef_ = np.vstack([one.theta for one in found])
-        self.n_iter_ = max(one.n_iter for one in found)
-        self.gap_ = max(one.gap for one in found)
-        short = {one.status for one in found} - {"converged"}
-        if short:
-            how = "interrupted" if short & {"interrupted", "stopped"} else "not converged"
-            warnings.warn(
-                f"{type(self).__name__}: {how} after {self.n_iter_} iterations; the objective is at most "
-                f"{self.gap_:.3g} above its minimum. Raise max_iter or tol, or scale the columns. The model is "
-                "the best so far.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _beside(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the targets and the weights of all rows."""
-    if isinstance(rows, MemoryRows):
-        return np.asarray(rows.y), np.ones(rows.n_rows) if rows.weight is None else rows.weight
-    parts = rows.map(_targets)
-    return np.concatenate([y for y, _ in parts]), np.concatenate([weight for _, weight in parts])
-
-
-def _targets(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    return block.y, np.ones(len(block.X)) if block.weight is None else block.weight
-
-
-_PARAMETERS = """
-    dual : "auto", True or False
-        True: dual coordinate descent. False: Newton's method, or for losses with a kink an interior-point method, both
-        with a matrix of the size of the columns. "auto" takes these for up to 200 columns.
-    tol : float > 0
-        Accuracy of the coefficients: stop once the objective is proved to be at most tol^2 P(0) above its minimum, so
-        that the coefficients are within tol sqrt(2 P(0)) of the optimum, which is no longer than sqrt(2 P(0)) itself.
-        P(0) is the objective at zero.
-    C : float > 0
-        Weight of the losses against the penalty.
-    fit_intercept : bool
-        Whether to fit b.
-    intercept_scaling : float > 0
-        The constant column s: the larger, the less b is penalised.
-    verbose : int
-        Above 0, one line is printed for each hyperplane.
-    random_state : int, RandomState or None
-        Seed of the order of rows in dual coordinate descent.
-    max_iter : int
-        Iterations: sweeps over the rows, Newton or interior-point steps.
-    n_jobs : int or None
-        Threads; None uses all cores. Changes the time, never a bit of the result.
-"""
-
-
-class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
+class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     __doc__ = f"""Support vector classifier with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
         minimise 1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i (<w, x_i> + b))
@@ -190,7 +43,8 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
 
     Parameters
     ----------
-    penalty : "l2"
+    penalty : "l2" or "l1"
+        1/2 |(w, b / s)|^2, or |(w, b / s)|_1, which sets coefficients to zero (with loss="squared_hinge").
     loss : "squared_hinge" or "hinge"
         max(0, 1 - z)^2 or max(0, 1 - z).
     multi_class : "ovr"
@@ -198,7 +52,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
     class_weight : None, "balanced" or dict
         Factor c of each class. Of more than two classes, the one that is told from the rest has its factor and the rest
         has 1, as in LIBLINEAR.
-{_PARAMETERS}
+{PARAMETERS}
     Attributes
     ----------
     classes_, coef_ (1 or n_classes, n_features), intercept_, n_iter_
@@ -224,7 +78,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
         mission=("KER-22", "KER-23", "KER-25", "KER-26", "KER-33"),
         task="classify",
         model=Linear(),
-        strategy="hinge or squared hinge loss + L2, intercept penalised",
+        strategy="hinge or squared hinge loss + L2 or L1, intercept penalised",
         algorithm="Newton, interior points near the margin, or dual coordinate descent",
         guarantee=("linear-svm.gap", "solution.enclosure"),
     )
@@ -268,7 +122,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
         self._check_entries(rows)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
-        codes, weight = _beside(rows)
+        codes, weight = beside(rows)
         self.class_weight_ = self._class_weights(codes, weight)
         problems = [self._losses(codes, weight, k) for k in self._told_apart()]
         with fit_log(self, self.max_iter * len(problems), X, y, sample_weight) as log:
@@ -278,12 +132,10 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
 
     def _check(self) -> None:
         self._check_common()
-        if self.penalty == "l1":
-            raise refuse(
-                self, "penalty='l1' is not there; use penalty='l2', or linear_model.Lasso for sparse coefficients."
-            )
-        choice(self, "penalty", ("l2",))
+        choice(self, "penalty", ("l1", "l2"))
         choice(self, "loss", ("squared_hinge", "hinge"))
+        if self.penalty == "l1" and (self.loss == "hinge" or self.dual is True):
+            raise refuse(self, "penalty='l1' goes with loss='squared_hinge' and dual=False or 'auto', as in LIBLINEAR.")
         if self.multi_class == "crammer_singer":
             raise refuse(self, "multi_class='crammer_singer' is not there; use 'ovr' (one class against the rest).")
         choice(self, "multi_class", ("ovr",))
@@ -311,12 +163,14 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
         inside = codes == k
         rest = self.class_weight_[0] if len(self.classes_) == 2 else 1.0
         c = float(self.C) * weight * np.where(inside, self.class_weight_[k], rest)
-        return Losses(np.where(inside, 1.0, -1.0), c, True, self.loss == "hinge", 0.0, self._column())
+        t = np.where(inside, 1.0, -1.0)
+        return Losses(t, c, True, self.loss == "hinge", 0.0, self._column(), self.penalty == "l1")
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
-        codes, weight = _beside(rows)
+        codes, weight = beside(rows)
         shared = {
+            "penalty": self.penalty,
             "loss": self.loss.replace("_", "-"),
             "C": float(self.C),
             "intercept_scaling": self._column(),
@@ -328,7 +182,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, _LinearMachine):
             yield from machine_claims("D10/2", rows, losses, self, row, params)
 
 
-class LinearSVR(RegressorMixin, LinearRegressor, _LinearMachine):
+class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     __doc__ = f"""Support vector regression with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
         minimise 1/2 (|w|^2 + (b / s)^2) + sum_i C_i loss(y_i - <w, x_i> - b)
@@ -341,7 +195,7 @@ class LinearSVR(RegressorMixin, LinearRegressor, _LinearMachine):
         Half the width of the tube without loss, in the units of y.
     loss : "epsilon_insensitive" or "squared_epsilon_insensitive"
         max(0, |r| - epsilon) or its square.
-{_PARAMETERS}
+{PARAMETERS}
     Attributes
     ----------
     coef_ (n_features,), intercept_ (1,), n_iter_
@@ -405,7 +259,7 @@ class LinearSVR(RegressorMixin, LinearRegressor, _LinearMachine):
         choice(self, "loss", ("epsilon_insensitive", "squared_epsilon_insensitive"))
         rows = read_rows(self, X, y if y is None or isinstance(y, str) else column_or_1d(y, warn=True), sample_weight)
         self._check_entries(rows)
-        losses = self._losses(*_beside(rows))
+        losses = self._losses(*beside(rows))
         assert_all_finite(losses.t, estimator_name=type(self).__name__, input_name="y")
         with fit_log(self, self.max_iter, X, y, sample_weight) as log:
             found = self._minimise(rows, [losses], log)
@@ -422,9 +276,10 @@ class LinearSVR(RegressorMixin, LinearRegressor, _LinearMachine):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the enclosure of the coefficients."""
         params = {
+            "penalty": "l2",
             "loss": self.loss.replace("_", "-"),
             "C": float(self.C),
             "epsilon": float(self.epsilon),
             "intercept_scaling": self._column(),
         }
-        yield from machine_claims("D11/2", rows, self._losses(*_beside(rows)), self, 0, params)
+        yield from machine_claims("D11/2", rows, self._losses(*beside(rows)), self, 0, params)

@@ -1,11 +1,12 @@
-"""Compiled loops of dual coordinate descent for linear support vector machines; see `_linear_problem` for the dual form
-of the losses."""
+"""Compiled loops of coordinate descent for linear support vector machines, over dual variables and over columns; see
+`_linear_problem` for the dual form of the losses."""
 
 import numpy as np
 
 from assay.jit import compiled, prefetch
 
 _AHEAD = 4  # rows between the one that is swept and the one whose numbers are fetched
+_HALVINGS = 30
 _REST = 1e-14  # a dual variable that would gain at this slope or less stays where it is
 
 
@@ -185,3 +186,104 @@ def row_squares(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
         for k in range(starts[i], starts[i + 1]):
             found[i] += values[k] * values[k]
     return found
+
+
+@compiled
+def entry(rows: np.ndarray, first: int, k: int) -> int:
+    """Return the row of stored entry k of a column that begins at `first`; no rows are listed when all are stored."""
+    return int(rows[k]) if rows.size else k - first
+
+
+@compiled
+def slope_and_curvature(
+    first: int, last: int, rows: np.ndarray, values: np.ndarray, t: np.ndarray, c: np.ndarray, slack: np.ndarray
+) -> tuple[float, float]:
+    """Return the first two derivatives, along one column, of the sum of c max(0, slack)^2."""
+    slope, curvature = 0.0, 0.0
+    for k in range(first, last):
+        i = entry(rows, first, k)
+        if slack[i] > 0.0:
+            product = c[i] * values[k]
+            slope -= 2.0 * product * t[i] * slack[i]
+            curvature += 2.0 * product * values[k]
+    return slope, curvature
+
+
+@compiled
+def move(
+    first: int,
+    last: int,
+    rows: np.ndarray,
+    values: np.ndarray,
+    t: np.ndarray,
+    c: np.ndarray,
+    slack: np.ndarray,
+    step: float,
+) -> float:
+    """Move along one column: update the slacks and return by how much the sum of c max(0, slack)^2 rose."""
+    rise = 0.0
+    for k in range(first, last):
+        i = entry(rows, first, k)
+        before, after = slack[i], slack[i] - step * t[i] * values[k]
+        slack[i] = after
+        high, low = max(after, 0.0), max(before, 0.0)
+        rise += c[i] * (high - low) * (high + low)
+    return rise
+
+
+@compiled
+def sweep_columns(
+    starts: np.ndarray,
+    rows: np.ndarray,
+    values: np.ndarray,
+    t: np.ndarray,
+    c: np.ndarray,
+    column: float,
+    order: np.ndarray,
+    active: int,
+    far: float,
+    slack: np.ndarray,
+    u: np.ndarray,
+) -> tuple[int, float]:
+    """Minimise |u|_1 + sum of c max(0, slack)^2 over each of the first `active` columns of `order` in turn.
+
+    Keeps slack = 1 - t f. Columns at zero whose slope is inside [-1, 1] by more than `far` are moved behind the others.
+    Returns how many are left, and the largest slope met along which the objective falls.
+    """
+    n = slack.shape[0]
+    none, constant = np.empty(0, rows.dtype), np.full(n if column > 0.0 else 0, column)
+    worst = 0.0
+    k = 0
+    while k < active:
+        j = order[k]
+        if j + 1 < u.shape[0]:
+            first, last, where, what = starts[j], starts[j + 1], rows, values
+        else:
+            first, last, where, what = 0, n, none, constant
+        slope, curvature = slope_and_curvature(first, last, where, what, t, c, slack)
+        if u[j] == 0.0 and abs(slope) < 1.0 - far:
+            active -= 1
+            order[k], order[active] = order[active], j
+            continue
+        k += 1
+        lean = 0.0 if u[j] == 0.0 else (1.0 if u[j] > 0.0 else -1.0)
+        worst = max(worst, max(abs(slope) - 1.0, 0.0) if lean == 0.0 else abs(slope + lean))
+        curvature = max(curvature, 1e-12)
+        if slope + 1.0 <= curvature * u[j]:
+            step = -(slope + 1.0) / curvature
+        elif slope - 1.0 >= curvature * u[j]:
+            step = -(slope - 1.0) / curvature
+        else:
+            step = -u[j]
+        if step == 0.0:
+            continue
+        old, new = u[j], u[j] + step
+        rise = move(first, last, where, what, t, c, slack, step)
+        for _ in range(_HALVINGS):
+            if rise + abs(new) - abs(old) <= 0.0:
+                break
+            middle = 0.5 * (old + new)
+            rise += move(first, last, where, what, t, c, slack, middle - new)
+            new = middle
+        u[j] = new
+    return active, worst

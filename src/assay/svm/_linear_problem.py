@@ -32,8 +32,8 @@ _ENOUGH = 1e-4  # gap of that optimum, relative to the objective at zero
 
 
 class Losses(NamedTuple):
-    """Targets t, weights c >= 0, whether t are labels, whether the loss grows linearly, epsilon, and the column s (0
-    without intercept)."""
+    """Targets t, weights c >= 0, whether t are labels, whether the loss grows linearly, epsilon, the column s (0: no
+    intercept), and whether the penalty is |u|_1."""
 
     t: np.ndarray
     c: np.ndarray
@@ -41,6 +41,7 @@ class Losses(NamedTuple):
     linear: bool
     epsilon: float
     column: float
+    l1: bool = False
 
     def beyond(self, r: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Return how far each residual is on the side that costs."""

@@ -1,8 +1,9 @@
 """Sub-optimality of linear support vector machines, whose intercept is the coefficient of a constant column.
 
-P(w, b) = 1/2 |w|^2 + 1/2 (b / s)^2 + sum_i c_i loss(f_i), f = X w + b. For the witness theta, with
-v = sum theta_i (x_i, s), P - min P <= 1/2 |(w, b / s) - v|^2 + sum_i c_i bracket(f_i, theta_i / c_i): no equality binds
-theta, so nothing is repaired. Without an intercept (s = 0) the model must have none.
+P(w, b) = 1/2 |u|^2 + sum_i c_i loss(f_i), u = (w, b / s), f = X w + b. For the witness theta, with
+v = sum theta_i (x_i, s), P - min P <= 1/2 |u - v|^2 + sum_i c_i bracket(f_i, theta_i / c_i): no equality binds theta,
+so nothing is repaired. With |u|_1 in place of 1/2 |u|^2 the first term is |u|_1 - <u, v>, and theta must keep
+|v_j| <= 1. Without an intercept (s = 0) the model must have none.
 """
 
 from typing import Any
@@ -19,7 +20,6 @@ from assay.certificate.rules.rule import Rule, View
 class LinearMachineGap(Rule):
     """What D10/2 and D11/2 share."""
 
-    strength = 1.0
     losses: tuple[str, ...] = ()
 
     def prepare(self) -> None:
@@ -27,7 +27,8 @@ class LinearMachineGap(Rule):
         self.loss_params: dict[str, Any] = {}
         self.scale, self.column = self.number("C"), self.number("intercept_scaling", zero=True)
         self.intercept = self.column > 0  # an enclosure must not read |x| as the length of (x, s)
-        self.output = 0
+        self.l1 = self.choice("penalty", ["l1", "l2"]) == "l1"
+        self.strength, self.output = 0.0 if self.l1 else 1.0, 0
         self.problem()
         self.theta = self.witness("theta", self.rows)
         w, b = self.linear.W[self.output], float(self.linear.b[self.output])
@@ -65,10 +66,20 @@ class LinearMachineGap(Rule):
         self.products.add(X, theta[:, None], largest, float((c * off + 4 * U * np.abs(theta)).sum()))
 
     def measure(self) -> float:
-        apart = np.abs(self.u - self.products.value[0])
-        apart = apart + self.products.error[0] + 4 * U * (np.abs(self.u) + apart)
-        penalty = 0.5 * above(float(np.sum(above(apart, 8) ** 2)), len(apart) + 8)
-        return float(above(penalty + float(self.brackets.value[0] + self.brackets.error[0]) + UNDERFLOW, 8))
+        total = self._penalty() + float(self.brackets.value[0] + self.brackets.error[0])
+        return float(above(total + UNDERFLOW, 8))
+
+    def _penalty(self) -> float:
+        """Return an upper bound of R(u) + R*(v) - <u, v>; b / s is off by U of itself."""
+        v, error = self.products.value[0], self.products.error[0]
+        if self.l1:
+            if np.any(above(np.abs(v) + error, 2) > 1):
+                raise Rejected("the dual vector does not keep |v_j| <= 1")
+            rest = np.maximum(1 - np.sign(self.u) * v, 0.0) + error + 2 * U
+            return float(above(np.sum(above(np.abs(self.u) * rest, 8)), len(v) + 8))
+        apart = np.abs(self.u - v)
+        apart = apart + error + 4 * U * (np.abs(self.u) + apart)
+        return float(0.5 * above(np.sum(above(apart, 8) ** 2), len(v) + 8))
 
 
 class LinearHingeGap(LinearMachineGap):

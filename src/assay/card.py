@@ -24,6 +24,8 @@ class Card:
         How the minimum is found.
     guarantee : tuple of str
         Names of the claims that `certify` can make beyond those that every learner of the task has.
+    most_rows : int, optional
+        Rows up to which `assay learn` tries the learner without being asked, where time or memory grow faster than rows.
     """
 
     name: str
@@ -34,3 +36,4 @@ class Card:
     strategy: str
     algorithm: str
     guarantee: tuple[str, ...]
+    most_rows: int | None = None

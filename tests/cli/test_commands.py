@@ -50,9 +50,7 @@ def credit(folder):
 
 def _plain_types():
     table = datasets.load("credit").to_arrow()
-    return pa.schema(
-        [(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
-    )
+    return pa.schema([(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in table.schema])
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +157,7 @@ def test_verify_fails_on_an_encoder_fitted_to_all_rows(learnt, folder, credit, t
     model.encoder.fit(table.matrix())
     assay.save(model, tmp_path / "forged.assay", certificate)
     assert (
-        "encoder is not what its training rows give"
-        in run("verify", tmp_path / "forged.assay", credit, code=1).output
+        "encoder is not what its training rows give" in run("verify", tmp_path / "forged.assay", credit, code=1).output
     )
 
 
@@ -197,7 +194,8 @@ def test_the_report_is_one_file_that_escapes_what_comes_from_the_data(tmp_path):
     labels = np.where(values + 0.3 * rng.normal(size=200) > 0, bad, "b & c")
     path = tmp_path / "t.csv"
     pa.csv.write_csv(pa.table({f"x{bad}": values, "z": rng.normal(size=200), "<b>y": labels}), path)
-    run("learn", path, "--target", "<b>y", "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html")
+    out = ("--out", tmp_path / "m.assay", "--report", tmp_path / "r.html")
+    run("learn", path, "--target", "<b>y", "--learners", "LogisticRegression", *out)
     page = (tmp_path / "r.html").read_text()
     assert bad not in page
     assert "<b>y" not in page
@@ -348,9 +346,7 @@ def test_warmup_runs():
 
 def test_help_is_quick():
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "assay", "--help"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-m", "assay", "--help"], capture_output=True, text=True, check=True)
     assert "learn" in done.stdout
     assert time.perf_counter() - began < 2.0  # a second on an idle machine
 
@@ -381,3 +377,22 @@ def test_mutated_models_never_end_in_a_traceback(learnt, folder, credit, tmp_pat
         assert result.exception is None or isinstance(result.exception, SystemExit)
         codes.append(result.exit_code)
     assert {1, 2} <= set(codes)
+
+
+def test_learners_that_would_take_long_are_left_out_unless_named(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    from assay.svm import SVC
+
+    monkeypatch.setattr(SVC, "card", replace(SVC.card, most_rows=50))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(pa.table({"a": X[:, 0], "b": X[:, 1], "y": np.where(X.sum(axis=1) > 0, "p", "n")}), path)
+    table = assay.table.read(path)
+    found = assay.study.learn(table, "y")
+    note = next(one.note for one in found.candidates if one.name == "SVC")
+    assert "--learners" in note
+    assert "90 training rows" in note
+    named = assay.study.learn(table, "y", learners=["SVC"])
+    assert named.chosen.name == "SVC"

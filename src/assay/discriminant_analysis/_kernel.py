@@ -95,6 +95,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         strategy="Fisher ratio in the kernel's space, scatter within classes regularised",
         algorithm="Cholesky factorisation, singular vectors of the whitened class means",
         guarantee=("kernel-lda.optimality",),
+        most_rows=5_000,
     )
 
     def __init__(

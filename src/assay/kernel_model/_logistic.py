@@ -89,6 +89,7 @@ class KernelLogisticRegression(ExpansionClassifier):
         strategy="log loss + squared norm of the kernel's space",
         algorithm="Newton steps on the coefficients of the representer theorem",
         guarantee=("kernel-logistic.gap", "solution.enclosure"),
+        most_rows=5_000,
     )
 
     def __init__(

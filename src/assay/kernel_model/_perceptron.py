@@ -84,6 +84,7 @@ class KernelPerceptron(ExpansionClassifier):
         strategy="number of misclassified rows, by correcting mistakes",
         algorithm="perceptron updates of the coefficients, in order or shuffled",
         guarantee=("kernel-perceptron.mistakes",),
+        most_rows=10_000,
     )
 
     def __init__(

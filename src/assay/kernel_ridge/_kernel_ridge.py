@@ -74,6 +74,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
         strategy="squared loss + squared norm of the kernel's space",
         algorithm="Cholesky factorisation of the regularised Gram matrix",
         guarantee=("kernel-ridge.gap", "solution.enclosure", "loo.squared-error"),
+        most_rows=5_000,
     )
 
     def __init__(

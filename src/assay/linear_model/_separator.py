@@ -86,6 +86,7 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         strategy="no training error",
         algorithm="linear programming with constraint generation",
         guarantee=("margin.bounds", "inseparability"),
+        most_rows=50_000,
     )
 
     def __init__(self, *, fit_intercept: bool = True, max_iter: int = 200, n_jobs: int | None = None) -> None:

@@ -89,7 +89,14 @@ def learn(
     _check_classes(y, train, held, task)
     encoder = encoder_of(features).fit(features.matrix()[train])
     X = np.ascontiguousarray(encoder.transform(features.matrix()))
-    candidates = [_fit(kind, X, y, train, held, seed, tell) for kind in _suitable(task, learners)]
+    kinds = _suitable(task, learners)
+    slow = set() if learners else {kind for kind in kinds if _too_slow(kind, len(train))}
+    candidates = [
+        Candidate(kind.__name__, note=_TOO_SLOW.format(len(train)))
+        if kind in slow
+        else _fit(kind, X, y, train, held, seed, tell)
+        for kind in kinds
+    ]
     compared = [one for one in candidates if one.learner is not None]
     if not compared:
         reasons = "; ".join(f"{one.name}: {one.note}" for one in candidates)
@@ -100,9 +107,7 @@ def learn(
         f"column {c.name}": digest(c) for c in (*features.columns.values(), column)
     }
     model = TableModel(features.schema, column.type, encoder, _learner(chosen), digests)
-    candidates.sort(
-        key=lambda one: (one is not chosen, one.learner is None, one.bound or 0.0, one.holdout_error)
-    )
+    candidates.sort(key=lambda one: (one is not chosen, one.learner is None, one.bound or 0.0, one.holdout_error))
     return Study(
         task,
         candidates,
@@ -130,9 +135,7 @@ def _usable(features: Table) -> tuple[Table, list[str]]:
     notes, kept = [], []
     for column in features.columns.values():
         if column.type.kind == "nominal" and len(column.type.levels) == features.n_rows > 20:
-            notes.append(
-                f"Column {column.name!r} is left out: it names each row, so it says nothing about new ones."
-            )
+            notes.append(f"Column {column.name!r} is left out: it names each row, so it says nothing about new ones.")
         else:
             kept.append(column)
     if not kept:
@@ -170,6 +173,13 @@ def _suitable(task: str, names: Sequence[str]) -> list[type[Learner]]:
         listed = ", ".join(kind.__name__ for kind in known.values())
         raise ValueError(f"{unknown[0]!r} is not a learner for {TASKS[task]}; there are {listed}.")
     return [known[name.lower()] for name in dict.fromkeys(names)] or list(known.values())
+
+
+_TOO_SLOW = "it would take long for {} training rows; name it with --learners to try it."
+
+
+def _too_slow(kind: type[Learner], rows: int) -> bool:
+    return kind.card.most_rows is not None and rows > kind.card.most_rows
 
 
 def _fit(
@@ -215,9 +225,7 @@ def _judge_classes(
     errors = {one.name: _most_errors(_learner(one), rows) for one in compared}
     chosen = min(compared, key=lambda one: (errors[one.name], one.training_error))
     predictions = [one.learner.predict(X[held]) for one in compared if one.learner is not None]
-    certificate = _learner(chosen).certify(
-        X, y, delta=delta, holdout=held, compared=predictions, fixed_class=False
-    )
+    certificate = _learner(chosen).certify(X, y, delta=delta, holdout=held, compared=predictions, fixed_class=False)
     claim = certificate.find("P07")
     for one in compared:
         share = float(claim.delta) / len(compared)

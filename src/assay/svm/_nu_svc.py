@@ -46,6 +46,7 @@ class NuSVC(SupportVectorClassifier):
         strategy="hinge loss with a free margin + L2",
         algorithm="working-set decomposition with pairs inside each class",
         guarantee=("svm.gap",),
+        most_rows=30_000,
     )
 
     def __init__(

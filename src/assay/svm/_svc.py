@@ -434,6 +434,7 @@ class SVC(SupportVectorClassifier):
         strategy="hinge loss + L2",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("svm.gap", "solution.enclosure", "margin.bounds"),
+        most_rows=30_000,
     )
 
     def __init__(

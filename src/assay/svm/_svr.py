@@ -188,6 +188,7 @@ class SVR(_Regressor):
         strategy="epsilon-insensitive loss + L2",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("svr.gap", "solution.enclosure"),
+        most_rows=30_000,
     )
 
     def __init__(
@@ -257,6 +258,7 @@ class NuSVR(_Regressor):
         strategy="epsilon-insensitive loss with a free tube + L2",
         algorithm="working-set decomposition with pairs inside each side of the tube",
         guarantee=("svr.gap",),
+        most_rows=30_000,
     )
 
     def __init__(

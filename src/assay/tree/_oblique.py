@@ -107,6 +107,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         strategy="impurity; with soft routing the log-loss",
         algorithm="linear learner at each node, exact border of its projection, axis-parallel splits where better",
         guarantee=(),
+        most_rows=100_000,
     )
 
     def __init__(

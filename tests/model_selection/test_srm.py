@@ -183,3 +183,14 @@ def test_examples_in_docstrings():
         outcome = doctest.testmod(import_module(f"assay.model_selection.{name}"))
         assert outcome.attempted > 0
         assert not outcome.failed
+
+
+def test_the_example_chooses_the_tree_of_four_leaves(capsys, tmp_path):
+    from examples import choosing
+
+    model = choosing.main(str(tmp_path / "curve.png"))
+    assert model.candidates_[model.best_index_].name == "4 leaves"  # as many as the quarters of the square
+    X, y = choosing.table(40_000, seed=2)
+    assert np.mean(model.predict(X) != y) < model.certificate_.tightest.value < 0.2
+    assert "the certificate verifies" in capsys.readouterr().out
+    assert (tmp_path / "curve.png").stat().st_size > 1000

@@ -1,25 +1,30 @@
-"""Trees, forests and boosting beside their peers: times in one run, with the quality reached beside each
-time.
+"""Trees, forests and boosting beside their peers: times in one run, with the quality reached beside each time.
 
-    python -m bench trees [boosting] [predict] [tree] [forest] [adaboost] [repeats]
+    python -m bench trees --only forest         one case; without --only all of them
 
-Peers that are not installed are left out. Every contestant fits once on a small sample first, so that nobody
-pays for
-compilation or for memory that was never touched; then each fits in turn, `REPEATS` times, and the median
-counts.
+Peers that are not installed are left out. `memory` fits boosting in a process of its own and prints how far the
+resident memory rises above what the process held with the raw input; it reads /proc and runs on Linux alone.
 """
 
-import statistics
+import argparse
+import importlib
+import importlib.util
+import subprocess
 import sys
-import time
 import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rich.console import Console
 
-REPEATS = 3
+from bench.harness import Contestant, compare, save, touch_memory
+
+console = Console(width=110)
 
 
-def table(n_train, n_test, d=28, seed=0):
+def table(n_train: int, n_test: int, d: int = 28, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Return training and test rows of a made-up two-class problem with interactions, ties and noise."""
     rng = np.random.default_rng(seed)
     n = n_train + n_test
@@ -37,52 +42,42 @@ def table(n_train, n_test, d=28, seed=0):
     return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
 
 
-def race(contestants, quality, unit):
-    """Run each contestant `REPEATS` times in turn; print median time, ratio to the first, and the quality of
-    its result."""
-    for run in contestants.values():
-        run(True)
-    times = {name: [] for name in contestants}
-    results = {}
-    for _ in range(REPEATS):
-        for name, run in contestants.items():
-            begin = time.perf_counter()
-            results[name] = run(False)
-            times[name].append(time.perf_counter() - begin)
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    own = medians[next(iter(medians))]
-    for name, seconds in medians.items():
-        spread, reached = max(times[name]) - min(times[name]), quality(results[name])
-        print(f"  {name:24s} {seconds:8.3f} s (spread {spread:.2f}) {seconds / own:6.2f}x  {unit} {reached:.5f}")
+def clusters(n_train: int, n_test: int, d: int = 28, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Return training and test rows of two classes that are clouds of points, a second kind of problem."""
+    from sklearn.datasets import make_classification
+
+    X, y = make_classification(n_train + n_test, d, n_informative=14, n_clusters_per_class=4, random_state=seed)
+    return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
 
 
-def fitter(make, X, y):
-    """Return a function that fits a new model, to the first thousand rows or to all."""
-    return lambda small: make().fit(X[:1000], y[:1000]) if small else make().fit(X, y)
+def peers_of(case: str) -> dict[str, Callable[[], Any]]:
+    """Return how each contestant of a case makes its unfitted model; ours first."""
+    makers = {name: make for name, make in PEERS[case].items() if _installed(name)}
+    return {"assay": OWN[case], **makers}
 
 
-def log_loss_on(X, y):
-    def quality(model):
-        p = np.clip(model.predict_proba(X)[:, 1], 1e-15, 1 - 1e-15)
-        return float(-np.mean(np.where(y == 1, np.log(p), np.log1p(-p))))
-
-    return quality
+def _installed(name: str) -> bool:
+    package = {"lightgbm": "lightgbm", "xgboost": "xgboost", "scikit-learn-intelex": "sklearnex"}.get(name, "sklearn")
+    return importlib.util.find_spec(package) is not None
 
 
-def boosting_peers():
-    from assay.ensemble import GradientBoostingClassifier
+def _make(module: str, name: str, **params: Any) -> Callable[[], Any]:
+    return lambda: getattr(importlib.import_module(module), name)(**params)
 
-    makes = {"assay": lambda: GradientBoostingClassifier(random_state=0)}
-    try:
-        import lightgbm
 
-        makes["lightgbm"] = lambda: lightgbm.LGBMClassifier(n_jobs=2, verbose=-1, max_bin=255)
-    except ImportError:
-        pass
-    try:
-        import xgboost
-
-        makes["xgboost"] = lambda: xgboost.XGBClassifier(
+OWN = {
+    "boosting": _make("assay.ensemble", "GradientBoostingClassifier", random_state=0),
+    "tree": _make("assay.tree", "DecisionTreeClassifier"),
+    "forest": _make("assay.ensemble", "RandomForestClassifier", random_state=0),
+    "adaboost": _make("assay.ensemble", "AdaBoostClassifier", n_estimators=100),
+    "c45": _make("assay.tree", "C45"),
+}
+PEERS: dict[str, dict[str, Callable[[], Any]]] = {
+    "boosting": {
+        "lightgbm": _make("lightgbm", "LGBMClassifier", n_jobs=2, verbose=-1, max_bin=255),
+        "xgboost": _make(
+            "xgboost",
+            "XGBClassifier",
             n_estimators=100,
             learning_rate=0.1,
             max_leaves=31,
@@ -91,101 +86,131 @@ def boosting_peers():
             tree_method="hist",
             max_bin=255,
             n_jobs=2,
-        )
-    except ImportError:
-        pass
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    makes["scikit-learn (histogram)"] = lambda: HistGradientBoostingClassifier(early_stopping=False, max_iter=100)
-    return makes
-
-
-def boosting():
-    """500,000 x 28, 100 trees of 31 leaves, 255 bins."""
-    X, y, Xt, yt = table(500_000, 100_000)
-    race(
-        {name: fitter(make, X, y) for name, make in boosting_peers().items()},
-        log_loss_on(Xt, yt),
-        "test log loss",
-    )
+        ),
+        "scikit-learn (histogram)": _make(
+            "sklearn.ensemble", "HistGradientBoostingClassifier", early_stopping=False, max_iter=100
+        ),
+    },
+    "tree": {"scikit-learn": _make("sklearn.tree", "DecisionTreeClassifier", random_state=0)},
+    "forest": {
+        "scikit-learn": _make("sklearn.ensemble", "RandomForestClassifier", n_jobs=2, random_state=0),
+        "scikit-learn-intelex": _make("sklearnex.ensemble", "RandomForestClassifier", n_jobs=2, random_state=0),
+    },
+    "adaboost": {"scikit-learn": _make("sklearn.ensemble", "AdaBoostClassifier", n_estimators=100, random_state=0)},
+    "c45": {
+        "scikit-learn (entropy)": _make("sklearn.tree", "DecisionTreeClassifier", criterion="entropy", random_state=0)
+    },
+}
 
 
-def predict():
-    """Probabilities of 500,000 rows by 100 trees of 31 leaves."""
+def log_loss(p: np.ndarray, y: np.ndarray) -> float:
+    return float(-np.mean(np.log(np.clip(p[np.arange(len(y)), y], 1e-15, 1))))
+
+
+def race(case: str, title: str, data: tuple[np.ndarray, ...], repeats: int) -> list:
+    """Fit all contestants of a case; judge them by test log loss (boosting) or test accuracy."""
+    X, y, Xt, yt = data
+    runs = [
+        Contestant(name, lambda make=make: make().fit(X, y), peer=name != "assay")
+        for name, make in peers_of(case).items()
+    ]
+    if case == "boosting":
+        return compare(title, runs, lambda m: log_loss(m.predict_proba(Xt), yt), better="lower", repeats=repeats)
+    return compare(title, runs, lambda m: float(np.mean(m.predict(Xt) == yt)), better="higher", repeats=repeats)
+
+
+def case_boosting(repeats: int) -> list:
+    title = "boosting: 500,000 x 28, 100 trees of 31 leaves, 255 bins; test log loss"
+    return race("boosting", title, table(500_000, 100_000), repeats)
+
+
+def case_losses(repeats: int) -> list:
+    """Two other seeds and a second kind of data, once each: the quality counts."""
+    rows = []
+    for name, draw, seed in (
+        ("table", table, 1),
+        ("table", table, 2),
+        ("clusters", clusters, 0),
+        ("clusters", clusters, 1),
+    ):
+        data = draw(200_000, 100_000, seed=seed)
+        rows += race("boosting", f"boosting: {name}, seed {seed}, 200,000 x 28; test log loss", data, 1)
+    return rows
+
+
+def case_predict(repeats: int) -> list:
     X, y, Xt, yt = table(50_000, 500_000)
-    models = {name: make().fit(X, y) for name, make in boosting_peers().items()}
-    runs = {
-        name: (lambda small, model=model: model.predict_proba(Xt[:1000] if small else Xt))
-        for name, model in models.items()
-    }
-    race(runs, lambda p: float(-np.mean(np.log(np.clip(p[np.arange(len(yt)), yt], 1e-15, 1)))), "test log loss")
+    fitted = {name: make().fit(X, y) for name, make in peers_of("boosting").items()}
+    runs = [
+        Contestant(name, lambda model=model: model.predict_proba(Xt), peer=name != "assay")
+        for name, model in fitted.items()
+    ]
+    title = "prediction: probabilities of 500,000 rows by 100 trees of 31 leaves; log loss"
+    return compare(title, runs, lambda p: log_loss(p, yt), better="lower", repeats=repeats)
 
 
-def accuracy_on(X, y):
-    return lambda model: float(np.mean(model.predict(X) == y))
+def case_tree(repeats: int) -> list:
+    return race("tree", "one exact tree: 100,000 x 28; test accuracy", table(100_000, 50_000), repeats)
 
 
-def tree():
-    """A single exact tree, 100,000 x 28."""
-    from sklearn.tree import DecisionTreeClassifier as Peer
-
-    from assay.tree import DecisionTreeClassifier
-
-    X, y, Xt, yt = table(100_000, 50_000)
-    makes = {"assay": DecisionTreeClassifier, "scikit-learn": lambda: Peer(random_state=0)}
-    race({name: fitter(make, X, y) for name, make in makes.items()}, accuracy_on(Xt, yt), "test accuracy")
+def case_forest(repeats: int) -> list:
+    return race("forest", "forest: 100 trees, 50,000 x 28; test accuracy", table(50_000, 50_000), repeats)
 
 
-def forest():
-    """100 trees, 50,000 x 28."""
-    from sklearn.ensemble import RandomForestClassifier as Peer
-
-    from assay.ensemble import RandomForestClassifier
-
-    X, y, Xt, yt = table(50_000, 50_000)
-    makes = {
-        "assay": lambda: RandomForestClassifier(random_state=0),
-        "scikit-learn": lambda: Peer(n_jobs=2, random_state=0),
-    }
-    try:
-        from sklearnex.ensemble import RandomForestClassifier as Intel
-
-        makes["scikit-learn-intelex"] = lambda: Intel(n_jobs=2, random_state=0)
-    except ImportError:
-        pass
-    race({name: fitter(make, X, y) for name, make in makes.items()}, accuracy_on(Xt, yt), "test accuracy")
+def case_adaboost(repeats: int) -> list:
+    return race("adaboost", "AdaBoost: 100 stumps, 50,000 x 28; test accuracy", table(50_000, 50_000), repeats)
 
 
-def adaboost():
-    """100 stumps, 50,000 x 28."""
-    from sklearn.ensemble import AdaBoostClassifier as Peer
-
-    from assay.ensemble import AdaBoostClassifier
-
-    X, y, Xt, yt = table(50_000, 50_000)
-    makes = {
-        "assay": lambda: AdaBoostClassifier(n_estimators=100),
-        "scikit-learn": lambda: Peer(n_estimators=100, random_state=0),
-    }
-    race({name: fitter(make, X, y) for name, make in makes.items()}, accuracy_on(Xt, yt), "test accuracy")
+def case_c45(repeats: int) -> list:
+    return race("c45", "C4.5: 9,000 x 28, continuous; test accuracy", table(9_000, 9_000), repeats)
 
 
-RACES = {"boosting": boosting, "predict": predict, "tree": tree, "forest": forest, "adaboost": adaboost}
+def case_memory(repeats: int) -> list:
+    rows = []
+    for name in peers_of("boosting"):
+        command = [sys.executable, "-c", f"from bench.trees import rise; print(rise({name!r}))"]
+        folder = Path(__file__).resolve().parents[1]
+        rose = float(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.split()[-1])
+        raw, binned = 500_000 * 28 * 8 / 2**20, 500_000 * 28 / 2**20
+        share = (raw + rose) / (raw + binned)
+        rows.append({"case": "memory of boosting, 500,000 x 28", "name": name, "rise": rose, "share": share})
+        console.print(
+            f"memory of boosting, 500,000 x 28: {name:24s} rises by {rose:6.1f} MB; with the raw input ({raw:.0f} MB) "
+            f"{share:.2f} times raw input and bins ({binned:.0f} MB)"
+        )
+    return rows
 
 
-def main(arguments):
-    """Run the named races, or all; a number sets how often each contestant runs."""
-    global REPEATS
-    for word in arguments:
-        if word.isdigit():
-            REPEATS = int(word)
-    warnings.filterwarnings("ignore", message="X does not have valid feature names")
-    touched = np.ones(2**29)
-    del touched
-    for name in [word for word in arguments if word in RACES] or RACES:
-        print(f"{name}: {RACES[name].__doc__}", flush=True)
-        RACES[name]()
+def rise(name: str) -> float:
+    """Return by how many megabytes the resident memory of this process rises while a model is fitted."""
+    X, y, _, _ = (np.ascontiguousarray(part) for part in table(500_000, 1))
+    make = peers_of("boosting")[name]
+    make().fit(X[:1000], y[:1000])
+    before = _memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    make().fit(X, y)
+    return _memory("VmHWM") - before
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def _memory(field: str) -> float:
+    """Return a figure of /proc/self/status in megabytes."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) / 1024
+
+
+CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()) if name.startswith("case_")}
+
+
+def main(arguments: list[str]) -> None:
+    about = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="python -m bench trees", description=__doc__, formatter_class=about)
+    parser.add_argument("--only", choices=sorted(CASES), nargs="+", help="some cases; all of them without it")
+    parser.add_argument("--repeats", type=int, default=3, help="timed runs of each contestant (default 3)")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    touch_memory(4.0)
+    rows: list[dict] = []
+    for name, run in CASES.items():
+        if options.only is None or name in options.only:
+            rows += run(options.repeats)
+    console.print(f"written to {save('-'.join(['trees', *(options.only or [])]), rows)}")

@@ -170,7 +170,7 @@ def test_every_split_of_a_tree_is_the_best_one(classes, criterion):
     bags = {seed: np.bincount(bag(seed, 700, 700), minlength=700) for seed in (4, 5)}
     binner = find_bins(X, 255, {}, 700, None, 1)
     limits = Limits(max_features=3)
-    nodes = grow_forest(X, y, binner, [4, 5], bags.__getitem__, classes, criterion, limits, 1)
+    nodes = grow_forest(X, y, [binner], [4, 5], bags.__getitem__, classes, criterion, limits, 1)
     for root, times in zip(nodes.root, bags.values()):
         waiting = [(root, times)]
         while waiting:
@@ -198,7 +198,7 @@ def test_limits_hold_in_every_leaf():
     bags = {seed: np.bincount(bag(seed, len(y), len(y)), minlength=len(y)) for seed in range(5)}
     limits = Limits(min_samples_leaf=7, max_leaves=9, max_depth=4, max_features=5)
     binner = find_bins(X, 255, {}, len(y), np.random.RandomState(0), 1)
-    nodes = grow_forest(X, y, binner, range(5), bags.__getitem__, 2, "gini", limits, 1)
+    nodes = grow_forest(X, y, [binner], range(5), bags.__getitem__, 2, "gini", limits, 1)
     assert nodes.depths().max() == 4
     assert all(n <= 17 for n in np.diff([*nodes.root, len(nodes.child)]))
     reached = leaves(nodes, X, 1)

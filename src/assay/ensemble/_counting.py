@@ -1,6 +1,11 @@
-"""The trees of a classification forest on bins: bags as counted rows, trees on threads, all in one set of arrays."""
+"""The trees of a classification forest on bins: bags as counted rows, trees on threads, all in one set of arrays.
+
+Trees that share their bins share the error that bins make, which their mean does not remove; so groups of trees have
+bins of their own.
+"""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +28,7 @@ def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
 def grow_forest(
     X: np.ndarray,
     y: np.ndarray,
-    binner: Binner,
+    binners: Sequence[Binner],
     seeds: Sequence[int],
     times_of: Callable[[int], np.ndarray],
     n_classes: int,
@@ -31,11 +36,13 @@ def grow_forest(
     limits: Limits,
     n_jobs: int | None,
 ) -> Nodes:
-    """Return a tree for each seed; `times_of(seed)` says how often each row counts in it."""
-    bins = row_bins(binner, X, n_jobs)
+    """Return a tree for each seed; `times_of(seed)` says how often each row counts in it.
+
+    The first trees are grown on the bins of the first binner, and so on, equally many on each.
+    """
     labels = y.astype(np.uint64) << np.uint64(16)
 
-    def tree(seed: int) -> tuple:
+    def tree(seed: int, binner: Binner, bins: np.ndarray) -> tuple:
         from assay.tree._counted import grow_counted
 
         times = times_of(seed)
@@ -53,7 +60,10 @@ def grow_forest(
             np.uint64(seed),
         )
 
-    made = thread_map(tree, seeds, n_jobs=n_jobs)
+    made: list[tuple] = []
+    for group, binner in zip(np.array_split(seeds, len(binners)), binners):
+        work = partial(tree, binner=binner, bins=row_bins(binner, X, n_jobs))
+        made += thread_map(work, group.tolist(), n_jobs=n_jobs)
     return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
 
 

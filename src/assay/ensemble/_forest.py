@@ -50,6 +50,7 @@ from assay.tree._spaces import OfAnySize
 
 _EXACT = 5_000  # rows up to which every border is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
+_GRIDS = 4  # groups of trees, each with bins whose quantiles lie between those of the others
 _MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
 
 
@@ -82,9 +83,10 @@ class Forest(TreeModel, Analysed, Learner):
             elif bins is not None and _countable(n_classes, bins, data, size) and not self.extra:
                 self.binned_rows_ = min(n // 5, _SAMPLE)
                 sample = data.X[bag(self.bin_seed_, n, self.binned_rows_, replace=False)]
-                binner = find_bins(sample, bins, {}, len(sample), rng, self.n_jobs)
+                shifts = np.arange(_GRIDS) / _GRIDS - 0.5
+                grids = [find_bins(sample, bins, {}, len(sample), rng, self.n_jobs, shift) for shift in shifts]
                 nodes = grow_forest(
-                    data.X, data.y, binner, seeds.tolist(), times_of, n_classes, self.criterion, limits, self.n_jobs
+                    data.X, data.y, grids, seeds.tolist(), times_of, n_classes, self.criterion, limits, self.n_jobs
                 )
             else:
                 nodes = self._weighted_trees(data, seeds.tolist(), times_of, n_classes, bins, limits)

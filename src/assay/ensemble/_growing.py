@@ -61,10 +61,16 @@ class Binned(NamedTuple):
 
 
 def find_bins(
-    X: np.ndarray, max_bins: int, levels: dict[int, int], sample: int, rng: Any, n_jobs: int | None
+    X: np.ndarray,
+    max_bins: int,
+    levels: dict[int, int],
+    sample: int,
+    rng: Any,
+    n_jobs: int | None,
+    shift: float = 0.0,
 ) -> Binner:
     """Return edges half-way between neighbouring values, or between quantiles of a sample if there are too
-    many values."""
+    many values; `shift`, between -1/2 and 1/2, moves all quantiles by so many bins."""
     n, d = X.shape
     chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
     part = np.empty((d, len(chosen)))
@@ -82,7 +88,7 @@ def find_bins(
             nominal[f], n_edges[f] = 1, levels[f]
             return
         part[f].sort()  # NaN come last
-        found = _edges(part[f, : len(chosen) - np.count_nonzero(np.isnan(part[f]))], max_bins)
+        found = _edges(part[f, : len(chosen) - np.count_nonzero(np.isnan(part[f]))], max_bins, shift)
         n_edges[f] = len(found)
         edges[f, : len(found)] = found
 
@@ -90,11 +96,11 @@ def find_bins(
     return Binner(edges, n_edges, nominal)
 
 
-def _edges(ordered: np.ndarray, max_bins: int) -> np.ndarray:
+def _edges(ordered: np.ndarray, max_bins: int, shift: float) -> np.ndarray:
     values = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
     if len(values) <= max_bins:
         return _middle(values[:-1], values[1:])
-    places = np.arange(1, max_bins) * (len(ordered) - 1) / max_bins
+    places = (np.arange(1, max_bins) + shift) * (len(ordered) - 1) / max_bins
     low = np.floor(places).astype(np.intp)
     return np.unique(_middle(ordered[low], ordered[low + 1]))
 
@@ -174,9 +180,7 @@ class Grower:
             node = heap[0][2]
             if node.children is None:
                 spare = self.rule.max_leaves - leaves
-                best = heapq.nsmallest(
-                    min(_SIDE_BY_SIDE, spare), (item for item in heap if item[2].children is None)
-                )
+                best = heapq.nsmallest(min(_SIDE_BY_SIDE, spare), (item for item in heap if item[2].children is None))
                 self._expand([item[2] for item in best])
             heapq.heappop(heap)
             node.accepted, leaves = True, leaves + 1
@@ -196,9 +200,7 @@ class Grower:
         thread_map(lambda columns: self._sum(root, columns), self._apart, n_jobs=self.n_jobs)
         root.total = root.histogram[:, :256].sum(axis=1)
         if self._splittable(root):
-            _settle(
-                root, thread_map(lambda columns: self._find(root, columns), self._apart, n_jobs=self.n_jobs)
-            )
+            _settle(root, thread_map(lambda columns: self._find(root, columns), self._apart, n_jobs=self.n_jobs))
 
     def _expand(self, nodes: list[Node]) -> None:
         """Give each node its children: reorder its rows, sum the smaller child, subtract for the other, find
@@ -209,12 +211,7 @@ class Grower:
         large = [node for node in nodes if node.stop - node.start > _LARGE]
         ordered = sorted(nodes, key=lambda node: node.start - node.stop)
         thread_map(lambda node: self._divide(node, whole=node not in large), ordered, n_jobs=self.n_jobs)
-        tasks = [
-            (node, columns)
-            for node in large
-            if node.children[0].histogram is not None
-            for columns in self._apart
-        ]
+        tasks = [(node, columns) for node in large if node.children[0].histogram is not None for columns in self._apart]
         found = thread_map(lambda task: self._open(*task), tasks, n_jobs=self.n_jobs)
         for node in large:
             self._close(node, [one for (owner, _), one in zip(tasks, found) if owner is node])
@@ -302,9 +299,7 @@ class Grower:
         return found, goes_left
 
     def _take(self) -> np.ndarray:
-        return (
-            self._free.pop() if self._free else np.empty((3, len(self.binned.columns) * 256), dtype=np.int64)
-        )
+        return self._free.pop() if self._free else np.empty((3, len(self.binned.columns) * 256), dtype=np.int64)
 
     def _free_all(self, nodes: list[Node]) -> None:
         """Take back the sums of the leaves and of nodes that were looked at ahead and not needed."""

@@ -66,6 +66,7 @@ def test_a_given_gram_matrix_is_the_named_kernel():
     named = KernelPerceptron(gamma=2.0, shuffle=False).fit(X, y)
     np.testing.assert_array_equal(given.updates_[0], named.updates_[0])
     np.testing.assert_allclose(given.decision_function(K), named.decision_function(X), atol=1e-9)
+    assert "not known to be an inner product" in given.certify(K, y).not_applicable[0].reason
 
 
 def test_columns_beyond_the_cache_are_computed_again(monkeypatch):

@@ -28,7 +28,7 @@ from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier
-from assay.svm._facts import scores, why_no_gap
+from assay.svm._facts import scores
 
 _KEPT = 50_000_000  # kernel values kept for rows that were corrected before
 
@@ -169,8 +169,10 @@ class KernelPerceptron(ExpansionClassifier):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the mistake bound of each function."""
-        reason = why_no_gap(self)
-        if reason is None and rows.n_rows <= int(self.support_.max(initial=-1)):
+        reason = None
+        if self.chosen_kernel_ in ("given", "precomputed") or not self._kernel().psd:
+            reason = "The kernel is not known to be an inner product, on which the mistake bound rests."
+        elif rows.n_rows <= int(self.support_.max(initial=-1)):
             reason = "These are not the rows of `fit`, in order."
         if reason is not None:
             yield NotApplicable("D17/2", reason)

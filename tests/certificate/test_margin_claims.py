@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 import assay
 from assay.linear_model import LogisticRegression, Perceptron
-from assay.svm import SVC
+from assay.svm import SVC, LinearSVC
 from tests.certificate import exact, forge
 from tests.certificate.attacks import assault, operators
 
@@ -34,6 +34,14 @@ def ramp_bound(margin, square, norm, scale, factor, delta):
     n = len(margin)
     ramp = np.clip(1 - scale * margin / norm, 0, 1).mean()
     return ramp + factor * scale * math.sqrt(square.sum()) / n + 3 * math.sqrt(math.log(41 / delta) / (2 * n))
+
+
+def l1_bound(margin, X, coef, intercept, constant, scale, delta):
+    n, norm = len(X), np.abs(coef).sum() + constant * np.abs(intercept).sum()
+    longest = math.sqrt(max(np.sum(X * X, axis=0).max(), n * constant))
+    ramp = np.clip(1 - scale * margin / norm, 0, 1).mean()
+    complexity = 2 * scale * longest * math.sqrt(2 * math.log(2 * (X.shape[1] + constant))) / n
+    return ramp + complexity + 3 * math.sqrt(math.log(41 / delta) / (2 * n))
 
 
 def gibbs_loss(margin, square, norm, mu):
@@ -80,6 +88,8 @@ def margin_case(seed, template="P12/1"):
     else:
         factor = 2.0 if classes == 2 else 4 * math.sqrt(3)
         bounds = {s: ramp_bound(margin, square, norm, s, factor, 0.05) for s in (0.25, 0.5, 1.0, 2.0)}
+        if template == "P14/1":
+            bounds = {s: l1_bound(margin, X, coef, intercept, constant, s, 0.05) for s in bounds}
         params["scale"] = min(bounds, key=bounds.get)
         value = bounds[params["scale"]]
     fitted = forge.model(coef, intercept, list(range(classes)))
@@ -88,7 +98,7 @@ def margin_case(seed, template="P12/1"):
     return forge.Case((stated,), fitted, X, codes).seal()
 
 
-CASES = {name: lambda seed, name=name: margin_case(seed, name) for name in ("P12/1", "P13/1", "P18/1")}
+CASES = {name: lambda seed, name=name: margin_case(seed, name) for name in ("P12/1", "P13/1", "P14/1", "P18/1")}
 
 
 def truth(case):
@@ -109,6 +119,10 @@ def truth(case):
         return claim.value == 1 or claim.value >= pac_bayes_bound(
             margin, square, norm, params["mu"], float(claim.delta)
         ) * (1 - 1e-11)
+    if claim.template == "P14/1":
+        sums = (margin, case.X, case.model.coef_, case.model.intercept_, params["intercept"], params["scale"])
+        in_grid = math.log2(params["scale"]) in range(-10, 31)
+        return in_grid and claim.value >= l1_bound(*sums, float(claim.delta)) * (1 - 1e-12)
     factor = 2.0 if binary else 4 * math.sqrt(len(case.model.coef_))
     return math.log2(params["scale"]) in range(-10, 31) and exact_ramp(case, codes, factor) <= claim.value
 
@@ -218,6 +232,24 @@ def test_kernel_machines_live_in_the_kernels_space():
     certificate = fixed.certify(X, y)
     assert assay.verify(certificate, fixed, X, y).holds
     assert {"P12/1", "P18/1"} <= {claim.template for claim in certificate.claims}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_sparse_weights_are_known_by_their_sum(intercept):
+    rng = np.random.default_rng(6)
+    X = rng.choice([-1.0, 1.0], (2000, 30))
+    y = ((X[:, 0] > 0) ^ (rng.random(2000) < 0.02)).astype(int)
+    model = LinearSVC(penalty="l1", C=0.01, fit_intercept=intercept).fit(X, y)
+    certificate = model.certify(X, y)
+    assert assay.verify(certificate, model, X, y).holds
+    claim = certificate.find("P14")
+    margin = model.decision_function(X) * (2 * y - 1)
+    best = min(
+        l1_bound(margin, X, model.coef_, model.intercept_, intercept, 2.0**e, float(claim.delta))
+        for e in range(-10, 31)
+    )
+    assert claim.value == pytest.approx(best, abs=1e-8)
+    assert "P12/1" not in {one.template for one in certificate.claims}
 
 
 def test_what_is_not_claimed_says_why():

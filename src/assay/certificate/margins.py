@@ -21,11 +21,22 @@ from assay.certificate.templates import TEMPLATES
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.theory.concentration import kl_upper
-from assay.theory.margin import BinnedMargins, MarginBound, kernel_margin_bound, multiclass_margin_bound
+from assay.theory.margin import (
+    BinnedMargins,
+    MarginBound,
+    kernel_margin_bound,
+    l1_margin_bound,
+    multiclass_margin_bound,
+)
 from assay.theory.pac_bayes import linear_gibbs_loss
 
 _UNIT = 2.0**-53
-_FEWEST = {"P12/1": 150, "P13/1": 150, "P18/1": 25}  # rows below which the terms without margins say too much
+_FEWEST = {
+    "P12/1": 150,
+    "P13/1": 150,
+    "P14/1": 150,
+    "P18/1": 25,
+}  # rows below which the terms without margins say too much
 _ANGLES = 2048  # bins of the cosine between (w, b) and a row
 _WEIGHTED = "Row weights: the bound is about unweighted errors of equally likely rows."
 
@@ -80,14 +91,22 @@ def linear_statements(learner: Any, rows: Rows, rounding: float) -> Iterator[Sta
     parameters = (coef, intercept, rounding, with_intercept)
     slack = 64 * (rows.n_features * len(coef) + 64) * _UNIT
     scores = Scores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
-    yield from statements(scores, rows)
+    if getattr(learner, "penalty", None) == "l1" and len(coef) == 1:
+        yield _l1_statement(rows, coef[0], intercept[0], rounding, with_intercept)
+        yield from statements(scores, rows, ("P18/1",))
+    else:
+        yield from statements(scores, rows)
 
 
-def statements(scores: Scores, rows: Rows) -> Iterator[Statement | NotApplicable]:
+def statements(
+    scores: Scores, rows: Rows, only: tuple[str, ...] = ("P12/1", "P13/1", "P18/1")
+) -> Iterator[Statement | NotApplicable]:
     """Yield the statements that margins allow, or why they are not made; which ones does not depend on labels."""
     passes, binary = _Passes(scores, rows), scores.classes == 2
     made = {"P12/1" if binary else "P13/1": _margin, "P18/1": _pac_bayes}
     for template, statement in made.items():
+        if template not in only:
+            continue
         if rows.has_weight:
             yield NotApplicable(template, _WEIGHTED)
         elif rows.n_rows < _FEWEST[template]:
@@ -111,6 +130,29 @@ def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
     params = {"scale": 2.0**found.exponent, "intercept": scores.intercept, "rows": passes.n}
     reason = f"The margins of {passes.n} rows are too small for the length of the weights: the bound is 1."
     return _stated(template, found.bound, params, delta, reason)
+
+
+def _l1_statement(rows: Rows, *parameters: Any) -> Statement | NotApplicable:
+    """Return how to state P14, the bound that knows weights by the sum of their magnitudes."""
+    if rows.has_weight:
+        return NotApplicable("P14/1", _WEIGHTED)
+    if rows.n_rows < _FEWEST["P14/1"]:
+        return NotApplicable("P14/1", f"{rows.n_rows} rows are too few for it, whatever the margins.")
+    return partial(_l1_margin, rows, *parameters)
+
+
+def _l1_margin(
+    rows: Rows, w: np.ndarray, b: float, rounding: float, with_intercept: bool, delta: str
+) -> Claim | NotApplicable:
+    size, found = float(np.abs(w).sum()) + abs(b) * with_intercept, MarginBound(1.0, 0, 1.0, 0.0)
+    if size > 0:
+        counts, sums, squares = rows.sum(_l1_profile, w, b, rounding, size * (1 + 1e-10))
+        longest = math.sqrt(max(float(squares.max()), rows.n_rows * with_intercept) * (1 + 1e-10))
+        columns = rows.n_features + with_intercept
+        found = l1_margin_bound(BinnedMargins(counts, sums), size * (1 + 1e-10), longest, columns, float(delta))
+    params = {"scale": 2.0**found.exponent, "intercept": with_intercept, "rows": rows.n_rows}
+    reason = f"The margins of {rows.n_rows} rows are too small for the sum of the weights: the bound is 1."
+    return _stated("P14/1", found.bound, params, delta, reason)
 
 
 def _pac_bayes(passes: _Passes, delta: str) -> Claim | NotApplicable:
@@ -158,6 +200,12 @@ def _linear_margins(
         values[rows, block.y] = -np.inf
         margin -= values.max(axis=1)
     return margin - rounding, np.einsum("ij,ij->i", block.X, block.X) + float(with_intercept)
+
+
+def _l1_profile(block: Block, w: np.ndarray, b: float, rounding: float, size: float) -> tuple[np.ndarray, ...]:
+    scores = block.X @ w + b
+    binned = BinnedMargins.of((np.where(block.y == 1, scores, -scores) - rounding) / size)
+    return binned.counts, binned.sums, np.einsum("ij,ij->j", block.X, block.X)
 
 
 def _profile(block: Block, norm: float, slack: float, of: Margins, *parameters: Any) -> tuple[Any, ...]:

@@ -106,6 +106,7 @@ RULES: dict[str, type[Rule]] = {
     "D15/2": machines.KktResidual,
     "D16/1": leave_one_out.PressError,
     "D16/2": leave_one_out.LeaveOneOutErrors,
+    "P14/1": margins.L1Ramp,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -118,7 +118,9 @@ def multiclass_margin_bound(
     return _best_scale(margins, check.number("norm", norm, low=0.0), delta, len(SCALES), complexity)
 
 
-def l1_margin_bound(margins: ArrayLike, norm: float, column_norm: float, features: int, delta: float) -> MarginBound:
+def l1_margin_bound(
+    margins: ArrayLike | BinnedMargins, norm: float, column_norm: float, features: int, delta: float
+) -> MarginBound:
     """Return the error bound of sign(w.x) from |w|_1 and the largest column norm max_j |X_j|.
 
     mean ramp(z/rho) + 2 s max_j |X_j| sqrt(2 ln(2d))/n + 3 sqrt(ln(41/delta)/(2n)), s = |w|_1/rho.

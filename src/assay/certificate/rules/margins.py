@@ -5,6 +5,7 @@ model must have no offset.
 """
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,29 @@ class Ramp(MarginRule):
 
 class MulticlassRamp(Ramp):
     binary = False
+
+
+class L1Ramp(Ramp):
+    """P14: as P12 with |w|_1 for |w| and the complexity 2 s max_j |X_j| sqrt(2 ln(2 d)) / n over the d columns, a
+    constant one included if the claim says `intercept`."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        size = math.fsum(np.abs(self.linear.W[0])) + abs(float(self.linear.b[0]))
+        self.norm = (size * (1 - 1e-14), above(size))
+        self.columns = Sums(self.linear.columns)
+
+    def block(self, view: View) -> None:
+        super().block(view)
+        self.columns.add(np.square(view.X))
+
+    def measure(self) -> float:
+        n, d = self.rows, self.linear.columns + self.intercept
+        squares = self.columns.value + self.columns.error
+        longest = max(float(above(squares.max())), float(n * self.intercept)) + UNDERFLOW
+        complexity = 2.0 * self.scale * math.sqrt(longest * 2.0 * ln_above(Fraction(2 * d))) / n
+        ramp, deviation = (
+            (self.sums.value + self.sums.error)[0],
+            math.sqrt(ln_above(len(SCALES) / self.delta) / (2 * n)),
+        )
+        return above(above(float(ramp) / n) + above(complexity) + above(3.0 * deviation))

@@ -25,7 +25,7 @@ def main(margins: str | None = None, weights: str | None = None) -> None:
     X, y = X[:200], y[:200]
     for count, (error, margin) in smallest_margins(X, y, (5, 20, 100, 400)).items():
         print(f"AdaBoost, {count:3d} rounds: training error {100 * error:4.1f} %, smallest margin {margin:+.4f}")
-    best = LPBoost(nu=0.0).fit(X, y)
+    best = LPBoost(nu=0.0, n_estimators=300).fit(X, y)
     print(f"LPBoost, {len(best.estimator_weights_)} stumps: smallest margin {best.min_margin_:+.4f}")
     print(f"no vote of stumps has more than {best.margin_bound_:+.4f} (gap {best.gap_:.1e})")
     if margins is not None and weights is not None:

@@ -54,7 +54,7 @@ def largest_margin(X, y, nu):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_margin_is_that_of_the_whole_programme(seed, nu):
     X, y = small(seed, flips=2 if nu else 0)
-    model = LPBoost(nu=nu).fit(X, y)
+    model = LPBoost(nu=nu, n_estimators=300).fit(X, y)
     best = largest_margin(X, y, nu)
     assert model.margin_ == pytest.approx(best, abs=2e-6)
     assert model.margin_bound_ == pytest.approx(best, abs=2e-6)
@@ -93,7 +93,7 @@ def test_margins_are_those_of_the_decision_function():
 def test_no_vote_of_adaboost_has_a_larger_minimum_margin():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:200], y[:200]
-    best = LPBoost(nu=0.0).fit(X, y)
+    best = LPBoost(nu=0.0, n_estimators=300).fit(X, y)
     for rounds in (10, 200):
         boosted = AdaBoostClassifier(n_estimators=rounds, stump="error").fit(X, y)
         assert boosted.margins_.min() <= best.margin_bound_ + 1e-9

@@ -6,7 +6,8 @@
 over all stumps h, with c_i = 1 / (nu n) (nu = 0: c_i = 1, and P is the minimum margin). Linear programming duality:
 P(a) <= E(u) for every a and u, with equality at the optimum. Each round adds the stump with the largest edge under u
 (the exact search that AdaBoost uses, so that E(u) is known) and solves the programme of the stumps found so far, whose
-solution gives the next u. Demiriz, Bennett and Shawe-Taylor, Machine Learning 46, 2002.
+solution, mixed with the best u so far so that it swings less, gives the next u. Demiriz, Bennett and Shawe-Taylor,
+Machine Learning 46, 2002.
 """
 
 import warnings
@@ -34,6 +35,8 @@ from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
+_FRESH = 0.3  # share of the last solution in the weights that the next stump is found for
+
 
 class Programme(NamedTuple):
     """Solution for some stumps: weights of the stumps, weights of the rows, and the largest edge of those stumps."""
@@ -55,13 +58,13 @@ def solve(signed: np.ndarray, caps: np.ndarray) -> Programme:
         b_ub=np.zeros(T),
         A_eq=np.append(np.ones(n), 0.0)[None],
         b_eq=[1.0],
-        bounds=[*((0.0, float(cap)) for cap in caps), (None, None)],
+        bounds=np.column_stack([np.append(np.zeros(n), -np.inf), np.append(caps, np.inf)]),
         method="highs",
     )
     if found.status != 0:
         raise RuntimeError(f"LPBoost: HiGHS did not solve the linear programme: {found.message}")
     a, u = np.maximum(-found.ineqlin.marginals, 0.0), np.clip(found.x[:n], 0.0, caps)
-    return Programme(a / a.sum(), u, float(found.fun))
+    return Programme(a / a.sum(), u / u.sum(), float(found.fun))
 
 
 def soft_margin(margins: np.ndarray, caps: np.ndarray) -> float:
@@ -123,10 +126,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         strategy="soft margin, sum of weights 1",
         algorithm="column generation: exact stump of largest edge, linear programme by HiGHS",
         guarantee=("boosting.margin-duality", "margin.boosting", "vc"),
+        most_rows=10_000,
     )
 
     def __init__(
-        self, *, nu: float = 0.1, n_estimators: int = 200, tol: float = 1e-6, n_jobs: int | None = None
+        self, *, nu: float = 0.1, n_estimators: int = 50, tol: float = 1e-6, n_jobs: int | None = None
     ) -> None:
         self.nu = nu
         self.n_estimators = n_estimators
@@ -166,22 +170,29 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         u = caps / caps.sum()
         stumps: list[Nodes] = []
         signed = np.empty((len(sign), 0))
-        bound, proof, a = np.inf, u, np.empty(0)
-        for _ in range(rounds):
-            stump = best_stump(X, columns, codes, u, 2, "error", self.n_jobs).nodes
+        bound, proof, now = np.inf, u, Programme(np.empty(0), u, -np.inf)
+
+        def priced(weights: np.ndarray) -> tuple[Nodes, np.ndarray]:
+            nonlocal bound, proof
+            stump = best_stump(X, columns, codes, weights, 2, "error", self.n_jobs).nodes
             vote = sign * _votes(stump, X, self.n_jobs)
-            edge = float(u @ vote)
-            if edge < bound:
-                bound, proof = edge, u
-            if len(stumps) and bound - soft_margin(signed @ a, caps) <= tol:
+            if weights @ vote < bound:
+                bound, proof = float(weights @ vote), weights
+            return stump, vote
+
+        for _ in range(rounds):
+            stump, vote = priced(_FRESH * now.u + (1 - _FRESH) * proof)
+            if now.u @ vote <= now.value + 0.1 * tol:  # nothing new for the programme: ask for its own weights
+                stump, vote = priced(now.u)
+            if len(stumps) and bound - soft_margin(signed @ now.a, caps) <= tol:
                 break
             stumps.append(stump)
             signed = np.column_stack([signed, vote])
-            a, u, _ = solve(signed, caps)
-            reached = soft_margin(signed @ a, caps)
+            now = solve(signed, caps)
+            reached = soft_margin(signed @ now.a, caps)
             if log.step(-reached, max(0.0, bound - reached)) or bound - reached <= tol:
                 break
-        self._keep(stumps, signed, a, caps, bound, proof)
+        self._keep(stumps, signed, now.a, caps, bound, proof)
 
     def _keep(self, stumps: list[Nodes], signed: np.ndarray, a: np.ndarray, caps, bound: float, proof) -> None:
         used = np.flatnonzero(a > 1e-12)

@@ -379,6 +379,9 @@ TEMPLATES: dict[str, Template] = {
     "P13/1": Template(
         "margin.multiclass", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
     ),
+    "P14/1": Template(
+        "margin.l1", False, _risk("margins of {rows} training rows, sum of the weights' magnitudes"), _PRIOR
+    ),
     "P16/1": Template(
         "compression.perceptron",
         False,
@@ -411,7 +414,4 @@ TEMPLATES: dict[str, Template] = {
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
     ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
-    "P14/1": Template(
-        "margin.l1", False, _risk("margins of {rows} training rows, sum of the weights' magnitudes"), _PRIOR
-    ),
 }

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 import assay
+from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.linear_model import LogisticRegression, Perceptron
 from assay.svm import SVC, LinearSVC
 from tests.certificate import exact, forge
@@ -232,6 +233,22 @@ def test_kernel_machines_live_in_the_kernels_space():
     certificate = fixed.certify(X, y)
     assert assay.verify(certificate, fixed, X, y).holds
     assert {"P12/1", "P18/1"} <= {claim.template for claim in certificate.claims}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("learner", [KernelLogisticRegression, KernelPerceptron])
+def test_expansions_live_there_too(learner, intercept):
+    X, y = gaussians(np.random.default_rng(9), 300)
+    model = learner(gamma=0.05, fit_intercept=intercept).fit(X, y)
+    certificate = model.certify(X, y)
+    assert assay.verify(certificate, model, X, y).holds
+    K, beta = model._kernel()(X, model.support_vectors_), model.pair_coef_[0]
+    size = math.sqrt(beta @ model._kernel()(model.support_vectors_) @ beta + model.intercept_[0] ** 2)
+    margin = (K @ beta + model.intercept_[0]) * (2 * y - 1)
+    claim = certificate.find("P18")
+    square = np.full(300, 1.0 + intercept)
+    expected = pac_bayes_bound(margin, square, size, claim.params["mu"], float(claim.delta))
+    assert claim.value == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

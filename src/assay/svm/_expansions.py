@@ -1,6 +1,7 @@
 """Classifiers f_k(x) = sum_i c_ki kappa(x_i, x) + b_k: the sign of one function, or the largest of several, decides."""
 
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -9,6 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from assay.certificate.claim import NotApplicable
+from assay.certificate.risk import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse
@@ -45,6 +48,12 @@ class ExpansionClassifier(ClassifierMixin, KernelMachine):
         """Return the label of each row."""
         values = self.decision_function(X)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what margins in the kernel's space say about new data."""
+        from assay.svm._statements import margin_statements
+
+        yield from margin_statements(self, rows)
 
     def predicted_positions(self, rows: Rows) -> np.ndarray:
         """Return the predicted class of each row, as a position in `classes_`; -1 where rounding or a tie leaves

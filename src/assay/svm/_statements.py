@@ -10,6 +10,7 @@ from assay.certificate.claim import NotApplicable
 from assay.certificate.compression import Supported, support_statement
 from assay.certificate.margins import Scores, statements
 from assay.certificate.risk import Statement
+from assay.kernels import Precomputed
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
@@ -18,26 +19,41 @@ _UNIT = 2.0**-53
 
 
 def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
-    """Yield P12 and P18 in the kernel's space with a constant column."""
-    reason = why_not_fixed(machine) or why_no_gap(machine)
-    if len(machine.classes_) > 2:
+    """Yield P12 (P13 for a score per class) and P18 in the kernel's space, with a constant column if b is free."""
+    several = len(machine.classes_) > 2
+    reason = why_not_fixed(machine) or _why_no_space(machine)
+    if several and machine.family == "kernel-classifier":
         reason = "More than two classes decide by votes of pairs, which are not scores of one space."
     if reason is not None:
-        yield from (NotApplicable(template, reason) for template in ("P12/1", "P18/1"))
+        yield from (NotApplicable(template, reason) for template in ("P13/1" if several else "P12/1", "P18/1"))
         return
-    kernel, vectors, beta, b = machine._kernel(), machine.support_vectors_, machine.pair_coef_[0], machine.intercept_[0]
-    square = max(0.0, float(beta @ kernel(vectors) @ beta)) if len(beta) else 0.0
+    norm, slack = _length(machine)
+    intercept = bool(getattr(machine, "fit_intercept", True))
+    parameters = (machine, machine._kernel(), intercept)
+    slack += 64 * (rows.n_features * len(machine.pair_coef_) + len(machine.support_) + 64) * _UNIT
+    yield from statements(Scores(_margins, parameters, norm, len(machine.classes_), intercept, slack), rows)
+
+
+def _length(machine: Any) -> tuple[float, float]:
+    """Return |(w, b)|, all outputs together, and how far rounding can have moved it, as a share of it."""
+    kernel, vectors, beta = machine._kernel(), machine.support_vectors_, machine.pair_coef_
+    square = float(np.einsum("ki,ij,kj->", beta, kernel(vectors), beta, optimize=True)) if beta.size else 0.0
     size, slip = (float(part.max(initial=0.0)) for part in kernel_magnitude(kernel, vectors, vectors))
-    slip = (slip + 16 * (len(beta) + 16) * _UNIT * size) * float(np.abs(beta).sum()) ** 2
-    norm = float(np.sqrt(square + b * b))
+    most = slip + 16 * (beta.shape[1] + len(beta) + 16) * _UNIT * size
+    slip = most * float(np.square(np.abs(beta).sum(axis=1)).sum())
+    norm = float(np.sqrt(max(0.0, square) + np.square(machine.intercept_).sum()))
+    return norm, 2 * slip / norm**2 if norm > 0 else 0.0
 
-    def margins(block: Block) -> tuple[np.ndarray, np.ndarray]:
-        values, error = scores(machine, block)
-        own = np.maximum(kernel.diagonal(block.X), 0.0) + 1.0
-        return np.where(block.y == 1, values[:, 0], -values[:, 0]) - error.max(), own
 
-    slack = 2 * slip / norm**2 + 64 * (rows.n_features + len(beta) + 64) * _UNIT if norm > 0 else 0.0
-    yield from statements(Scores(margins, (), norm, 2, True, slack), rows)
+def _margins(block: Block, machine: Any, kernel: Any, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
+    values, error = scores(machine, block)
+    own = np.maximum(kernel.diagonal(block.X), 0.0) + float(intercept)
+    if values.shape[1] == 1:
+        return np.where(block.y == 1, values[:, 0], -values[:, 0]) - 1.01 * error.max(), own
+    row = np.arange(len(values))
+    best = values.copy()
+    best[row, block.y] = -np.inf
+    return values[row, block.y] - best.max(axis=1) - 2.1 * error.max(), own
 
 
 def compression_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
@@ -82,6 +98,14 @@ def _supported(machine: Any, rows: Rows) -> Supported:
     told += isinstance(machine.kernel, str) and machine.kernel == "auto"
     gap = dual_gap(machine, rows, 0, bracket)
     return Supported(kept, gap, float(machine.intercept_[0]), int(told), params, lost)
+
+
+def _why_no_space(machine: Any) -> str | None:
+    """Return why the kernel gives no space that the checker knows, or None."""
+    kernel = machine._kernel()
+    if isinstance(kernel, Precomputed) or machine.chosen_kernel_ == "given":
+        return "The kernel is a matrix, function or object which the checker does not have."
+    return None if kernel.psd else f"{kernel!r} is not positive semidefinite in general: there is no space."
 
 
 def why_not_fixed(machine: Any) -> str | None:

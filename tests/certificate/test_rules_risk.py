@@ -221,3 +221,35 @@ def test_select_needs_the_models_predictions_and_its_number():
         + 1e-9,
     )
     assert alone.verify().holds  # the search log, not the checker, knows that there were others
+
+
+@pytest.mark.parametrize("kind", ["rbf", "forest", "tree", "folds"])
+def test_models_without_a_dimension_are_in_no_space_of_functions(kind):
+    """A machine that learns coins by heart must not pass for a half-space: the error rate is one half."""
+    import assay
+    from assay.certificate.claim import Claim
+    from assay.certificate.templates import TEMPLATES
+    from assay.ensemble import RandomForestClassifier
+    from assay.model_selection import CrossValidated
+    from assay.svm import SVC
+    from assay.theory.spaces import HalfSpaces
+    from assay.theory.vc import ghost_sample_bound
+    from assay.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), rng.integers(0, 2, 400)
+    rote = {
+        "rbf": SVC(gamma=1000.0, C=1e3),
+        "forest": RandomForestClassifier(n_estimators=5, bootstrap=False, random_state=0),
+        "tree": DecisionTreeClassifier(),
+        "folds": CrossValidated(DecisionTreeClassifier(), folds=2, random_state=0),
+    }[kind].fit(X, y)
+    wrong = rote.count_errors(rote._known_rows(X, y))[1]
+    found = ghost_sample_bound(wrong, 400, HalfSpaces(2).log_growth, 0.05)
+    space = {"class": "function-space", "dimension": 3, "classes": 2}
+    params = {"class": space, "form": "c", "errors": wrong, "rows": 400, "M": found.M, "q": found.q, "K": found.K}
+    stated = Claim("P10/1", found.bound + 1e-9, "upper", params, ("train",), "0.05", TEMPLATES["P10/1"].assumptions)
+    honest = rote.certify(X, y)
+    facts = tuple(claim for claim in honest.claims if claim.is_fact)
+    report = assay.verify(replace(honest, claims=(*facts, stated), unreported=()), rote, X, y)
+    assert "space of functions" in report.reason

@@ -53,16 +53,26 @@ def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> D
     """Bound the patterns of the sign (or largest) of functions from a linear space with constants, by its
     dimension.
 
-    A model of degree two in d columns lies in the space of C(d + 2, 2) monomials; as half-spaces in R^(D -
-    1).
+    A model of degree p in d columns lies in the space of C(d + p, p) monomials; as half-spaces in R^(D - 1).
     """
     dimension = count(descriptor.get("dimension"), "dimension of the class", 2)
     k = count(descriptor.get("classes"), "classes of the class", 2)
-    needed = math.comb(model.columns + 2, 2) if isinstance(model, Quadratic) else model.columns + 1
+    needed = _polynomials(model)
     if model.classes is None or k < len(model.classes) or not needed <= dimension <= _MOST_COLUMNS:
         raise Rejected(f"the class has dimension {dimension} and {k} labels; the model does not belong to it")
     with localcontext(prec=60):
         return ln(2 * _ball(points - 1, dimension - 1)) * (k * (k - 1) // 2)
+
+
+def _polynomials(model: Any) -> int:
+    """Return the dimension of the polynomials that the model's scores lie in; refuse scores that are none."""
+    if isinstance(model, (Linear, Quadratic)):
+        degree = 1 if isinstance(model, Linear) else 2
+    elif getattr(model, "kind", None) in ("linear", "poly"):  # kernels of finite dimension
+        degree = int(model.degree) if model.kind == "poly" else 1
+    else:
+        raise Rejected("its scores are not known to lie in a space of functions of finite dimension")
+    return math.comb(model.columns + degree, degree)
 
 
 def size(descriptor: Any, model: Linear) -> int:

@@ -20,7 +20,7 @@ def stripes(n: int = 600, count: int = 4, seed: int = 0) -> tuple[np.ndarray, np
 def compare(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[int, float]]:
     """Return leaves and error on the second half of the rows of each tree fitted to the first half."""
     half = len(y) // 2
-    models = {f"oblique, {name}": ObliqueTreeClassifier(learner=name) for name in ("logistic", "lda", "perceptron")}
+    models = {f"oblique, {name}": ObliqueTreeClassifier(learner=name, random_state=0) for name in ("logistic", "lda", "perceptron")}
     found = {}
     for name, model in {"columns": DecisionTreeClassifier(), **models}.items():
         model.fit(X[:half], y[:half])
@@ -35,9 +35,9 @@ def main(path: str | None = None) -> None:
     X, y = stripes()
     for name, (leaves, error) in compare(X, y).items():
         print(f"{name:20s} {leaves:3d} leaves, {100 * error:4.1f} % errors on new rows")
-    model = ObliqueTreeClassifier(learner="perceptron").fit(X, y)
+    model = ObliqueTreeClassifier(learner="perceptron", random_state=0).fit(X, y)
     print(model.to_text())
-    soft = ObliqueTreeClassifier(learner="perceptron", routing="soft", max_depth=3, max_steps=5).fit(X, y)
+    soft = ObliqueTreeClassifier(routing="soft", max_depth=3, max_steps=5).fit(X, y)
     reached = (soft.route_probabilities(X) > 0.01).sum(axis=1).mean()
     print(f"soft routes: a row reaches {reached:.2f} leaves on average")
     if path is not None:

@@ -203,3 +203,22 @@ def test_certificate_of_the_median(tmp_path):
     assert not assay.verify(certificate, model, X[::2], y[::2], holdout=held).holds
     with pytest.raises(ValueError, match="not re-run"):
         AdaBoostRegressor(LinearRegression(), n_estimators=2).fit(X, y).certify(X, y)
+
+
+@pytest.mark.parametrize("change", [-1.0, 0.0, np.nan])
+def test_damaged_weights_of_the_median_are_rejected(change):
+    from assay.certificate.rules.record import Refused, Rejected
+    from assay.certificate.verify import verify
+
+    X, y = load_diabetes(return_X_y=True)
+    model = AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, y)
+    certificate = model.certify(X, y)
+    model.estimator_weights_[1] = change
+    try:
+        assert not verify(certificate, model, X, y).holds
+    except (Refused, Rejected):
+        pytest.fail("the checker must answer, not raise")
+    from assay.certificate.rules.trees import _check_outputs
+
+    with pytest.raises(Rejected):
+        _check_outputs("tree-median-regressor", np.ones((3, 1)), np.array([change, 1.0]), np.array([0, 1]), None)

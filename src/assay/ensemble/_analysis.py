@@ -57,6 +57,8 @@ class Analysed:
     ) -> np.ndarray:
         """Return the mean rise of the out-of-bag error when the columns of each group are permuted together."""
         check_is_fitted(self)
+        if "trees_" in vars(self):
+            self.nodes_.check(self.n_features_in_)  # type: ignore[attr-defined]
         data = read_columns(self, X, y)  # type: ignore[arg-type]
         if len(data.y) != self.n_rows_:
             raise refuse(self, f"permutations need the {self.n_rows_} training rows; got {len(data.y)} rows.")

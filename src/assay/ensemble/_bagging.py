@@ -407,6 +407,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def member_votes(self, X: Any) -> np.ndarray:
         """Return the class position that each member votes for, (rows, members)."""
         check_is_fitted(self)
+        if "trees_" in self.__dict__:
+            self.nodes_.check(self.n_features_in_)
         X = read_columns(self, X).X
         return np.stack([values.argmax(axis=1) for values in self._every_value(X)], axis=1)
 

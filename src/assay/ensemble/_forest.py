@@ -209,6 +209,7 @@ class _Classifier(ClassifierMixin, Forest):
     def member_votes(self, X: Any) -> np.ndarray:
         """Return the class position that each tree votes for, (rows, trees)."""
         check_is_fitted(self)
+        self.nodes_.check(self.n_features_in_)
         X = read_columns(self, X).X
         return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.seeds_))], axis=1)
 

@@ -23,7 +23,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 import assay
 from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from assay.ensemble import AdaBoostClassifier, RandomForestClassifier
+from assay.ensemble import AdaBoostClassifier, ForestCommitteeClassifier, RandomForestClassifier
 from assay.linear_model import LogisticRegression, SGDClassifier
 from assay.model_selection import CrossValidated
 from assay.svm import SVC
@@ -83,7 +83,9 @@ def learners(classes: int, columns: int) -> Iterator[tuple[str, Any]]:
     yield "LogisticRegression", LogisticRegression()
     yield "LinearDiscriminantAnalysis", LinearDiscriminantAnalysis()
     yield "DecisionTree, 16 leaves", DecisionTreeClassifier(max_leaf_nodes=16)
+    yield "DecisionTree, 4 leaves, short", DecisionTreeClassifier(max_leaf_nodes=4, thresholds="short")
     yield "RandomForest, 100 trees", RandomForestClassifier(n_estimators=100, random_state=0)
+    yield "ForestCommittee", ForestCommitteeClassifier(random_state=0)
     yield "3 folds of LogisticRegression", CrossValidated(LogisticRegression(), folds=3, random_state=0)
     yield "3 folds of QDA", CrossValidated(QuadraticDiscriminantAnalysis(reg_param=0.1), folds=3, random_state=0)
     forest = RandomForestClassifier(n_estimators=30, random_state=0)

@@ -81,6 +81,17 @@ def test_other_members_are_refused(base):
         ForestCommitteeClassifier(base).fit([[0.0], [1.0]], [0, 1])
 
 
+def test_many_ties_are_counted_by_both_sides():
+    """Nine classes and noise: three forests often name three classes, which is a tie and an error."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(900, 2)), rng.integers(0, 9, 900)
+    model = ForestCommitteeClassifier(RandomForestClassifier(3), max_samples=0.2, random_state=0).fit(X, y)
+    certificate = model.certify(X, y)
+    report = assay.verify(certificate, model, X, y)
+    assert report.holds, report.reason
+    assert certificate.find("D02").value >= np.sum(model.predict(X) != y)
+
+
 def test_without_unseen_rows_nothing_is_said():
     X, y = load_iris(return_X_y=True)
     certificate = ForestCommitteeClassifier(max_samples=1.0).fit(X, y).certify(X, y)

@@ -132,11 +132,13 @@ def error_counts(
 ) -> tuple[int, int]:
     """Return how many rows are certainly wrong, and how many are not certainly right.
 
-    Rows that the bound for the whole block leaves open get a bound of their own, then exact arithmetic.
+    Rows that the bound for the whole block leaves open get a bound of their own, then exact arithmetic; where scores
+    are exact (counts of votes), a margin of zero is a tie and an error.
     """
     margin, error = margins(model, scores, errors, codes)
-    low, high = int(np.sum(margin < -error)), int(np.sum(margin <= error))
-    rows = np.flatnonzero(np.abs(margin) <= error)
+    tie = (margin == 0) & (error == 0)
+    low, high = int(np.sum((margin < -error) | tie)), int(np.sum(margin <= error))
+    rows = np.flatnonzero((np.abs(margin) <= error) & ~tie)
     if len(rows):
         margin, error = margins(model, scores[rows], model.row_errors(X[rows]), codes[rows])
         low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))

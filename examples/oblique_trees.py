@@ -20,7 +20,10 @@ def stripes(n: int = 600, count: int = 4, seed: int = 0) -> tuple[np.ndarray, np
 def compare(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[int, float]]:
     """Return leaves and error on the second half of the rows of each tree fitted to the first half."""
     half = len(y) // 2
-    models = {f"oblique, {name}": ObliqueTreeClassifier(learner=name, random_state=0) for name in ("logistic", "lda", "perceptron")}
+    models = {
+        f"oblique, {name}": ObliqueTreeClassifier(learner=name, random_state=0)
+        for name in ("logistic", "lda", "perceptron")
+    }
     found = {}
     for name, model in {"columns": DecisionTreeClassifier(), **models}.items():
         model.fit(X[:half], y[:half])

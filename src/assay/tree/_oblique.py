@@ -78,6 +78,8 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         it is the hard tree.
     max_steps : int >= 0
         L-BFGS steps of a soft tree.
+    random_state : int, RandomState or None
+        Order in which the perceptron visits rows.
     n_jobs : int or None
         Threads; changes the time, never a bit.
 

@@ -16,9 +16,10 @@ from assay.scan import Rows, one_blas_thread
 from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 from assay.svm._linear_interior import by_interior
-from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton
+from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton, is_sparse
 
 _NARROW = 200  # columns up to which methods with a Hessian are the faster ones
+_DENSE = 2000  # the same where every entry is stored and there are as many rows: sweeps then hardly converge
 
 
 class LinearMachine(LinearModel):
@@ -42,12 +43,11 @@ class LinearMachine(LinearModel):
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _check_entries(self, rows: Rows) -> None:
-        if isinstance(rows, MemoryRows) and hasattr(rows.X, "data") and not isinstance(rows.X, np.ndarray):
-            assert_all_finite(rows.X.data, estimator_name=type(self).__name__, input_name="X")
-        elif isinstance(rows, MemoryRows):
-            assert_all_finite(rows.X, estimator_name=type(self).__name__, input_name="X")
-        else:
+        if not isinstance(rows, MemoryRows):
             require_finite(rows, self)
+            return
+        entries = rows.X.data if is_sparse(rows) else rows.X
+        assert_all_finite(entries, estimator_name=type(self).__name__, input_name="X")
 
     def _minimise(self, rows: Rows, problems: list[Losses], log: FitLog) -> list[Optimum]:
         """Solve one problem after the other; those that an interruption leaves out have zero coefficients."""
@@ -84,6 +84,8 @@ class LinearMachine(LinearModel):
     def _solve(self, rows: Rows, losses: Losses, random: Any, watch: Watch) -> Optimum:
         target = max(float(self.tol) ** 2, SMALL) * losses.at_zero
         narrow = rows.n_features <= _NARROW or not isinstance(rows, MemoryRows)
+        if not narrow and not is_sparse(rows):
+            narrow = rows.n_features <= min(_DENSE, rows.n_rows)
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if losses.l1:
                 from assay.svm._linear_l1 import by_columns
@@ -147,7 +149,8 @@ def _targets(block: Block) -> tuple[np.ndarray, np.ndarray]:
 PARAMETERS = """
     dual : "auto", True or False
         True: dual coordinate descent. False: Newton's method, or for losses with a kink an interior-point method, both
-        with a matrix of the size of the columns. "auto" takes these for up to 200 columns.
+        with a matrix of the size of the columns. "auto" takes these for up to 200 columns, and up to 2000 if the rows
+        are dense and as many.
     tol : float > 0
         Accuracy of the coefficients: stop once the objective is proved to be at most tol^2 P(0) above its minimum, so
         that (with penalty |.|^2) the coefficients are within tol sqrt(2 P(0)) of the optimum, which is no longer than

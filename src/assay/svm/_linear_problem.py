@@ -15,7 +15,7 @@ Squared losses are piecewise quadratic: Newton's method ends at the optimum itse
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -96,19 +96,20 @@ class Watch(NamedTuple):
 
 def residuals(rows: Rows, losses: Losses, u: np.ndarray) -> np.ndarray:
     """Return t - f of every row."""
+    if is_sparse(rows):
+        return losses.t - (rows.X @ u[:-1] + losses.column * u[-1])
     return losses.t - np.concatenate(rows.map(_scores, u, losses.column))
 
 
 def pulled(rows: Rows, losses: Losses, theta: np.ndarray) -> np.ndarray:
     """Return v = sum theta_i (x_i, s)."""
-    return np.append(rows.sum(_weighted_sum, theta), losses.column * theta.sum())
+    product = rows.X.T @ theta if is_sparse(rows) else rows.sum(_weighted_sum, theta)
+    return np.append(product, losses.column * theta.sum())
 
 
-def measured(rows: Rows, losses: Losses, u: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
-    """Return P(u) and the duality gap at theta."""
-    r, apart = residuals(rows, losses, u), u - pulled(rows, losses, theta)
-    gap = 0.5 * float(apart @ apart) + float(losses.brackets(r, theta).sum())
-    return 0.5 * float(u @ u) + losses.total(r, losses.t, losses.c), gap
+def is_sparse(rows: Rows) -> TypeGuard[MemoryRows]:
+    """Tell whether the rows are a SciPy matrix, of which only blocks could be made dense."""
+    return isinstance(rows, MemoryRows) and not isinstance(rows.X, np.ndarray)
 
 
 def _scores(block: Block, u: np.ndarray, column: float) -> np.ndarray:

@@ -85,7 +85,7 @@ def best_stump(
     if K == 2:
         loops.sign_weights(y, weight, signed, total)
     else:
-        total = np.bincount(y, weight, K)
+        total[:] = np.bincount(y, weight, K)
 
     def work(begin: int) -> np.ndarray:
         found = np.tile([-1.0, 1.0, -1.0, 0.0, 0.0], (min(_COLUMNS, X.shape[1] - begin), 1))

@@ -70,10 +70,10 @@ def grow_forest(
 def _assembled(made: list[tuple], n_classes: int, highest: float, n_jobs: int | None) -> Nodes:
     """Return grown trees as one set of nodes; the impurity is `highest` minus merit over weight."""
     starts = np.cumsum([0, *(len(tree[0]) for tree in made)])
-    n, integers = int(starts[-1]), {"dtype": np.int32}
-    parts: dict[str, Any] = {name: np.empty(n, **integers) for name in ("column", "child", "n_children", "missing")}
+    n = int(starts[-1])
+    parts: dict[str, Any] = {name: np.empty(n, dtype=np.int32) for name in ("column", "child", "n_children", "missing")}
     parts |= {name: np.empty(n) for name in ("threshold", "weight", "impurity")}
-    parts |= {"value": np.empty((n, n_classes)), "table": np.full(n, -1, **integers)}
+    parts |= {"value": np.empty((n, n_classes)), "table": np.full(n, -1, dtype=np.int32)}
 
     def write(t: int) -> None:
         column, threshold, child, times, merit = made[t]

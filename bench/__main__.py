@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("linear", "linear_full", "parquet", "validity", "svm", "trees", "tightness")
+NAMES = ("linear", "linear_full", "parquet", "validity", "svm", "svm_limits", "trees", "tightness")
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ class Card:
     guarantee : tuple of str
         Names of the claims that `certify` can make beyond those that every learner of the task has.
     most_rows : int, optional
-        Rows up to which `assay learn` tries the learner without being asked, where time or memory grow faster than rows.
+        Rows up to which `assay learn` tries the learner unasked, where time or memory grow faster than the rows.
     """
 
     name: str

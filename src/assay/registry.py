@@ -38,11 +38,17 @@ def is_learner(thing: object) -> bool:
 
 
 def kinds(learner: type[Learner]) -> frozenset[str]:
-    """Return what kind of learning it is: "supervised" or "unsupervised", and "online" if it learns row by row.
+    """Return what kind of learning it is: "supervised" or "unsupervised"; "online" if it learns row by row.
+
+    A classifier is "generative" if it models the rows of each class, from which it can draw, else "discriminative".
 
     >>> from assay.linear_model import SGDClassifier
     >>> sorted(kinds(SGDClassifier))
-    ['online', 'supervised']
+    ['discriminative', 'online', 'supervised']
     """
     found = {"supervised" if learner.card.task in ("classify", "regress") else "unsupervised"}
-    return frozenset(found | ({"online"} if hasattr(learner, "partial_fit") else set()))
+    if hasattr(learner, "partial_fit"):
+        found.add("online")
+    if learner.card.task == "classify":
+        found.add("generative" if hasattr(learner, "sample") else "discriminative")
+    return frozenset(found)

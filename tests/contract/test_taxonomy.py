@@ -4,9 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
 
 import assay
+from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from assay.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from assay.registry import kinds
 from tests.contract.test_contract import example, small
@@ -126,3 +128,50 @@ def test_objectives_are_those_of_the_formulas():
 def test_model_strategy_and_algorithm_are_told(learner):
     card = learner.card
     assert all(str(part).strip() for part in (card.model, card.strategy, card.algorithm))
+
+
+@pytest.mark.parametrize("model", [LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.mission("CON-49")
+def test_a_generative_classifier_draws_what_it_learnt(model, classes):
+    X, y = small(model, n=300, classes=classes)
+    model = clone(model).fit(X, y)
+    assert "generative" in kinds(type(model))
+    probabilities = model.predict_proba(X)
+    assert probabilities.sum(axis=1) == pytest.approx(1.0)
+    covariances = np.broadcast_to(model.covariance_, (classes, 4, 4))
+    density = np.stack(
+        [multivariate_normal(m, c).pdf(X) for m, c in zip(model.means_, covariances, strict=True)], axis=1
+    )
+    joint = density * model.priors_  # P(x | c) P(c)
+    assert probabilities == pytest.approx(joint / joint.sum(axis=1, keepdims=True), abs=1e-9)
+    drawn, labels = model.sample(20_000, random_state=0)
+    for k, name in enumerate(model.classes_):
+        some = drawn[labels == name]
+        assert len(some) / 20_000 == pytest.approx(model.priors_[k], abs=0.02)
+        assert some.mean(axis=0) == pytest.approx(model.means_[k], abs=0.06)
+        assert np.cov(some.T) == pytest.approx(covariances[k], abs=0.08)
+    again = clone(model).fit(drawn, labels)
+    assert np.mean(again.predict(X) == model.predict(X)) > 0.95
+    with pytest.raises(ValueError, match="n_samples must be"):
+        model.sample(0)
+
+
+@pytest.mark.mission("CON-49")
+def test_gaussian_classes_of_one_covariance_have_a_logistic_posterior():
+    X, y = small(LinearDiscriminantAnalysis(), n=200, classes=2)
+    model = LinearDiscriminantAnalysis().fit(X, y)
+    first, second = model.means_
+    w = np.linalg.solve(model.covariance_, second - first)
+    b = -0.5 * (second + first) @ w + np.log(model.priors_[1] / model.priors_[0])
+    assert model.predict_proba(X)[:, 1] == pytest.approx(1 / (1 + np.exp(-(X @ w + b))), abs=1e-9)
+
+
+def test_discriminative_learners_carry_their_tag():
+    from assay.ensemble import GradientBoostingClassifier
+    from assay.svm import SVC
+    from assay.tree import DecisionTreeClassifier
+
+    for learner in (DecisionTreeClassifier, SVC, GradientBoostingClassifier, LogisticRegression):
+        assert "discriminative" in kinds(learner)
+        assert "generative" not in kinds(learner)

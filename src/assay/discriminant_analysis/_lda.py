@@ -32,6 +32,7 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.discriminant_analysis._mle import PROVABLE, Statistics, linear_claim, recompute, row_shares
+from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import ClassSums, class_sums, fourth_powers
 from assay.linear_model._base import LinearClassifier
 from assay.optim.duality import outward
@@ -46,7 +47,9 @@ class SingularScatterWarning(UserWarning):
     """The rows do not vary within classes in some direction, so S_w has no inverse."""
 
 
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, LinearClassifier):
+class LinearDiscriminantAnalysis(
+    GaussianClasses, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, LinearClassifier
+):
     """Fisher's linear discriminant, as classifier and as projection to at most n_classes - 1 dimensions.
 
     As a classifier it is the Bayes rule if every class is Gaussian, all share one covariance, and `priors`

@@ -26,6 +26,7 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
+from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
 from assay.params import number, positive, refuse
 from assay.scan import Rows
@@ -35,7 +36,7 @@ from assay.theory.spaces import Quadratic
 _UNIT = 2.0**-53
 
 
-class QuadraticDiscriminantAnalysis(ClassifierMixin, Learner):
+class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """The Bayes rule of Gaussian classes with different covariances; its boundaries are quadrics.
 
     Parameters

@@ -13,7 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 import assay
 from assay.decomposition import KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis
-from assay.kernel_model import KernelLogisticRegression
+from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import Gaussian, Polynomial, embedding
 from assay.linear_model import LogisticRegression
 
@@ -133,6 +133,17 @@ def test_a_gram_matrix_that_does_not_fit_is_refused_before_it_is_made(monkeypatc
     for kind in (KernelLogisticRegression, KernelDiscriminantAnalysis, KernelPCA):
         with pytest.raises(ValueError, match=rf"^{kind.__name__}: works with \d matrices of 120 x 120 numbers, 0.0 GB"):
             kind().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [KernelLogisticRegression, KernelPerceptron, KernelDiscriminantAnalysis, KernelPCA],
+    ids=lambda k: k.__name__,
+)
+def test_kernel_values_that_overflow_are_refused(kind):
+    X, y = moons(20)
+    with pytest.raises(ValueError, match=f"^{kind.__name__}: kernel values overflow"):
+        kind(kernel="poly", degree=50, gamma=1.0).fit(1e8 * X, y)
 
 
 # Certificate ------------------------------------------------------------------------------------------------

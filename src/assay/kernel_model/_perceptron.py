@@ -27,7 +27,7 @@ from assay.params import count, flag
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
-from assay.svm._expansions import ExpansionClassifier
+from assay.svm._expansions import ExpansionClassifier, require_finite_values
 from assay.svm._facts import scores
 
 _KEPT = 50_000_000  # kernel values kept for rows that were corrected before
@@ -120,7 +120,7 @@ class KernelPerceptron(ExpansionClassifier):
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
         features, codes, _ = dense(rows.encoded(self.classes_))
-        columns = _Columns(self._set_kernel(features), features, bool(self.fit_intercept))
+        columns = _Columns(self, self._set_kernel(features), features)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         beta = np.zeros((len(targets), len(features)))
         runs: list[_Run] = []
@@ -218,15 +218,17 @@ class _Run(NamedTuple):
 class _Columns:
     """Columns kappa(., x_i) + 1 of the Gram matrix (without intercept: + 0), computed when first asked for."""
 
-    def __init__(self, kernel: Kernel, X: np.ndarray, intercept: bool) -> None:
-        self.kernel, self.X, self.shift = kernel, X, float(intercept)
+    def __init__(self, owner: KernelPerceptron, kernel: Kernel, X: np.ndarray) -> None:
+        self.owner, self.kernel, self.X, self.shift = owner, kernel, X, float(owner.fit_intercept)
         self.kept: dict[int, np.ndarray] = {}
 
     def __getitem__(self, i: int) -> np.ndarray:
         if i in self.kept:
             return self.kept[i]
         given = isinstance(self.kernel, Precomputed)
-        column = (self.X[:, i] if given else self.kernel.block(self.X, self.X[i : i + 1])[:, 0]) + self.shift
+        with np.errstate(over="ignore", invalid="ignore"):
+            column = (self.X[:, i] if given else self.kernel.block(self.X, self.X[i : i + 1])[:, 0]) + self.shift
+        require_finite_values(self.owner, column)
         if (len(self.kept) + 1) * len(self.X) <= _KEPT:
             self.kept[i] = column
         return column

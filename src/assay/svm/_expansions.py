@@ -115,7 +115,18 @@ def whole_gram(machine: KernelMachine, kernel: Kernel, X: np.ndarray, copies: in
             f"works with {copies} matrices of {len(X)} x {len(X)} numbers, {need / 2**30:.1f} GB, and this machine has "
             f"{room / 2**30:.1f} GB; fit to a sample of the rows, or use assay.svm.SVC, which keeps only parts of it.",
         )
-    return X.copy() if isinstance(kernel, Precomputed) else kernel(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = X.copy() if isinstance(kernel, Precomputed) else kernel(X)
+        require_finite_values(machine, gram)
+    return gram
+
+
+def require_finite_values(machine: KernelMachine, values: np.ndarray) -> None:
+    """Refuse kernel values that are infinite or not numbers."""
+    if not np.isfinite(values).all():
+        raise refuse(
+            machine, "kernel values overflow: the entries of X are too large for this kernel; scale the columns."
+        )
 
 
 def _memory() -> float:

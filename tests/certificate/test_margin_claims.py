@@ -238,7 +238,7 @@ def test_kernel_machines_live_in_the_kernels_space():
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("learner", [KernelLogisticRegression, KernelPerceptron])
 def test_expansions_live_there_too(learner, intercept):
-    X, y = gaussians(np.random.default_rng(9), 300)
+    X, y = gaussians(np.random.default_rng(9), 300, distance=3.0)
     model = learner(gamma=0.05, fit_intercept=intercept).fit(X, y)
     certificate = model.certify(X, y)
     assert assay.verify(certificate, model, X, y).holds

@@ -1,11 +1,13 @@
 """What all kernel machines share: the kernel, scores of an expansion over support vectors, the offset."""
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
+from assay.certificate.claim import Certificate
 from assay.kernels import Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles
@@ -42,6 +44,14 @@ class KernelMachine(Learner):
     n_jobs: int | None
     gamma_: float
     support_vectors_: np.ndarray
+
+    @wraps(Learner.certify)
+    def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
+        self._kept_scores: dict[Any, Any] = {}
+        try:
+            return super().certify(*args, **options)
+        finally:
+            del self._kept_scores
 
     def _check_common(self) -> None:
         positive(self, "tol", why="the optimality conditions are met up to it")

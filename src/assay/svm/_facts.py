@@ -45,7 +45,21 @@ def kernel_magnitude(kernel: Kernel, X: np.ndarray, vectors: np.ndarray) -> tupl
 
 
 def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score of each pair, (n, pairs), in double precision, and how far rounding can move it."""
+    """Return the score of each pair, (n, pairs), in double precision, and how far rounding can move it.
+
+    While a certificate is issued they are kept: most of its claims ask for them. The rows are kept with them, so
+    that no other rows can come to lie at the same address.
+    """
+    kept = getattr(machine, "_kept_scores", None)
+    if kept is None:
+        return _scores(machine, block)
+    place = (block.X.__array_interface__["data"][0], block.X.shape)
+    if place not in kept:
+        kept[place] = (block.X, *_scores(machine, block))
+    return kept[place][1:]
+
+
+def _scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     kernel = machine._kernel()
     vectors, coef = machine.support_vectors_, machine.pair_coef_
     if isinstance(kernel, Precomputed):

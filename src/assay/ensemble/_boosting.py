@@ -28,7 +28,7 @@ from assay.ensemble._rounds import Rounds
 from assay.ensemble._walk import Walk
 from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, positive, refuse
-from assay.scan import Rows, rows, rows_per_block, thread_map
+from assay.scan import Rows, one_blas_thread, rows, rows_per_block, thread_map
 from assay.tree._nodes import TreeModel, joined
 from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import Read, nominal_levels, read_columns
@@ -105,7 +105,7 @@ class _GradientBoosting(TreeModel, Learner):
             self.bin_edges_, self.bin_edge_counts_, self.bin_nominal_ = found
             self.base_score_ = loss.start(data.y, data.weight)
             self.n_iter_, self.train_score_, self.validation_score_ = 0, np.empty(0), np.empty(0)
-        with FitLog(self, self.n_estimators, X, data.y) as log:
+        with one_blas_thread(), FitLog(self, self.n_estimators, X, data.y) as log:
             run = Rounds(self, loss, data, held, rng, log)
             grown = run.rounds(self.n_estimators - self.n_iter_)
         made = ([self.nodes_] if more else []) + grown

@@ -194,3 +194,18 @@ def test_the_example_chooses_the_tree_of_four_leaves(capsys, tmp_path):
     assert np.mean(model.predict(X) != y) < model.certificate_.tightest.value < 0.2
     assert "the certificate verifies" in capsys.readouterr().out
     assert (tmp_path / "curve.png").stat().st_size > 1000
+
+
+def test_tightness_compares_bounds_with_rows_that_took_no_part():
+    from bench.tightness import goals, measure
+
+    X, y = rows(5, n=1200)
+    lines = list(measure("made", X, y, "LogisticRegression"))
+    assert {line.claim for line in lines} >= {"P10 vc", "P22 cross-validation.mean"}
+    order = np.random.default_rng(0).permutation(1200)
+    test, train = order[:300], order[300:]
+    model = LogisticRegression().fit(X[train], y[train])
+    found = next(line for line in lines if line.claim == "P10 vc")
+    assert found.error == np.mean(model.predict(X[test]) != y[test])
+    assert found.bound == model.certify(X[train], y[train]).find("P10").value
+    assert goals(lines).startswith("1 data sets of 500 rows or more; a bound below 0.5 on 1, within 0.10")

@@ -1,0 +1,31 @@
+"""The examples in the docstrings of functions, and on the page about trees, run and print what they say."""
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+MODULES = (
+    "ensemble._adaboost_regressor",
+    "ensemble._analysis",
+    "ensemble._lpboost",
+    "tree._absolute",
+    "tree._general",
+    "tree._oblique",
+    "tree._pruning",
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    outcome = doctest.testmod(import_module(f"assay.{name}"))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+def test_the_page_about_trees():
+    page = Path(__file__).parents[2] / "docs" / "trees.md"
+    outcome = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert outcome.attempted > 30
+    assert outcome.failed == 0

@@ -414,4 +414,7 @@ TEMPLATES: dict[str, Template] = {
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
     ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
+    "P17/1": Template(
+        "stability.uniform", False, _risk("{rows} training rows, each of which moves the model little"), _PRIOR
+    ),
 }

@@ -37,6 +37,7 @@ from assay.certificate.rules import (
     risk,
     scatter,
     spectrum,
+    stability,
     trees,
     votes,
 )
@@ -107,6 +108,7 @@ RULES: dict[str, type[Rule]] = {
     "P22/1": folds.FoldMean,
     "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
+    "P17/1": stability.UniformStability,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

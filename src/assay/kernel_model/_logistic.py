@@ -25,6 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement
+from assay.certificate.stability import stability_statement
 from assay.optim.duality import enclosure, outward
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
@@ -32,6 +34,7 @@ from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import scores, why_no_gap
+from assay.svm._statements import why_not_fixed
 
 _SHORTEN = 1 - 1e-12  # keeps theta inside its box whatever the order in which C_i was rounded
 _HALVINGS = 40
@@ -231,6 +234,31 @@ class KernelLogisticRegression(ExpansionClassifier):
             yield Claim("D08/2", gap, params=params if len(self.classes_) == 2 else {**params, "class": k})
         if len(self.classes_) == 2:
             yield enclosure("D08/2", gap, 1.0)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what margins, and the stability of a penalised optimum, say about new data."""
+        yield from super().statements(rows)
+        reason = why_not_fixed(self) or why_no_gap(self) or self._why_unstable(rows)
+        if reason is not None:
+            yield NotApplicable("P17/1", reason)
+            return
+
+        def margins(block: Block) -> np.ndarray:
+            values, error = scores(self, block)
+            return np.where(block.y == 1, values[:, 0], -values[:, 0]) - 1.01 * error.max()
+
+        cost = float(self.C) * float(self.class_weight_.max())
+        yield stability_statement(np.concatenate(rows.map(margins)), cost, self._gap(rows, 0))
+
+    def _why_unstable(self, rows: Rows) -> str | None:
+        """Return why no bound says how far one row can move the model, or None."""
+        if self.fit_intercept:
+            return "The penalty does not hold a free intercept, which one row can move far."
+        if self.chosen_kernel_ not in ("rbf", "laplacian"):
+            return "Nothing bounds the length of every possible row in this kernel's space."
+        if len(self.classes_) > 2 or rows.has_weight or isinstance(self.class_weight, str):
+            return "It is told for two classes, no row weights, and class weights that were fixed in advance."
+        return None
 
     def _gap(self, rows: Rows, k: int) -> float:
         """Return the duality gap of function k, enlarged by what rounding can hide."""

@@ -320,6 +320,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
         yield from margin_statements(self, rows)
         yield from compression_statements(self, rows)
+        yield NotApplicable("P17/1", "The penalty does not hold a free intercept, which one row can move far.")
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:

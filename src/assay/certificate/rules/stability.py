@@ -1,0 +1,50 @@
+"""Uniform stability: a penalised optimum hardly moves when one row is replaced, so it does not overfit much."""
+
+import math
+
+import numpy as np
+
+from assay.certificate.rules.expansions import KernelLogisticGap
+from assay.certificate.rules.margins import MarginRule
+from assay.certificate.rules.numerics import Sums, above
+from assay.certificate.rules.record import Rejected
+from assay.certificate.rules.risk import ln_above
+from assay.certificate.rules.rule import View
+
+WIDTHS = tuple(2.0**-exponent for exponent in range(21))
+
+
+class UniformStability(MarginRule):
+    """P17: the optimum of 1/2 |w|^2 + C sum c(y_i) ln(1 + exp(-z_i)), no intercept, kappa(x, x) = 1 for every x.
+
+    With b = 2 C max(c) / rho, how far replacing a row can move the ramp at rho anywhere, the error rate is at most
+    mean of ramp(z_i / rho) + b + (2 n b + 1) sqrt(ln(21 / delta) / (2n)) + 2 sqrt(2 gap) / rho, the last because the
+    model is sqrt(2 gap) from the optimum. rho is one of 21 powers of two.
+    """
+
+    def prepare(self) -> None:
+        super().prepare()
+        if self.intercept or not self.model.binary or getattr(self.model, "kind", "") not in ("rbf", "laplacian"):
+            raise Rejected("it needs two classes, no intercept and a kernel with kappa(x, x) = 1")
+        self.position, self.gap = self.context.rule_for("D08/2")
+        if not isinstance(self.gap, KernelLogisticGap) or self.gap.intercept:
+            raise Rejected("the gap it builds on is that of a problem with a free intercept")
+        self.rho, self.sums = self.number("rho"), Sums(1)
+        if self.rho not in WIDTHS:
+            raise Rejected("rho must be a power of two from 2^-20 to 1")
+
+    def block(self, view: View) -> None:
+        if np.any(view.weight != 1):
+            raise Rejected("row weights are not part of it")
+        ramp = np.clip(1.0 - self.margins(view) / self.rho, 0.0, 1.0)
+        self.sums.add((above(ramp) + 1e-15)[:, None])
+
+    def measure(self) -> float:
+        value = self.context.certificate.claims[self.position].value
+        if self.position in self.context.failures or not self.gap.measure() <= value:
+            raise Rejected("the gap it builds on fails")
+        n, weights = self.rows, self.gap.class_weight
+        change = 2.0 * self.gap.scale * (1.0 if weights is None else float(weights.max())) / self.rho
+        width = math.sqrt(ln_above(len(WIDTHS) / self.delta) / (2 * n))
+        mean = above(float(self.sums.value[0] + self.sums.error[0]) / n)
+        return above(mean + change + (2 * n * change + 1) * width + 2 * math.sqrt(2 * value) / self.rho, 32)

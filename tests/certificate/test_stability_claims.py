@@ -1,0 +1,95 @@
+"""Uniform stability (P17): the formula again by hand, forgeries, and where it does not apply."""
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import assay
+from assay.kernel_model import KernelLogisticRegression
+
+
+@cache
+def certified():
+    """Few rows say nothing: the bound needs some thousands, a strong penalty and a smooth kernel."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    X = (3.0 * (2 * y - 1) + 0.3 * rng.normal(size=3000))[:, None]
+    model = KernelLogisticRegression(kernel="rbf", gamma=0.03, C=1e-4, fit_intercept=False).fit(X, y)
+    return model, X, y, model.certify(X, y, delta=0.2)
+
+
+def test_the_formula_again():
+    model, X, y, certificate = certified()
+    assert assay.verify(certificate, model, X, y).holds
+    claim, gap = certificate.find("P17"), certificate.find("D08/2").value
+    z, n = model.decision_function(X) * (2 * y - 1), len(X)
+
+    def bound(rho):
+        change, width = 2 * 1e-4 / rho, math.sqrt(math.log(21 / float(claim.delta)) / (2 * n))
+        return np.clip(1 - z / rho, 0, 1).mean() + change + (2 * n * change + 1) * width + 2 * math.sqrt(2 * gap) / rho
+
+    assert claim.value == pytest.approx(min(bound(2.0**-e) for e in range(21)), abs=1e-6)
+    assert claim.value < 0.95
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"value": 0.999},
+        {"rho": 2.0**-3},
+        {"rho": 0.3},
+        {"rho": 2.0**-21},
+        {"rows": 2999},
+        {"intercept": True},
+        {"delta": "0.0001"},
+    ],
+    ids=str,
+)
+def test_forgeries_are_refused(change):
+    model, X, y, certificate = certified()
+    claims = []
+    for claim in certificate.claims:
+        if claim.template == "P17/1" and "value" in change:
+            claims.append(replace(claim, value=change["value"] * claim.value))
+        elif claim.template == "P17/1" and "delta" in change:
+            claims.append(replace(claim, **change))
+        elif claim.template == "P17/1":
+            claims.append(replace(claim, params={**claim.params, **change}))
+        else:
+            claims.append(claim)
+    assert not assay.verify(replace(certificate, claims=tuple(claims)), model, X, y).holds
+
+
+def test_it_falls_with_the_gap_it_builds_on():
+    model, X, y, certificate = certified()
+    for other in ({"value": 0.0}, {"template": "D10/1"}):
+        claims = [replace(one, **other) if one.template == "D08/2" else one for one in certificate.claims]
+        report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
+        verdicts = {claim.template: verdict for claim, verdict in zip(claims, report.verdicts)}
+        assert not verdicts["P17/1"].holds
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({}, "intercept"),
+        ({"fit_intercept": False, "kernel": "linear"}, "length"),
+        ({"fit_intercept": False, "gamma": "scale"}, "gamma"),
+        ({"fit_intercept": False, "gamma": 0.1, "class_weight": "balanced"}, "advance"),
+    ],
+)
+def test_where_it_does_not_apply_it_says_why(options, word):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    certificate = KernelLogisticRegression(**({"kernel": "rbf", "gamma": 0.1} | options)).fit(X, y).certify(X, y)
+    assert word in next(gap.reason for gap in certificate.not_applicable if gap.template == "P17/1")
+
+
+def test_few_rows_say_nothing():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    model = KernelLogisticRegression(kernel="rbf", gamma=0.1, fit_intercept=False).fit(X, y)
+    assert "P17/1" in {template for template, _ in model.certify(X, y).unreported}

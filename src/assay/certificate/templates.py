@@ -395,6 +395,9 @@ TEMPLATES: dict[str, Template] = {
         _PRIOR,
     ),
     "P15/1": Template("margin.boosting", False, _risk("margins of {rows} training rows in the vote"), _PRIOR),
+    "P17/1": Template(
+        "stability.uniform", False, _risk("{rows} training rows, each of which moves the model little"), _PRIOR
+    ),
     "P18/1": Template(
         "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
     ),
@@ -414,7 +417,4 @@ TEMPLATES: dict[str, Template] = {
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
     ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
-    "P17/1": Template(
-        "stability.uniform", False, _risk("{rows} training rows, each of which moves the model little"), _PRIOR
-    ),
 }

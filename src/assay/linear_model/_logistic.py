@@ -30,8 +30,8 @@ from assay.certificate.risk import Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
-from assay.linear_model._separation import separation_claim
 from assay.linear_model._objective import LogisticObjective
+from assay.linear_model._separation import separation_claim
 from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found
 from assay.params import choice, count, flag, positive, refuse

@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn import svm as libsvm
 
 import assay
+from assay.kernel_model import KernelPerceptron
 from assay.linear_model import Perceptron
 from assay.svm import SVC
 from assay.theory.compression import compression_bound
@@ -271,3 +272,33 @@ def test_where_it_does_not_apply_it_says_why():
     weighted = model.fit(X, y, np.ones(300)).certify(X, y, sample_weight=np.ones(300))
     for certificate in (hard, three, weighted):
         assert "P16/2" in {gap.template for gap in certificate.not_applicable}
+
+
+# The kernel perceptron --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("options", "told"), [({"gamma": 0.2}, 0), ({"gamma": "scale"}, 1), ({"kernel": "linear"}, 0)])
+def test_a_kernel_perceptron_is_rebuilt_exactly(classes, options, told):
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, classes, 300)
+    X = 0.3 * rng.normal(size=(300, 3))
+    X[np.arange(300), y] += 3.0
+    model = KernelPerceptron(**({"kernel": "rbf", "random_state": 0} | options)).fit(X, y)
+    certificate = model.certify(X, y)
+    assert assay.verify(certificate, model, X, y).holds
+    claim = certificate.find("P16/3")
+    counts = np.stack([np.bincount(s, minlength=300) for s in model.updates_], axis=1)
+    kept = np.flatnonzero(counts.any(axis=1))
+    weight = log_message(counts[kept]) - told * 64 * math.log(2)
+    wrong = int(np.sum(np.delete(model.predict(X) != y, kept)))
+    assert (claim.params["kept"], claim.params["told"], claim.params["errors"]) == (len(kept), told, wrong)
+    assert claim.value == pytest.approx(limit(wrong, 300, len(kept), float(claim.delta), weight), abs=1e-8)
+    for change in ({"kept": len(kept) - 1}, {"rows": 299}, {"told": -1}, {"errors": -1}, {"errors": 0.0}):
+        forged = [
+            replace(one, params={**one.params, **change}) if one.template == "P16/3" else one
+            for one in certificate.claims
+        ]
+        assert not assay.verify(replace(certificate, claims=tuple(forged)), model, X, y).holds, change
+    sharper = [replace(one, value=0.999 * one.value) if one.template == "P16/3" else one for one in certificate.claims]
+    assert not assay.verify(replace(certificate, claims=tuple(sharper)), model, X, y).holds

@@ -93,6 +93,27 @@ def _perceptron(learner: Any, rows: Rows, updates: Updates, rounding: float, del
     return stated(template, int(errors), n, len(kept), Message(params, log_weight, witness), delta)
 
 
+def kernel_perceptron_statement(
+    n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int]
+) -> Statement:
+    """Return how to state P16/3 of an expansion with integer coefficients, counts (k, outputs) in magnitude; lost()
+    counts the other rows that are wrong, or open in rounding."""
+    return partial(_kernel_perceptron, n, counts, intercept, told, lost)
+
+
+def _kernel_perceptron(
+    n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int], delta: str
+) -> Claim | NotApplicable:
+    kept = len(counts)
+    if not kept:
+        return Vacuous("P16/3", "No update was made: there is nothing to rebuild the model from.", delta)
+    log_weight = _log_counts(counts) - told * 64 * math.log(2)
+    if bound_of(0, n, kept, log_weight, delta) + OUTWARD >= 1:
+        return too_many("P16/3", n, kept, delta)
+    message = Message({"intercept": intercept, "told": told}, log_weight, {})
+    return stated("P16/3", lost(), n, kept, message, delta)
+
+
 def _log_counts(counts: np.ndarray) -> float:
     """Return ln of the weight of the message: how many updates there were, and on which rows."""
     (k, outputs), total = counts.shape, 0.0

@@ -417,4 +417,10 @@ TEMPLATES: dict[str, Template] = {
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
     ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
+    "P16/3": Template(
+        "compression.kernel-perceptron",
+        False,
+        _risk("{errors} errors outside the {kept} of {rows} training rows that the updates were made on"),
+        _PRIOR,
+    ),
 }

@@ -109,6 +109,7 @@ RULES: dict[str, type[Rule]] = {
     "P22/1": folds.FoldMean,
     "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
+    "P16/3": compression.KernelPerceptronCompression,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.params import count, flag
 from assay.scan import Rows
@@ -29,6 +30,7 @@ from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, require_finite_values
 from assay.svm._facts import scores
+from assay.svm._statements import update_statements
 
 _KEPT = 50_000_000  # kernel values kept for rows that were corrected before
 
@@ -179,6 +181,11 @@ class KernelPerceptron(ExpansionClassifier):
             return
         for k in range(len(self.dual_coef_)):
             yield self._mistake_bound(rows, k)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what margins say about new data, and what the few rows of the updates do."""
+        yield from super().statements(rows)
+        yield from update_statements(self, rows)
 
     def _mistake_bound(self, rows: Rows, k: int) -> Claim | NotApplicable:
         code = 1 if len(self.classes_) == 2 else k

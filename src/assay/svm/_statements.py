@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import NotApplicable
-from assay.certificate.compression import Supported, support_statement
+from assay.certificate.compression import Supported, kernel_perceptron_statement, support_statement
 from assay.certificate.margins import Scores, statements
 from assay.certificate.risk import Statement
 from assay.kernels import Precomputed
@@ -94,10 +94,34 @@ def _supported(machine: Any, rows: Rows) -> Supported:
 
     weighted = machine.class_weight is not None
     params = {"C": float(machine.C), "class_weight": machine.class_weight_.tolist() if weighted else None}
-    told = 2 * (isinstance(machine.class_weight, str)) + (why_not_fixed(machine) is not None)
-    told += isinstance(machine.kernel, str) and machine.kernel == "auto"
+    told = 2 * (isinstance(machine.class_weight, str)) + told_numbers(machine)
     gap = dual_gap(machine, rows, 0, bracket)
     return Supported(kept, gap, float(machine.intercept_[0]), int(told), params, lost)
+
+
+def told_numbers(machine: Any) -> int:
+    """Return how many numbers of the kernel were computed from the rows: gamma, and which kernel for "auto"."""
+    auto = isinstance(machine.kernel, str) and machine.kernel == "auto"
+    return int(why_not_fixed(machine) is not None) + int(auto)
+
+
+def update_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    """Yield P16/3 of an expansion whose coefficients are numbers of updates."""
+    if machine.chosen_kernel_ in ("given", "precomputed"):
+        yield NotApplicable("P16/3", "The kernel is a matrix, function or object which the checker does not have.")
+        return
+    is_kept = np.zeros(rows.n_rows, dtype=bool)
+    is_kept[machine.support_] = True
+    kernel = machine._kernel()
+
+    def part(block: Block) -> int:
+        margin = _margins(block, machine, kernel, False)[0]
+        return int(np.count_nonzero(~(margin > 0) & ~is_kept[block.start : block.start + len(margin)]))
+
+    counts, intercept = np.abs(machine.pair_coef_.T).astype(np.int64), bool(machine.fit_intercept)
+    yield kernel_perceptron_statement(
+        rows.n_rows, counts, intercept, told_numbers(machine), lambda: sum(rows.map(part))
+    )
 
 
 def _why_no_space(machine: Any) -> str | None:

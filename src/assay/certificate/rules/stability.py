@@ -26,9 +26,10 @@ class UniformStability(MarginRule):
         super().prepare()
         if self.intercept or not self.model.binary or getattr(self.model, "kind", "") not in ("rbf", "laplacian"):
             raise Rejected("it needs two classes, no intercept and a kernel with kappa(x, x) = 1")
-        self.position, self.gap = self.context.rule_for("D08/2")
-        if not isinstance(self.gap, KernelLogisticGap) or self.gap.intercept:
+        self.position, gap = self.context.rule_for("D08/2")
+        if not isinstance(gap, KernelLogisticGap) or gap.intercept:
             raise Rejected("the gap it builds on is that of a problem with a free intercept")
+        self.gap = gap
         self.rho, self.sums = self.number("rho"), Sums(1)
         if self.rho not in WIDTHS:
             raise Rejected("rho must be a power of two from 2^-20 to 1")

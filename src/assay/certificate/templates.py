@@ -395,6 +395,12 @@ TEMPLATES: dict[str, Template] = {
         _PRIOR,
     ),
     "P15/1": Template("margin.boosting", False, _risk("margins of {rows} training rows in the vote"), _PRIOR),
+    "P16/3": Template(
+        "compression.kernel-perceptron",
+        False,
+        _risk("{errors} errors outside the {kept} of {rows} training rows that the updates were made on"),
+        _PRIOR,
+    ),
     "P17/1": Template(
         "stability.uniform", False, _risk("{rows} training rows, each of which moves the model little"), _PRIOR
     ),
@@ -417,10 +423,4 @@ TEMPLATES: dict[str, Template] = {
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")
     ),
     "P25/1": Template("conformal.coverage", False, _coverage, _HOLDOUT),
-    "P16/3": Template(
-        "compression.kernel-perceptron",
-        False,
-        _risk("{errors} errors outside the {kept} of {rows} training rows that the updates were made on"),
-        _PRIOR,
-    ),
 }

@@ -103,13 +103,13 @@ RULES: dict[str, type[Rule]] = {
     "P16/1": compression.PerceptronCompression,
     "P16/2": compression.SupportCompression,
     "P15/1": boosting.BoostingMargin,
+    "P16/3": compression.KernelPerceptronCompression,
     "P17/1": stability.UniformStability,
     "P18/1": pac_bayes.LinearPacBayes,
     "P19/1": votes.OutOfBagVote,
     "P22/1": folds.FoldMean,
     "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
-    "P16/3": compression.KernelPerceptronCompression,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -23,12 +23,12 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.regression import Norm
 from assay.fitlog import FitLog
-from assay.kernels import Precomputed
 from assay.optim.duality import enclosure, outward
 from assay.params import positive, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, KernelMachine, dense
+from assay.svm._expansions import whole_gram
 from assay.svm._facts import clipped_errors, kernel_magnitude, scores, squared_error, why_no_gap
 from assay.svm._norms import function_norm
 
@@ -103,7 +103,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
         features, target, weight = dense(rows)
         target = column_or_1d(target, warn=True)
         kernel = self._set_kernel(features)
-        gram = features.copy() if isinstance(kernel, Precomputed) else kernel(features)
+        gram = whole_gram(self, kernel, features, copies=1)
         root = np.ones(len(gram)) if weight is None else np.sqrt(weight)
         with FitLog(self, 1, X, y) as log:
             gram *= root[:, None] * root[None, :]

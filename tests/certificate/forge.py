@@ -112,6 +112,11 @@ def data_reference(X: Any, y: Any, weight: Any = None, labels: list[str] | None 
 
 
 def model_reference(fitted: Any) -> ModelReference:
+    if hasattr(fitted, "fold_models_"):
+        members = [model_reference(one) for one in fitted.fold_models_]
+        family = f"folds:{members[0].family}"
+        text = f"assay-model/1\n{family}\n" + "".join(one.digest for one in members)
+        return ModelReference("Forged", family, hashlib.sha256(text.encode()).hexdigest())
     family = "linear-classifier" if hasattr(fitted, "classes_") else "linear-regressor"
     text = f"assay-model/1\n{family}\n".encode()
     for name in ("coef_", "intercept_"):

@@ -16,6 +16,8 @@ from assay.linear_model import LogisticRegression, Ridge
 from assay.model_selection import CrossValidated
 from assay.svm import SVC
 from assay.tree import DecisionTreeClassifier
+from tests.certificate import exact, forge
+from tests.certificate.attacks import assault
 from tests.certificate.test_validity import ACCEPTED, DELTAS, gaussian_risk, gaussians, noise, tally
 
 
@@ -196,3 +198,60 @@ def test_saved_models_of_folds_are_loaded_and_verified(tmp_path):
     loaded, certificate = assay.load(tmp_path / "folds.assay")
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert assay.verify(certificate, loaded, X, y).holds
+
+
+# Attacks ----------------------------------------------------------------------------------------------------
+
+
+def folds_case(seed):
+    """Three lines, each counted on its own fold of the training rows."""
+    rng = np.random.default_rng([seed, 51])
+    X = rng.standard_normal((60, 2))
+    members = [forge.model(rng.standard_normal((1, 2)) + np.array([3.0, 0.0]), 0.1, [0, 1]) for _ in range(3)]
+    y = np.where(rng.random(60) < 0.1, X[:, 0] < 0, X[:, 0] > 0).astype(int)
+    fold = rng.permutation(60) % 3
+    limits = []
+    for k, one in enumerate(members):
+        wrong = int(np.sum((X[fold == k] @ one.coef_[0] + 0.1 > 0) != y[fold == k]))
+        limits.append(min(1.0, float(beta.ppf(1 - 0.04 / 3, wrong + 1, 20 - wrong)) + 1e-9) if wrong < 20 else 1.0)
+    together = SimpleNamespace(
+        fold_models_=members, classes_=np.array([0, 1]), coef_=members[0].coef_, intercept_=members[0].intercept_
+    )
+    witness = {"fold": fold.astype(np.int32), "limits": np.array(limits)}
+    value = float(np.mean(limits)) * (1 + 1e-12)
+    stated = forge.claim("P22/1", value, delta="0.04", params={"folds": 3, "rows": 60}, witness=witness)
+    return forge.Case((stated,), together, X, y).seal()
+
+
+def folds_truth(case):
+    if case.claim.template != "P22/1":
+        return exact.truth(case)
+    params, members = case.claim.params, case.model.fold_models_
+    fold, limits = case.claim.witness["fold"], [Fraction(float(v)) for v in case.claim.witness["limits"]]
+    if (params["folds"], params["rows"]) != (len(members), len(case.X)) or case.claim.direction != "upper":
+        return False
+    share = Fraction(case.claim.delta) / len(members)
+    for k, (one, limit) in enumerate(zip(members, limits)):
+        mine = fold == k
+        alone = replace(case, model=one)
+        wrong = exact.wrong_rows(alone, case.X[mine], case.y[mine])
+        if limit < 1 and not (limit > 0 and exact.binomial_at_most(wrong, int(mine.sum()), limit) <= share):
+            return False
+    return Fraction(case.claim.value) >= sum(limits) / len(members)
+
+
+def test_honest_folds_are_true_and_accepted():
+    for seed in range(8):
+        case = folds_case(seed)
+        assert folds_truth(case)
+        assert case.verify().holds, case.verify().reason
+        assert not case.with_claim(value=case.claim.value - 1e-7).verify().holds
+
+
+def test_no_false_mutant_is_accepted():
+    assert sum(assault(folds_case, folds_truth, 40, seed=0).values()) > 0
+
+
+@pytest.mark.long
+def test_no_false_mutant_among_two_hundred_per_operator():
+    assault(folds_case, folds_truth, 200, seed=1)

@@ -24,6 +24,7 @@ from assay.certificate.risk import Statement
 from assay.certificate.votes import Bags, out_of_bag_vote
 from assay.ensemble._bags import bag
 from assay.ensemble._forest import RandomForestClassifier
+from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog
 from assay.params import count, refuse
 from assay.scan import Rows, rows
@@ -32,8 +33,6 @@ from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
-
-_CHUNK = 4096
 
 
 class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
@@ -144,7 +143,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         named, lead, mean = [], [], np.zeros((len(X), len(self.classes_)))
         for g in range(len(self.seeds_)):
             trees = np.flatnonzero(self.committee_ == g)
-            share = sum(nodes.value[at[:, t]] for t in trees) / len(trees)
+            share = np.add.reduce([nodes.value[at[:, t]] for t in trees]) / len(trees)
             two = np.partition(share, -2, axis=1)[:, -2:]
             named.append(share.argmax(axis=1))
             lead.append(two[:, 1] - two[:, 0])
@@ -183,10 +182,9 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         leaf = self.node_value_[self.node_child_ < 0]
         whole = np.all((leaf == 0) | (leaf == 1))  # then shares are counts, exact
         slack = -1.0 if whole else 2.0**-49 * (len(self.committee_) + 8)
-        for block in rows.blocks():
-            for start in range(0, len(block.X), _CHUNK):
-                named, lead, _ = self._named(block.X[start : start + _CHUNK])
-                yield block.start + start, np.asarray(block.y[start : start + _CHUNK]), named, lead > slack
+        for first, X, y in chunks(rows):
+            named, lead, _ = self._named(X)
+            yield first, y, named, lead > slack
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by the rows that each forest did not see."""

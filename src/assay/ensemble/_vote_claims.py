@@ -62,9 +62,23 @@ def _blocks(model: Any, rows: Rows, bags: Bags) -> Iterator[tuple[np.ndarray, np
     for j, seed in enumerate(bags.seeds.tolist()):
         out[j, bag(seed, n, bags.size, bags.replace)] = False
     nodes = model.nodes_
+    for first, X, y in chunks(rows):
+        at = leaves(nodes, X, model.n_jobs)
+        yield 1.0 - nodes.value[at, y[:, None]], out[:, first : first + len(X)].T
+
+
+def chunks(rows: Rows, size: int = 32_768) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the number of the first row, rows and labels, so many at a time that threads can share the work."""
+    held: list[Any] = []
     for block in rows.blocks():
-        for start in range(0, len(block.X), 4096):
-            X, y = block.X[start : start + 4096], np.asarray(block.y[start : start + 4096])
-            at = leaves(nodes, X, model.n_jobs)
-            first = block.start + start
-            yield 1.0 - nodes.value[at, y[:, None]], out[:, first : first + len(X)].T
+        held.append(block)
+        if sum(len(one.X) for one in held) >= size:
+            yield _joined(held)
+            held = []
+    if held:
+        yield _joined(held)
+
+
+def _joined(held: list[Any]) -> tuple[int, np.ndarray, np.ndarray]:
+    X, y = (np.concatenate([getattr(one, name) for one in held]) for name in ("X", "y"))
+    return held[0].start, X, y

@@ -34,6 +34,7 @@ from assay.theory import _checks as check
 
 RATES = range(-5, 3)
 """Exponents of two: the grid of rates r."""
+_CHUNK = 8_192  # rows summed at a time, so few that single precision counts them without error
 SHARES = {"first": 0.5, "tandem": 0.25, "disagreement": 0.25}
 """Forms of the bound, and the share of delta that each has."""
 
@@ -56,11 +57,14 @@ class OutOfBag:
 
     def add(self, losses: np.ndarray, out: np.ndarray) -> "OutOfBag":
         """Take in losses (rows, members) in [0, 1] and which of them count: the member did not see the row."""
-        seen_not = out.astype(np.float64)
-        counted = losses * seen_not
-        self.rows += seen_not.T @ seen_not
-        self.single += counted.T @ seen_not
-        self.both += counted.T @ counted
+        for i in range(0, len(losses), _CHUNK):
+            seen_not = np.ascontiguousarray(out[i : i + _CHUNK], dtype=np.float32)  # sums of 0 and 1 are exact
+            self.rows += seen_not.T @ seen_not
+            counted = losses[i : i + _CHUNK] * seen_not
+            if np.all((counted == 0) | (counted == 1)):
+                counted = counted.astype(np.float32)
+            self.single += counted.T @ seen_not.astype(counted.dtype)
+            self.both += counted.T @ counted
         return self
 
     def loss(self, form: str, threshold: float) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ to the second; at a node with a branch table, to the child that the table gives 
 exact.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,8 @@ NODES = (
     "node_value_",
     "branch_tables_",
 )
+_CHUNK = 4096  # rows whose scores are computed at a time
+_MOST_KEPT = 2**24  # leaves that are remembered from rule to rule
 FAMILIES = {
     "tree-classifier": (*NODES, "classes_"),
     "tree-regressor": NODES,
@@ -57,6 +59,7 @@ class Trees:
     tables: np.ndarray
     extra: np.ndarray  # base scores, or weights of the votes
     classes: tuple[str, ...] | None
+    _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their leaves
 
     @property
     def binary(self) -> bool:
@@ -68,9 +71,18 @@ class Trees:
 
     def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return one minus the share that each member gives to the class of each row, (rows, members)."""
-        known = np.maximum(codes, 0)[:, None]
-        parts = [1.0 - self.value[self.leaves(X[i : i + 4096]), known[i : i + 4096]] for i in range(0, len(X), 4096)]
-        return np.where(codes[:, None] < 0, 1.0, np.concatenate(parts))
+        shares = self.value[self.ends(X), np.maximum(codes, 0)[:, None]]
+        return np.where(codes[:, None] < 0, 1.0, 1.0 - shares)
+
+    def ends(self, X: np.ndarray) -> np.ndarray:
+        """Return `leaves` of a whole block. Several rules ask about the same rows one after the other: the last answer
+        is remembered."""
+        if not self._last or self._last[0] is not X:
+            at = np.concatenate([self.leaves(X[i : i + _CHUNK]) for i in range(0, len(X), _CHUNK)])
+            if at.size > _MOST_KEPT:
+                return at
+            self._last[:] = [X, at]
+        return self._last[1]
 
     def leaves(self, X: np.ndarray) -> np.ndarray:
         """Return the node that each row reaches in each tree, (rows, trees)."""
@@ -97,11 +109,12 @@ class Trees:
         return branch
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        total = np.concatenate([self._sum(X[i : i + 4096]) for i in range(0, len(X), 4096)])
+        at = self.ends(X)
+        total = np.concatenate([self._sum(at[i : i + _CHUNK]) for i in range(0, len(X), _CHUNK)])
         return total, np.full(total.shape[1], self._error())
 
-    def _sum(self, X: np.ndarray) -> np.ndarray:
-        at = self.leaves(X)
+    def _sum(self, at: np.ndarray) -> np.ndarray:
+        """Return the scores of rows that end in these leaves, (rows, trees)."""
         K = len(self.classes or (0,))
         if self.family == "tree-classifier":
             return np.eye(K)[self.value[at[:, 0]].argmax(axis=1)]
@@ -169,10 +182,10 @@ class Committees(Trees):
     def members(self) -> int:
         return int(self.extra.max()) + 1
 
-    def votes(self, X: np.ndarray) -> np.ndarray:
-        """Return (rows, members, classes): 1 for the class that a committee votes for."""
-        at, rows = self.leaves(X), np.arange(len(X))
-        found = np.zeros((len(X), self.members, len(self.classes or ())))
+    def votes(self, at: np.ndarray) -> np.ndarray:
+        """Return (rows, members, classes): 1 for the class that a committee votes for, from leaves (rows, trees)."""
+        rows = np.arange(len(at))
+        found = np.zeros((len(at), self.members, len(self.classes or ())))
         for g in range(self.members):
             trees = np.flatnonzero(self.extra == g)
             value = self.value[at[:, trees]]
@@ -190,18 +203,19 @@ class Committees(Trees):
         return found
 
     def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        parts = [self.votes(X[i : i + 4096]) for i in range(0, len(X), 4096)]
-        right = np.concatenate(parts)[np.arange(len(X)), :, np.maximum(codes, 0)]
+        at = self.ends(X)
+        votes = np.concatenate([self.votes(at[i : i + _CHUNK]) for i in range(0, len(X), _CHUNK)])
+        right = votes[np.arange(len(X)), :, np.maximum(codes, 0)]
         return np.where(codes[:, None] < 0, 1.0, 1.0 - right)
 
-    def _sum(self, X: np.ndarray) -> np.ndarray:
-        return self.votes(X).sum(axis=1)
+    def _sum(self, at: np.ndarray) -> np.ndarray:
+        return self.votes(at).sum(axis=1)
 
     def _error(self) -> float:
         return 0.0
 
     def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        return [Fraction(int(votes)) for votes in self._sum(x[None])[0]]
+        return [Fraction(int(votes)) for votes in self._sum(self.leaves(x[None]))[0]]
 
 
 def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, ...] | None) -> Trees:

@@ -144,25 +144,31 @@ def test_out_of_bag_pruning(kind):
 
 
 @pytest.mark.mission("ENS-34")
-def test_out_of_bag_pruning_is_optimal_among_subtrees():
-    """Reduced-error pruning finds the subtree with the fewest errors: compare with every subtree of small trees."""
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_out_of_bag_pruning_is_optimal_among_subtrees(kind):
+    """Reduced-error pruning finds the subtree with the least error: compare with every subtree of small trees."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    base = DecisionTreeClassifier(max_depth=3)
-    full = BaggingClassifier(base, 5, random_state=0).fit(X, y)
-    cut = BaggingClassifier(base, 5, random_state=0, out_of_bag="prune").fit(X, y)
+    make, base = (BaggingClassifier, DecisionTreeClassifier(max_depth=3))
+    if kind == "numbers":
+        y, make, base = 10 + rng.normal(size=60), BaggingRegressor, DecisionTreeRegressor(max_depth=3)
+    full = make(base, 5, random_state=0).fit(X, y)
+    cut = make(base, 5, random_state=0, out_of_bag="prune").fit(X, y)
+
+    def cost(said, inside):
+        return (y[inside] != said).sum() if kind == "classes" else ((y[inside] - said) ** 2).sum()
+
+    def best(nodes, at, inside):
+        as_leaf = cost(nodes.value[at].argmax() if kind == "classes" else nodes.value[at, 0], inside)
+        if nodes.child[at] < 0:
+            return as_leaf
+        left = X[inside, nodes.column[at]] <= nodes.threshold[at]
+        below = (best(nodes, nodes.child[at] + v, inside[side]) for v, side in enumerate((left, ~left)))
+        return min(as_leaf, sum(below))
+
     for before, after, rows in zip(full.estimators_, cut.estimators_, cut.estimators_samples_):
         held = np.setdiff1d(np.arange(60), rows)
-        nodes = before.nodes_
-
-        def best(at, inside, nodes=nodes, held=held):
-            as_leaf = (y[inside] != nodes.value[at].argmax()).sum()
-            if nodes.child[at] < 0:
-                return as_leaf
-            left = X[inside, nodes.column[at]] <= nodes.threshold[at]
-            return min(as_leaf, best(nodes.child[at], inside[left]) + best(nodes.child[at] + 1, inside[~left]))
-
-        assert (after.predict(X[held]) != y[held]).sum() == best(0, held)
+        assert cost(after.predict(X[held]), held) == pytest.approx(best(before.nodes_, 0, held))
 
 
 @pytest.mark.mission("ENS-35")

@@ -442,3 +442,16 @@ def test_rows_of_mixed_tables_end_where_the_slow_walk_ends():
     for t, root in enumerate(nodes.root):
         assert np.array_equal(nodes.value[ends[:, t]], weighted_values(nodes, root, rows))
     assert (nodes.child[ends] >= 0).any()
+
+
+def test_nodes_of_mixed_tables_look_at_as_many_columns_as_asked():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = (X[:, 2] > 0).astype(int)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    for make in (RandomForestClassifier, ExtraTreesClassifier):
+        every, one = (make(60, max_features=k, random_state=0).fit(X, y) for k in (None, 1))
+        assert (every.nodes_.column[every.nodes_.root] == 2).mean() > 0.7
+        drawn = np.bincount(one.nodes_.column[one.nodes_.root], minlength=5)
+        assert (drawn > 3).all()  # each column is the one looked at in a fifth of the trees
+        assert drawn.max() < 30

@@ -42,7 +42,14 @@ def test_every_split_is_the_best_of_its_node(seed, weighted):
 @pytest.mark.mission("TRE-14")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    "more", [{"max_depth": 1}, {"max_depth": 4}, {"max_leaf_nodes": 12}, {"min_samples_leaf": 20, "max_depth": 6}]
+    "more",
+    [
+        {"max_depth": 1},
+        {"max_depth": 4},
+        {"max_leaf_nodes": 12},
+        {"min_samples_leaf": 20, "max_depth": 6},
+        {"min_weight_fraction_leaf": 0.1},
+    ],
 )
 def test_agrees_with_scikit_learn(more, weighted):
     X, y = load_diabetes(return_X_y=True)

@@ -110,6 +110,9 @@ def update_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
     if machine.chosen_kernel_ in ("given", "precomputed"):
         yield NotApplicable("P16/3", "The kernel is a matrix, function or object which the checker does not have.")
         return
+    if np.any(machine.pair_coef_ != np.rint(machine.pair_coef_)):
+        yield NotApplicable("P16/3", "The coefficients are not the numbers of updates that fit left.")
+        return
     is_kept = np.zeros(rows.n_rows, dtype=bool)
     is_kept[machine.support_] = True
     kernel = machine._kernel()

@@ -29,7 +29,7 @@ _STEPS = 20  # pair steps of a round, at most, for each variable of its working 
 _AIM = 0.07  # share of the violation to which a working set is solved
 _OVERLAP = 0.15  # share of the variables from which products inside a working set are taken from its Gram matrix
 _STALL = 50  # rounds without progress near the optimum after which only rounding is left
-_PATIENCE = 4  # rounds for which a variable must have been stuck before it is set aside
+_PATIENCE = 2  # rounds for which a variable must have been stuck before it is set aside
 
 
 class Problem(NamedTuple):

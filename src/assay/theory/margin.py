@@ -243,8 +243,7 @@ def _best_scale(
         rho = norm / 2.0**exponent
         size = complexity(2.0**exponent, rho, n)
         if size < 1.0:
-            binned = isinstance(margins, BinnedMargins)
-            ramp = margins.mean_ramp(exponent) if binned else mean_ramp(margins, rho)
+            ramp = margins.mean_ramp(exponent) if isinstance(margins, BinnedMargins) else mean_ramp(margins, rho)
             best = min(best, _candidate(exponent, ramp, size, last))
     return best
 

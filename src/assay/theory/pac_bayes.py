@@ -49,7 +49,8 @@ def linear_gibbs_loss(normalised_margins: ArrayLike, mu: float, counts: ArrayLik
         raise ValueError("normalised margins y w.x / (|w| |x|) must be a non-empty list of numbers in [-1, 1].")
     mu = check.number("mu", mu, low=0.0)
     wrong = 0.5 * erfc(mu * z / math.sqrt(2.0))
-    return min(1.0, float(np.average(wrong, weights=counts)) * (1.0 + 1e-12))
+    weights = None if counts is None else np.asarray(counts, dtype=np.float64)
+    return min(1.0, float(np.average(wrong, weights=weights)) * (1.0 + 1e-12))
 
 
 def linear_bound(normalised_margins: ArrayLike, delta: float, *, mu: float | None = None) -> LinearPacBayes:

@@ -1,0 +1,250 @@
+"""What bagging of classifiers and of regressors shares: samples, members, out-of-bag rows."""
+
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from assay.base import Learner
+from assay.ensemble._analysis import Analysed
+from assay.ensemble._bags import bag
+from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
+from assay.ensemble._votes import (
+    member_values,
+)
+from assay.fitlog import FitLog
+from assay.params import choice, count, flag, refuse
+from assay.scan import Rows, thread_map
+from assay.tree._decision_tree import DecisionTree, feature_count, impurity_importances, known_rows, row_count
+from assay.tree._nodes import Nodes, TreeModel, joined
+from assay.tree._predict import mean_values
+from assay.tree._reading import Read, read_columns
+
+_USES = (None, "prune", "stop")
+
+
+class Sample(NamedTuple):
+    """What one member is fitted to."""
+
+    rows: np.ndarray  # row numbers, repeated if drawn more than once
+    columns: np.ndarray
+    seed: int
+
+
+class Fitted(NamedTuple):
+    """One fitted member, the time it took, and the out-of-bag errors of its epochs (empty: not trained by epochs)."""
+
+    model: Any
+    seconds: float
+    epochs: np.ndarray
+
+
+class Bagging(TreeModel, Analysed, Learner):
+    """What bagging of classifiers and of regressors shares."""
+
+    estimator: Any
+    estimators_: list[Any]
+    seeds_: np.ndarray
+
+    # Fitting
+    # ----------------------------------------------------------------------------------------
+
+    def _fit(self, data: Read, n_classes: int) -> None:
+        n, d = data.X.shape
+        total = count(self, "n_estimators")
+        for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
+            flag(self, name)
+        choice(self, "out_of_bag", _USES), count(self, "max_epochs"), count(self, "patience")
+        base = self._checked_base(data)
+        size, width = row_count(self, "max_samples", n, 1), feature_count(self, d)
+        if size > n and not self.bootstrap:
+            raise refuse(self, f"max_samples={size} rows cannot be drawn from {n} without replacement.")
+        kept, seeds = self._earlier(total, (n, d))
+        self.seeds_, self.bag_size_, self.n_columns_, self.n_rows_ = seeds, size, width, n
+        if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
+            raise refuse(self, "out-of-bag rows need bootstrap=True or max_samples below the number of rows.")
+
+        def member(seed: int) -> Fitted:
+            began = time.perf_counter()
+            sample = self._sample(seed)
+            fit = self._tree if isinstance(base, DecisionTree) else self._other
+            model, epochs = fit(clone(base), sample, data, n_classes)
+            return Fitted(model, time.perf_counter() - began, epochs)
+
+        with FitLog(self, 1, data.X, data.y) as log:
+            made = kept + thread_map(member, seeds[len(kept) :].tolist(), n_jobs=self.n_jobs)
+            self._join(base, made)
+            if self.oob_score:
+                self._keep_out_of_bag(self._curve(data, n_classes), data.y)
+            log.step(self._training_error(data), 0.0)
+
+    def _earlier(self, total: int, shape: tuple[int, int]) -> tuple[list[Fitted], np.ndarray]:
+        """Return the members that a warm start keeps, and the seeds of all members."""
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=total)
+        if not (self.warm_start and hasattr(self, "estimators_")):
+            return [], seeds
+        kept = [Fitted(*one) for one in zip(self.estimators_, self.member_seconds_, self.epoch_errors_)]
+        if len(kept) > total:
+            raise refuse(self, f"warm_start: n_estimators={total} is below the {len(kept)} members already fitted.")
+        if self.n_rows_ != shape[0]:
+            raise refuse(self, f"warm_start: the members were fitted to {self.n_rows_} rows; got {shape[0]}.")
+        if len(kept) == total:
+            warnings.warn("warm_start without a larger n_estimators fits no new member.", stacklevel=4)
+        return kept, np.concatenate([self.seeds_, seeds[len(kept) :]])
+
+    def _checked_base(self, data: Read) -> Any:
+        base, classify = self._base(), isinstance(self, ClassifierMixin)
+        if not (is_classifier(base) if classify else is_regressor(base)):
+            kind = "classifier" if classify else "regressor"
+            raise refuse(self, f"estimator must be a {kind} with fit and predict; got {base!r}.")
+        tree = isinstance(base, DecisionTree)
+        if self.columns_ is not None and not tree:
+            raise refuse(self, "nominal columns go with the trees of assay.tree; encode them for other base learners.")
+        if data.weight is not None and not tree and not has_fit_parameter(base, "sample_weight"):
+            raise refuse(self, f"{type(base).__name__} takes no sample_weight; fit without weights.")
+        if self.out_of_bag == "prune" and not tree:
+            raise refuse(self, f'out_of_bag="prune" needs a tree of assay.tree; got {type(base).__name__}.')
+        if self.out_of_bag == "stop" and not hasattr(base, "partial_fit"):
+            raise refuse(self, f'out_of_bag="stop" needs a learner with partial_fit; got {type(base).__name__}.')
+        return base
+
+    def _base(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def nominal(self) -> Any:
+        """Positions of nominal columns of an array, as the base tree names them."""
+        return getattr(self._base(), "nominal", None)
+
+    def _sample(self, seed: int) -> Sample:
+        """Return the rows and columns of one member; they depend on its seed alone."""
+        n, d = self.n_rows_, self.n_features_in_
+        rng = np.random.default_rng([int(seed), 1])
+        drawn = bag(seed, n, self.bag_size_, self.bootstrap)
+        if self.bootstrap_features:
+            columns = rng.integers(0, d, self.n_columns_)
+        else:
+            columns = np.sort(rng.permutation(d)[: self.n_columns_])
+        return Sample(drawn, columns, int(rng.integers(2**31 - 1)))
+
+    def _tree(self, tree: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
+        part = data.take(sample.rows)
+        part = part._replace(X=part.X[:, sample.columns])
+        if getattr(tree, "class_weight", None) is not None:
+            factor = compute_sample_weight(tree.class_weight, self.classes_[part.y])
+            part = part._replace(weight=factor if part.weight is None else part.weight * factor)
+        tree.set_params(random_state=sample.seed, n_jobs=1)
+        columns = None if self.columns_ is None else tuple(self.columns_[j] for j in sample.columns)
+        tree.fit_read(part, columns, self.classes_ if n_classes else None)
+        if self.out_of_bag == "prune":
+            held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
+            X = data.X[np.ix_(held, sample.columns)]
+            tree.trees_ = pruned(tree.nodes_, X, data.y[held], n_classes).as_dict()
+        return tree, np.empty(0)
+
+    def _other(self, model: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
+        names = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+        model.set_params(**dict.fromkeys(names, sample.seed))
+        X, y = data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows]
+        if n_classes and len(np.unique(y)) < 2:  # a sample of one class has nothing to tell apart
+            return DummyClassifier(strategy="most_frequent").fit(X, y), np.empty(0)
+        if self.out_of_bag == "stop":
+            held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
+            test = data.X[np.ix_(held, sample.columns)], data.y[held]
+            classes = np.arange(n_classes) if n_classes else None
+            found = stopped(
+                model, (X, y), test, classes=classes, epochs=int(self.max_epochs), patience=int(self.patience)
+            )
+            return found.model, found.errors
+        if data.weight is None:
+            return model.fit(X, y), np.empty(0)
+        return model.fit(X, y, sample_weight=data.weight[sample.rows]), np.empty(0)
+
+    def _join(self, base: Any, made: list[Fitted]) -> None:
+        """Keep members and, if they are trees, all their nodes in one set of arrays with the columns of the whole."""
+        self.estimators_, self.epoch_errors_ = [one.model for one in made], [one.epochs for one in made]
+        self.member_seconds_ = np.array([one.seconds for one in made])
+        self.__dict__.pop("trees_", None)
+        if isinstance(base, DecisionTree):
+            self.trees_ = joined([self._placed(t) for t in range(len(self.estimators_))]).as_dict()
+
+    def _placed(self, t: int) -> Nodes:
+        nodes, columns = self.estimators_[t].nodes_, self._sample(self.seeds_[t]).columns
+        return nodes._replace(column=np.where(nodes.column < 0, -1, columns[nodes.column]).astype(np.int32))
+
+    # What the members say
+    # ----------------------------------------------------------------------------------------
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Row numbers of each member's sample, repeated as often as drawn."""
+        check_is_fitted(self)
+        return [self._sample(seed).rows for seed in self.seeds_]
+
+    @property
+    def estimators_features_(self) -> list[np.ndarray]:
+        """Columns of each member."""
+        check_is_fitted(self)
+        return [self._sample(seed).columns for seed in self.seeds_]
+
+    def bags(self) -> np.ndarray:
+        """Return (members, rows): how often each training row was drawn for each member."""
+        return np.array([np.bincount(drawn, minlength=self.n_rows_) for drawn in self.estimators_samples_])
+
+    def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
+        """Return what member t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
+        if "trees_" in self.__dict__:
+            return member_values(self.nodes_, t, X)
+        return self._said(self.estimators_[t], X[:, self._sample(self.seeds_[t]).columns])
+
+    def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _values(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = read_columns(self, X).X
+        if "trees_" in self.__dict__:
+            return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
+        said = thread_map(lambda t: self._member_values(t, X), range(len(self.estimators_)), n_jobs=self.n_jobs)
+        return np.sum(said, axis=0) / len(said)
+
+    def _every_value(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        yield from (self._member_values(t, X) for t in range(len(self.estimators_)))
+
+    def _curve(self, data: Read, n_classes: int) -> Curve:
+        return out_of_bag(self._every_value(data.X), self.bags() == 0, data.y, n_classes)
+
+    def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _training_error(self, data: Read) -> float:
+        raise NotImplementedError
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean decrease of impurity by each column, summing to 1; of trees of assay.tree only."""
+        check_is_fitted(self)
+        if "trees_" not in self.__dict__:
+            raise AttributeError("feature_importances_: the members are not trees of assay.tree.")
+        return impurity_importances(self.nodes_, self.n_features_in_)
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if "trees_" not in self.__dict__:
+            raise refuse(
+                self,
+                f"certificates are about trees of assay.tree; {type(self.estimator).__name__} is not re-run "
+                "by the checker. Use estimator=None or a tree.",
+            )
+        return known_rows(self, X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self._base()).input_tags.allow_nan
+        return tags

@@ -164,9 +164,9 @@ def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
     kept = "one covariance" if params["form"] == "linear" else "a covariance each"
     shrunk = f", shrunk by {params['shrinkage']:g}" if params["shrinkage"] else ""
     return (
-        f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: means "
-        f"and covariances are right to {params['error']:.1g} and scores near the centre to {value:.1g}, columns in units "
-        "of their spread."
+        f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: "
+        f"means and covariances are right to {params['error']:.1g} and scores near the centre to {value:.1g}, columns "
+        "in units of their spread."
     )
 
 
@@ -336,8 +336,8 @@ TEMPLATES: dict[str, Template] = {
         "tree.pruned",
         True,
         lambda v, d, p: (
-            f"No subtree of the grown tree ({p['leaves']} leaves) has a {p['criterion']} impurity plus {p['alpha']:.4g} "
-            f"per leaf smaller by more than {v:.2g}."
+            f"No subtree of the grown tree ({p['leaves']} leaves) has a {p['criterion']} impurity plus "
+            f"{p['alpha']:.4g} per leaf smaller by more than {v:.2g}."
         ),
     ),
     "D27/1": Template(
@@ -373,9 +373,13 @@ TEMPLATES: dict[str, Template] = {
     "P10/1": Template(
         "vc", False, _risk("{errors} errors in {rows} training rows, growth function of the class"), _UNIFORM
     ),
-    "P12/1": Template(
-        "margin.kernel", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
+    "P11/1": Template(
+        "rademacher.empirical",
+        False,
+        _risk("{errors} errors in {rows} training rows, how well stumps follow {draws} draws of random signs"),
+        (*_UNIFORM, "A-RNG"),
     ),
+    "P12/1": Template("margin.kernel", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR),
     "P13/1": Template(
         "margin.multiclass", False, _risk("margins of {rows} training rows, length of the weights"), _PRIOR
     ),

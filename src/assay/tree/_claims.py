@@ -10,13 +10,15 @@ import numpy as np
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement, Vacuous, error_rate
 from assay.scan import Rows
-from assay.theory import pac
-from assay.theory.spaces import Space, Unbounded
+from assay.theory import pac, rademacher
+from assay.theory.spaces import Space, Stumps, Unbounded
 from assay.theory.tree_code import exponent, shortest, tree_bits
 from assay.tree._nodes import Nodes
+from assay.tree._reading import nominal_levels
 from assay.tree._spaces import TreesOfOneSize
 
 _SILENT = 0.999  # a bound above says nothing
+_DRAWS, _SEED = 16, 0  # of signs; the format fixes both, so that nobody can look for signs that suit the rows
 
 
 def tree_space(nodes: Nodes, n_columns: int, n_classes: int) -> Space:
@@ -44,6 +46,34 @@ def _occam(errors: int, n: int, bits: float, delta: str) -> Claim | NotApplicabl
         why = f"The tree takes {bits:.0f} bits to describe, too many for {n} rows: the bound is {bound:.4g}."
         return Vacuous("P09/1", why, delta)
     return error_rate("P09/1", bound, {"code": "tree/1", "errors": errors, "rows": n}, "train", delta)
+
+
+def stump_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    """Yield, for a tree whose parameters allow no more than one split, the bound by Rademacher complexity.
+
+    Larger trees have none of this kind: their largest correlation with random signs is hard to find.
+    """
+    if tree.max_depth != 1 and tree.max_leaf_nodes != 2:
+        return
+    if len(tree.classes_) != 2:
+        yield NotApplicable("P11/1", "Random signs stand for two classes; there are more.")
+    elif nominal_levels(tree):
+        yield NotApplicable("P11/1", "Stumps that compare with a threshold do not include splits of nominal columns.")
+    elif rows.has_weight:
+        yield NotApplicable("P11/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+    else:
+        yield partial(_complexity, tree, rows)
+
+
+def _complexity(tree: Any, rows: Rows, delta: str) -> Claim | NotApplicable:
+    errors, n = tree.count_errors(rows)[1], rows.n_rows
+    suprema = rademacher.of_space(Stumps(tree.n_features_in_), np.concatenate([block.X for block in rows.blocks()]))
+    value = rademacher.average(suprema, rademacher.signs(_DRAWS, n, _SEED)).value
+    bound = rademacher.monte_carlo_error_bound(errors / n, value, _DRAWS, n, float(delta))
+    if bound > _SILENT:
+        return Vacuous("P11/1", f"{n} rows are too few: with {errors} errors the bound is {bound:.4g}.", delta)
+    params = {"class": "stumps", "draws": _DRAWS, "seed": _SEED, "errors": errors, "rows": n}
+    return error_rate("P11/1", bound, params, "train", delta)
 
 
 def shortened(nodes: Nodes, X: np.ndarray) -> Nodes:

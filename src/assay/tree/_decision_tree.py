@@ -29,7 +29,7 @@ from assay.params import choice, count, number, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
 from assay.tree import _rules
-from assay.tree._claims import grown_part, occam_statement, pruning_fact, shortened, tree_space
+from assay.tree._claims import grown_part, occam_statement, pruning_fact, shortened, stump_statement, tree_space
 from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._general import Method, grow_general
 from assay.tree._nodes import Nodes, TreeModel
@@ -228,9 +228,7 @@ class DecisionTree(TreeModel, Learner):
         tried = np.append(np.sqrt(path.ccp_alphas[:-1] * path.ccp_alphas[1:]), path.ccp_alphas[-1])
         smallest = int(np.bincount(data.y).min()) if n_classes else len(data.y)
         kind = StratifiedKFold if n_classes and smallest > 1 else KFold
-        folds = kind(
-            max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0
-        )
+        folds = kind(max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0)
         losses = np.zeros(len(tried))
         for fit, held in folds.split(data.X, data.y):
             part = data.take(fit)
@@ -283,14 +281,8 @@ class DecisionTree(TreeModel, Learner):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
-            names = (
-                [c.name for c in self.columns_]
-                if self.columns_
-                else [f"x{i}" for i in range(self.n_features_in_)]
-            )
-        levels = {
-            i: column.levels for i, column in enumerate(self.columns_ or ()) if column.kind == "nominal"
-        }
+            names = [c.name for c in self.columns_] if self.columns_ else [f"x{i}" for i in range(self.n_features_in_)]
+        levels = {i: column.levels for i, column in enumerate(self.columns_ or ()) if column.kind == "nominal"}
         return _rules.Words([str(name) for name in names], levels, getattr(self, "classes_", None))
 
     def to_text(self) -> str:
@@ -399,7 +391,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         model=OfAnySize("trees of any size"),
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
         algorithm="greedy splits, exact borders by counting or sorting codes",
-        guarantee=("tree.facts", "occam", "vc"),
+        guarantee=("tree.facts", "occam", "vc", "rademacher.empirical"),
     )
 
     def __init__(
@@ -449,9 +441,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None
-    ) -> "DecisionTreeClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
         data, n_classes = self._read(X, y, sample_weight)
         self._fit(X, data, n_classes, validation)
@@ -501,8 +491,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         return tree_space(self.nodes_, self.n_features_in_, len(self.classes_))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
-        """Yield the bound from the length of the tree's description."""
+        """Yield the bound from the length of the tree's description and, for stumps, from random signs."""
         yield from occam_statement(self, rows)
+        yield from stump_statement(self, rows)
 
     def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
         """Return (nodes, rows): 1 where the class of a node is not that of the row."""

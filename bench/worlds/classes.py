@@ -124,9 +124,7 @@ def threshold_complexity(n):
 
 
 case("P11", "all thresholds, complexity of the sample, n = 400, noise 0.1")(
-    over_thresholds(
-        lambda k, d: k / 400 + rademacher.error_bound(0.0, threshold_complexity(400), 400, d), 400, 0.1
-    )
+    over_thresholds(lambda k, d: k / 400 + rademacher.error_bound(0.0, threshold_complexity(400), 400, d), 400, 0.1)
 )
 
 

@@ -109,9 +109,7 @@ def boosting_growth(rng, delta):
 def boosting_signs(rng, delta):
     x, y, members = boosted(rng, 3000, 0.05, 3)
     f = sum(a * rule(x) for a, rule in members) / sum(a for a, _ in members)
-    estimate = rademacher.monte_carlo(
-        rademacher.of_space(SignedThresholds(), x), 10, int(rng.integers(2**62))
-    )
+    estimate = rademacher.monte_carlo(rademacher.of_space(SignedThresholds(), x), 10, int(rng.integers(2**62)))
     bound = margin.boosting_sample_bound(y * f, delta, estimate).bound
     return bound < vote_risk(members, 0.05), bound < 0.5
 

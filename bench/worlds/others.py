@@ -124,9 +124,7 @@ def vote_second(rng, delta):
 @case("P19", "in-bag rows of rote learners on coin labels", control=True)
 def vote_in_bag(rng, delta):
     rows = np.full(8, 100)
-    return pac_bayes.vote_bound(
-        np.zeros(8, dtype=int), rows, delta
-    ) < 0.5, True  # they know their rows by heart
+    return pac_bayes.vote_bound(np.zeros(8, dtype=int), rows, delta) < 0.5, True  # they know their rows by heart
 
 
 @case("P20", "stream whose next risk depends on past losses, n = 200")
@@ -174,9 +172,7 @@ for _name, _bound in (
 
 @case("P22", "ten folds pooled as one binomial count", control=True)
 def folds_pooled(rng, delta):
-    return concentration.clopper_pearson_upper(
-        int(minority_folds(rng, 100, 10).sum()), 100, delta
-    ) < 0.5, True
+    return concentration.clopper_pearson_upper(int(minority_folds(rng, 100, 10).sum()), 100, delta) < 0.5, True
 
 
 @case("P25", "coverage given the calibration set, m = 99")

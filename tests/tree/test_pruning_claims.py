@@ -56,7 +56,7 @@ def pruned_models():
     yield DecisionTreeRegressor(pruning="cost_complexity"), load_diabetes
 
 
-@pytest.mark.parametrize(("model", "load"), list(pruned_models()), ids=str)
+@pytest.mark.parametrize(("model", "load"), list(pruned_models()), ids=lambda one: getattr(one, "__name__", str(one)))
 def test_claims_are_made_and_checked(model, load):
     X, y = load(return_X_y=True)
     model.fit(X, y)

@@ -200,7 +200,10 @@ def _choice(params: Mapping[str, Any]) -> str:
 def _mean_loss(how: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         if params.get("loss") == "brier":
-            return f"Half the Brier score on new data is {_side(direction)} {value:.6g} ({how}{_choice(params)})."
+            return (
+                "Half the Brier score on new data of the logistic function of the scores is "
+                f"{_side(direction)} {value:.6g} ({how}{_choice(params)})."
+            )
         return (
             f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} "
             f"{value:.6g} ({how}{_choice(params)})."

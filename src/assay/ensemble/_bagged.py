@@ -68,6 +68,7 @@ class Bagging(TreeModel, Analysed, Learner):
             raise refuse(self, f"max_samples={size} rows cannot be drawn from {n} without replacement.")
         kept, seeds = self._earlier(total, (n, d))
         self.seeds_, self.bag_size_, self.n_columns_, self.n_rows_ = seeds, size, width, n
+        self.kept_members_ = len(kept)
         if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
             raise refuse(self, "out-of-bag rows need bootstrap=True or max_samples below the number of rows.")
 

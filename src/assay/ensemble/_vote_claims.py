@@ -43,6 +43,10 @@ def _conditions(model: Any, rows: Rows) -> Iterator[tuple[bool, str]]:
         "The members were pruned or stopped on their out-of-bag rows, which are therefore no longer unseen.",
     )
     yield (
+        not getattr(model, "kept_members_", 0),
+        "Members of an earlier fit were kept; their bags may have been others: fit without warm_start.",
+    )
+    yield (
         getattr(model, "binned_rows_", 0) < model.n_rows_,
         "The bins were taken from all rows, so that every member depends on all of them; use max_bins=None.",
     )

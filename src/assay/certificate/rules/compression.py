@@ -136,7 +136,7 @@ def ln_counts(counts: np.ndarray) -> Decimal:
     """Return ln of the weight of the message that tells (k, hyperplanes) numbers of updates."""
     (k, outputs), message = counts.shape, Decimal(0)
     with localcontext(prec=60):
-        for total in map(int, counts.sum(axis=0)):
+        for total in (sum(column) for column in counts.T.tolist()):  # sums of int64 could wrap around
             ways = ln_binomial(total - 1, k - 1) if outputs == 1 else ln_binomial(total + k - 1, k - 1)
             message += ln_size(total) - ways - _SLIP
     return message

@@ -101,6 +101,8 @@ class DataDigest:
 
     def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None, has_target: bool = True):
         self.rows, self.has_target, self._hash = 0, has_target, hashlib.sha256()
+        if has_target and classes is not None and not (labels is not None and set(labels) <= set(classes)):
+            raise Rejected("the certificate must list the labels of the rows, all of them classes of the model")
         self._chunks: list[bytes] = []
         self._held: tuple[list[bytes], list[bytes]] = ([], [])  # targets and weights of the open chunk
         self._labels = None if labels is None else LabelReader(labels, classes)

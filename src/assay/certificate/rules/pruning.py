@@ -86,6 +86,8 @@ class PrunedTree(Rule):
                 raise Rejected("a row has a label that the model does not know")
             np.add.at(self.sums, (at, view.codes), 1)
             return
+        if view.targets.shape[1] != 1:
+            raise Rejected("it needs a regression with one target")
         y = view.targets[:, 0]
         self.center = float(y[0]) if self.center is None else self.center
         gap = y - self.center

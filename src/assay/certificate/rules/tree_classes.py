@@ -30,9 +30,8 @@ def price(descriptor: Any) -> int:
 
 def ln_tree_growth(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
     """Return ln of a bound of the ways in which the class labels that many points, after checking membership."""
-    if not isinstance(model, Trees) or np.any(model.table[model.child >= 0] >= 0):
-        raise Rejected("the class is one of trees that split at thresholds; the model is another kind")
-    labels = len(model.classes or ())
+    labels = len(getattr(model, "classes", None) or ())
+    _check_thresholds(model)
     if descriptor["class"] == "trees":
         if model.family != "tree-classifier":
             raise Rejected("the class is one of single trees")
@@ -53,7 +52,14 @@ def ln_member_growth(base: Any, points: int, model: Trees) -> Decimal:
     """Return ln of a bound of the ways in which one member of a vote labels that many points."""
     if not isinstance(base, Mapping) or base.get("class") not in ("stumps", "trees"):
         raise Rejected(f"unknown class of members {str(base)[:60]}")
+    _check_thresholds(model)
     return _trees(base, points, model, 2) if base["class"] == "trees" else _stumps(base, points, model)
+
+
+def _check_thresholds(model: Any) -> None:
+    """Refuse other splits: a branch table can list the rows one by one, and no growth function here counts that."""
+    if not isinstance(model, Trees) or np.any(model.table[model.child >= 0] >= 0):
+        raise Rejected("the class is one of trees that split at thresholds; the model is another kind")
 
 
 def _sauer(points: int, d: int) -> int:

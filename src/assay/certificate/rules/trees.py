@@ -72,7 +72,7 @@ class Trees:
     def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return one minus the share that each member gives to the class of each row, (rows, members)."""
         shares = self.value[self.ends(X), np.maximum(codes, 0)[:, None]]
-        return np.where(codes[:, None] < 0, 1.0, 1.0 - shares)
+        return np.where(codes[:, None] < 0, 1.0, np.maximum(1.0 - shares, 0.0))
 
     def ends(self, X: np.ndarray) -> np.ndarray:
         """Return `leaves` of a whole block. Several rules ask about the same rows one after the other: the last answer

@@ -1,0 +1,131 @@
+"""Forgeries that the checker once accepted: each goes around a rule instead of using wrong numbers."""
+
+import hashlib
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from assay.certificate.claim import Certificate, ModelReference
+from assay.certificate.rules.compression import ln_counts
+from assay.ensemble import BaggingClassifier
+from tests.certificate import forge, tree_forge
+
+DELTA = "0.05"
+
+
+def reading_labels_as(case, labels):
+    """Return the case sealed again with other lists of labels, and labels that go with them."""
+    data = {}
+    for name, (X, y) in {"train": (case.X, case.y), "holdout": case.holdout or (None, None)}.items():
+        if X is not None:
+            data[name] = forge.data_reference(X, y, labels=labels)
+    certificate = Certificate(case.claims, case.model_reference(), data)
+    return replace(case, sealed=certificate)
+
+
+# Rows whose labels are not classes of the model -------------------------------------------------------------
+
+
+def always_wrong():
+    """P06/3: this model errs on every row, the other on none."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 1))
+    y = (X[:, 0] > 0).astype(int)
+    model = forge.model([[-1.0]], 0.0, [0, 1])
+    high = float(stats.beta.ppf(1 - 0.025, 1, 60)) + 1e-9
+    params = {"alone": 0, "other_alone": 0, "rows": 60, "high": high, "low": 0.0}
+    stated = forge.claim(
+        "P06/3", high + 1e-9, delta=DELTA, params=params, data=("holdout",), witness={"predictions": y}
+    )
+    return forge.Case((stated,), model, X[:4] + 0.5, y[:4], holdout=(X, y))
+
+
+def machine_without_vectors():
+    """D10: a machine that learnt nothing, called optimal for rows that it could separate."""
+    X, y = np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+    model = SimpleNamespace(
+        support_vectors_=np.empty((0, 1)),
+        pair_coef_=np.empty((1, 0)),
+        intercept_=np.zeros(1),
+        support_=np.empty(0),
+        kernel_numbers_=np.array([0.0, 0.0, 1.0, 0.0, 1.0]),
+        classes_=np.array([0, 1]),
+    )
+    return KernelCase((forge.claim("D10/1", 1e-6, params={"C": 1.0, "class_weight": None}),), model, X, y)
+
+
+class KernelCase(forge.Case):
+    def model_reference(self):
+        family = "kernel-classifier"
+        digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
+        for name in ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"):
+            value = getattr(self.model, name)
+            digest.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
+            digest.update(value.astype("<f8").tobytes())
+        digest.update(f"classes_\n{len(self.model.classes_)}\n".encode())
+        for label in map(str, self.model.classes_.tolist()):
+            digest.update(f"{len(label)}:{label}".encode())
+        return ModelReference("Forged", family, digest.hexdigest())
+
+
+@pytest.mark.parametrize("labels", [None, ["0", "1"]], ids=["read as numbers", "not the model's"])
+@pytest.mark.parametrize("make", [always_wrong, machine_without_vectors])
+def test_labels_must_be_classes_of_the_model(make, labels):
+    case = make()
+    if labels is not None:
+        case = replace(case, model=SimpleNamespace(**vars(case.model) | {"classes_": np.array(["no", "yes"])}))
+    assert not reading_labels_as(case, labels).verify().holds
+
+
+# Nominal columns in a vote of stumps ------------------------------------------------------------------------
+
+
+def test_a_stump_that_lists_the_rows_is_not_a_stump():
+    """P15: one member whose branch table holds the label of every row; new rows are right half of the time."""
+    n, rng = 2000, np.random.default_rng(2)
+    y = rng.integers(0, 2, n)
+    X = np.arange(n, dtype=float)[:, None]
+    model = SimpleNamespace(
+        family="stump-vote-classifier",
+        n_features_in_=1,
+        tree_root_=np.array([0]),
+        node_column_=np.array([0, -1, -1]),
+        node_threshold_=np.zeros(3),
+        node_table_=np.array([0, -1, -1]),
+        node_child_=np.array([1, -1, -1]),
+        node_value_=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+        branch_tables_=y[None, :].astype(float),
+        estimator_weights_=np.ones(1),
+        classes_=np.array([0, 1]),
+    )
+    bound = 2 * math.sqrt(2 * math.log(2 + 2 * (n - 1)) / n) + math.sqrt(math.log(11 / 0.05) / (2 * n))
+    params = {"class": {"class": "stumps", "d": 1}, "exponent": 0, "rows": n}
+    stated = forge.claim("P15/1", bound + 1e-6, delta=DELTA, params=params)
+    assert bound < 0.3
+    assert not tree_forge.TreeCase((stated,), model, X, y).verify().holds
+
+
+# Bags of an earlier fit -------------------------------------------------------------------------------------
+
+
+def test_members_of_an_earlier_fit_are_not_judged_on_rows_they_saw():
+    """A warm start keeps members that were fitted to other bags than the ones that are drawn again."""
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((300, 5)), rng.integers(0, 2, 300)
+    model = BaggingClassifier(n_estimators=40, warm_start=True, random_state=0, n_jobs=1).fit(X, y)
+    model.set_params(n_estimators=41, max_samples=5).fit(X, y)
+    found = [claim.value for claim in model.certify(X, y).claims if claim.template == "P19/1"]
+    assert not found or min(found) > 0.4
+
+
+# Integers ---------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_updates_do_not_wrap_around():
+    counts = np.full((2048, 1), 2**53, dtype=np.int64)
+    counts[0, 0] += 3000
+    assert ln_counts(counts) < ln_counts(np.full((2048, 1), 2**40, dtype=np.int64))

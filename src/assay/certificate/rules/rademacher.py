@@ -42,16 +42,16 @@ class StumpComplexity(CountedRisk):
     def block(self, view: View) -> None:
         if self.first == 0:
             super().block(view)
-        self.parts.append(view.X[:, self.first : self.first + self.width].copy())
+        self.parts.append(view.X[:, self.first : self.first + self.width].T.copy())
 
     def next_pass(self) -> bool:
         if self.first == 0:
             self.signs = signs(DRAWS, self.rows, SEED)
             self.totals = self.signs.sum(axis=1, dtype=np.int64)
             self.largest = np.abs(self.totals)
-        X, self.parts = np.concatenate(self.parts), []
-        for column in X.T:
-            order = np.argsort(column, kind="stable")
+        columns, self.parts = np.concatenate(self.parts, axis=1), []
+        for column in columns:
+            order = np.argsort(column)  # ties in any order: sums are taken where a value ends
             border = column[order[1:]] > column[order[:-1]]
             for j, drawn in enumerate(self.signs):
                 below = np.cumsum(drawn[order], dtype=np.int64)[:-1][border]

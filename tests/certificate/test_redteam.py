@@ -12,6 +12,7 @@ from scipy import stats
 from assay.certificate.claim import Certificate, ModelReference
 from assay.certificate.rules.compression import ln_counts
 from assay.ensemble import BaggingClassifier
+from assay.svm import LinearSVC
 from tests.certificate import forge, tree_forge
 
 DELTA = "0.05"
@@ -60,7 +61,7 @@ def machine_without_vectors():
 
 class KernelCase(forge.Case):
     def model_reference(self):
-        family = "kernel-classifier"
+        family = getattr(self.model, "family", "kernel-classifier")
         digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
         for name in ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"):
             value = getattr(self.model, name)
@@ -107,6 +108,41 @@ def test_a_stump_that_lists_the_rows_is_not_a_stump():
     stated = forge.claim("P15/1", bound + 1e-6, delta=DELTA, params=params)
     assert bound < 0.3
     assert not tree_forge.TreeCase((stated,), model, X, y).verify().holds
+
+
+# What follows from a gap --------------------------------------------------------------------------------------
+
+
+def test_rows_that_keep_their_class_are_told_of_linear_models_alone():
+    """D15: rows near the origin are short, but not in the space of a Gaussian kernel, where all have length 1."""
+    X, y = np.array([[1e-9], [2e-9], [3e-9], [4e-9]]), np.array([0, 0, 0, 1])
+    model = SimpleNamespace(
+        family="expansion-classifier",
+        support_vectors_=X,
+        pair_coef_=np.array([[0.0, 0.0, 0.0, 1e-3]]),
+        intercept_=np.zeros(1),
+        support_=np.arange(4),
+        kernel_numbers_=np.array([2.0, 1.0, 1.0, 0.0, 1.0]),
+        classes_=np.array([0, 1]),
+    )
+    gap = forge.claim("D08/2", 10.0, params={"C": 1.0, "intercept": False, "class_weight": None})
+    near = {"gap": "D08/2", "strength": 1.0}
+    assert KernelCase((gap, forge.claim("D15/1", 5.0, params=near)), model, X, y).verify().holds
+    told = forge.claim("D15/1", 5.0, params={**near, "fixed_rows": 4})  # the optimum is negative on every row
+    assert not KernelCase((gap, told), model, X, y).verify().holds
+
+
+def test_the_gap_of_one_class_says_nothing_of_the_others():
+    """D15: the first hyperplane is optimal, the others are anything."""
+    rng = np.random.default_rng(6)
+    X, y = rng.standard_normal((30, 2)), np.arange(30) % 3
+    fitted = LinearSVC(C=0.1, tol=1e-10).fit(X, y)
+    gap = next(claim for claim in fitted.certify(X, y).claims if claim.template == "D10/2")
+    coef = fitted.coef_ * np.array([[1.0], [-50.0], [0.0]])
+    model = forge.model(coef, fitted.intercept_, [0, 1, 2])
+    near = forge.claim("D15/1", 1e-3, params={"gap": "D10/2", "strength": 1.0})
+    assert forge.Case((gap,), model, X, y).verify().holds
+    assert not forge.Case((gap, near), model, X, y).verify().holds
 
 
 # Bags of an earlier fit -------------------------------------------------------------------------------------

@@ -210,10 +210,12 @@ class Enclosure(Rule):
         self.strength = self.number("strength")
         if self.strength > self.gap.strength:
             raise Rejected(f"strength is {self.strength:g}; the penalty has {self.gap.strength:g}")
+        if hasattr(self.gap, "output") and self.model.classes is not None and not self.model.binary:
+            raise Rejected("the gap is that of one of several scores, and says nothing of the others")
         self.fixed = 0
         if "fixed_rows" in self.params:
             self.count("fixed_rows")
-            if self.gap.intercept or not self.model.binary:
+            if self.gap.intercept or not self.linear.binary:  # of a kernel's space |x| is not the length
                 raise Rejected("fixed_rows needs two classes and a problem without a free intercept")
 
     def block(self, view: View) -> None:

@@ -61,16 +61,8 @@ def machine_without_vectors():
 
 class KernelCase(forge.Case):
     def model_reference(self):
-        family = getattr(self.model, "family", "kernel-classifier")
-        digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
-        for name in ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"):
-            value = getattr(self.model, name)
-            digest.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
-            digest.update(value.astype("<f8").tobytes())
-        digest.update(f"classes_\n{len(self.model.classes_)}\n".encode())
-        for label in map(str, self.model.classes_.tolist()):
-            digest.update(f"{len(label)}:{label}".encode())
-        return ModelReference("Forged", family, digest.hexdigest())
+        names = ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_")
+        return digest_of(self.model, getattr(self.model, "family", "kernel-classifier"), names)
 
 
 @pytest.mark.parametrize("labels", [None, ["0", "1"]], ids=["read as numbers", "not the model's"])
@@ -156,6 +148,88 @@ def test_members_of_an_earlier_fit_are_not_judged_on_rows_they_saw():
     model.set_params(n_estimators=41, max_samples=5).fit(X, y)
     found = [claim.value for claim in model.certify(X, y).claims if claim.template == "P19/1"]
     assert not found or min(found) > 0.4
+
+
+# Scores that overflow ---------------------------------------------------------------------------------------
+
+
+class QuadraticCase(forge.Case):
+    def model_reference(self):
+        return digest_of(self.model, "quadratic-classifier", ("center_", "quadratic_", "linear_", "constant_"))
+
+
+def overflowing(rows=100):
+    """Return a quadratic classifier whose scores are infinity minus infinity, and rows with labels drawn by coins."""
+    rng = np.random.default_rng(7)
+    X, y = 1e100 * rng.uniform(1, 2, (rows, 2)), rng.integers(0, 2, rows)
+    model = SimpleNamespace(
+        center_=np.zeros(2),
+        quadratic_=np.array([[[1e149, 0.0], [0.0, -1e149]]]),
+        linear_=np.zeros((1, 2)),
+        constant_=np.zeros(1),
+        classes_=np.array([0, 1]),
+    )
+    return model, X, y
+
+
+def test_scores_that_overflow_are_no_hits():
+    """P01, D02: not a number is neither above nor below zero, and was counted as right."""
+    model, X, y = overflowing()
+    params = {"errors": 0, "rows": len(y)}
+    none = forge.claim("P01/1", 0.04, delta=DELTA, params=params, data=("holdout",))
+    assert not QuadraticCase((none,), model, X[:4] / 3, y[:4], holdout=(X, y)).verify().holds
+    fact = forge.claim("D02/1", 0.0, params={"set": "train", "rows": len(y), "loss": "zero-one", "low": 0})
+    assert not QuadraticCase((fact,), model, X, y).verify().holds
+
+
+def test_scores_that_overflow_do_not_rank_rows():
+    """P06/1: sorting puts what is not a number above all numbers."""
+    model, X, y = overflowing()
+    X[y == 0] /= 1e100
+    model.quadratic_ = model.quadratic_ * np.array([[[1.0], [1.0]]])
+    a, b = int(y.sum()), int((1 - y).sum())
+    X[y == 1, 0], X[y == 1, 1] = 1e100, 2e100  # the scores of positive rows are far below those of negative ones
+    width = math.sqrt((a + b) * math.log(1 / 0.05) / (2 * a * b))
+    params = {"positives": a, "negatives": b, "compared": 1}
+    stated = forge.claim("P06/1", 1 - width - 1e-9, "lower", DELTA, params=params, data=("holdout",))
+    assert not QuadraticCase((stated,), model, np.ones((2, 2)), np.arange(2), holdout=(X, y)).verify().holds
+
+
+class RegressionCase(forge.Case):
+    def model_reference(self):
+        names = ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_")
+        return digest_of(self.model, "kernel-regressor", names)
+
+
+def test_weights_whose_length_overflows_are_not_short():
+    """P24: an interpolation of coins by quadratic functions, with weights of length 1e200 called 2^-10."""
+    n, d, rng = 300, 24, np.random.default_rng(8)
+    X, y = 1e-100 * rng.standard_normal((n, d)), rng.integers(0, 2, n).astype(float)
+    vectors = 1e100 * rng.standard_normal((n, d))
+    coef = np.linalg.solve((X @ vectors.T / d) ** 2, y)
+    model = SimpleNamespace(
+        support_vectors_=vectors,
+        pair_coef_=coef[None, :],
+        intercept_=np.zeros(1),
+        support_=np.arange(n),
+        kernel_numbers_=np.array([1.0, 1 / d, 2.0, 0.0, d]),
+    )
+    params = {"clip": 1.0, "rows": n, "scale": 2.0**-10, "intercept": False}
+    stated = forge.claim("P24/1", 0.36, delta=DELTA, params=params)
+    assert not RegressionCase((stated,), model, X, y).verify().holds
+
+
+def digest_of(model, family, names):
+    digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
+    for name in names:
+        value = getattr(model, name)
+        digest.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
+        digest.update(value.astype("<f8").tobytes())
+    if hasattr(model, "classes_"):
+        digest.update(f"classes_\n{len(model.classes_)}\n".encode())
+        for label in map(str, model.classes_.tolist()):
+            digest.update(f"{len(label)}:{label}".encode())
+    return ModelReference("Forged", family, digest.hexdigest())
 
 
 # Integers ---------------------------------------------------------------------------------------------------

@@ -28,18 +28,14 @@ def test_honest_certificates_hold(name):
         report = CASES[name](seed).verify()
         assert report.holds, report.reason
         assert report.reason == ""
-        assert all(
-            verdict.status == ("PROVED" if name[0] == "D" else "PROVED-GIVEN") for verdict in report.verdicts
-        )
+        assert all(verdict.status == ("PROVED" if name[0] == "D" else "PROVED-GIVEN") for verdict in report.verdicts)
 
 
 def labelled(n: int, d: int, seed: int = 0, names=("a", "b")) -> forge.Case:
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((n, d)), np.array(names)[rng.integers(0, len(names), n)]
     fitted = forge.model(rng.standard_normal((1, d)), 0.0, names)
-    return forge.Case(
-        (forge.claim("D01/1", float(n), "lower", params={"set": "train"}),), fitted, X, y
-    ).seal()
+    return forge.Case((forge.claim("D01/1", float(n), "lower", params={"set": "train"}),), fitted, X, y).seal()
 
 
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 9000])
@@ -69,13 +65,7 @@ def test_any_changed_bit_is_noticed():
         assert not report.holds
         assert "fingerprint" in report.reason
     for other in (case.X[1:], case.X[::-1], np.vstack([case.X, case.X[:1]])):
-        y = (
-            case.y[1:]
-            if len(other) < 5000
-            else case.y[::-1]
-            if len(other) == 5000
-            else np.append(case.y, case.y[0])
-        )
+        y = case.y[1:] if len(other) < 5000 else case.y[::-1] if len(other) == 5000 else np.append(case.y, case.y[0])
         assert not replace(case, X=other, y=y).verify().holds
     swapped = forge.model(case.model.coef_, case.model.intercept_, ["b", "a"])
     assert "not the model" in replace(case, model=swapped).verify().reason
@@ -144,11 +134,7 @@ def test_a_label_the_model_does_not_know():
     y[4] = "c"
     assert "'c'" in replace(case, y=y).verify().reason
     named = replace(case.sealed, data={"train": forge.data_reference(case.X, y, None, ["a", "b", "c"])})
-    report = verify(named, case.model, case.X, y)
-    assert report.holds  # D01 needs no prediction
-    params = {"set": "train", "rows": 30, "loss": "zero-one", "low": 0}
-    low = replace(named, claims=(forge.claim("D02/1", 29.0, params=params),))
-    assert verify(low, case.model, case.X, y).verdicts[0].measured >= 1  # such a row is always an error
+    assert "all of them classes of the model" in verify(named, case.model, case.X, y).reason
 
 
 def test_missing_and_misplaced_arguments():
@@ -160,34 +146,20 @@ def test_missing_and_misplaced_arguments():
     assert "pass holdout=" in verify(certificate, case.model, case.X, case.y).reason
     assert (
         "fingerprint"
-        in verify(
-            certificate, case.model, case.X, case.y, holdout=(case.holdout[0], case.holdout[1][::-1])
-        ).reason
+        in verify(certificate, case.model, case.X, case.y, holdout=(case.holdout[0], case.holdout[1][::-1])).reason
     )
     assert (
         "rows"
-        in verify(
-            certificate, case.model, case.X, case.y, holdout=(case.holdout[0][1:], case.holdout[1][1:])
-        ).reason
+        in verify(certificate, case.model, case.X, case.y, holdout=(case.holdout[0][1:], case.holdout[1][1:])).reason
     )
     assert "y has" in verify(certificate, case.model, case.X, case.y[1:], holdout=case.holdout).reason
-    assert (
-        "y is missing"
-        in verify(certificate, case.model, case.X, None, holdout=(case.holdout[0], None)).reason
-    )
+    assert "y is missing" in verify(certificate, case.model, case.X, None, holdout=(case.holdout[0], None)).reason
     assert (
         "columns"
-        in verify(
-            certificate, case.model, case.X, case.y, holdout=(case.holdout[0][:, :2], case.holdout[1])
-        ).reason
+        in verify(certificate, case.model, case.X, case.y, holdout=(case.holdout[0][:, :2], case.holdout[1])).reason
     )
-    assert (
-        "object"
-        in verify(certificate, case.model, case.X.astype(object), case.y, holdout=case.holdout).reason
-    )
-    assert (
-        "two-dimensional" in verify(certificate, case.model, case.X[0], case.y, holdout=case.holdout).reason
-    )
+    assert "object" in verify(certificate, case.model, case.X.astype(object), case.y, holdout=case.holdout).reason
+    assert "two-dimensional" in verify(certificate, case.model, case.X[0], case.y, holdout=case.holdout).reason
     assert "no coef_" in verify(certificate, SimpleNamespace(), case.X, case.y, holdout=case.holdout).reason
     assert not verify("certificate", case.model, case.X, case.y).holds
     split = forge.holdout_case(1)
@@ -209,9 +181,7 @@ def test_weights_are_part_of_the_rows():
 def test_split_rules():
     case = forge.holdout_case(1)
     train, holdout = (case.split[name] for name in ("train", "holdout"))
-    assert (
-        replace(case, split={"train": train[::-1], "holdout": holdout}, sealed=None).verify().holds
-    )  # order is free
+    assert replace(case, split={"train": train[::-1], "holdout": holdout}, sealed=None).verify().holds  # order is free
     for bad, word in (
         ({"train": np.append(train[1:], holdout[0]), "holdout": holdout}, "twice"),
         ({"train": np.append(train[1:], train[2]), "holdout": holdout}, "twice"),
@@ -315,8 +285,7 @@ def test_one_bad_claim_does_not_hide_the_others():
 def test_a_certificate_without_claims_does_not_hold():
     case = labelled(10, 1)
     assert (
-        verify(replace(case.sealed, claims=()), case.model, case.X, case.y).reason
-        == "the certificate makes no claim"
+        verify(replace(case.sealed, claims=()), case.model, case.X, case.y).reason == "the certificate makes no claim"
     )
 
 

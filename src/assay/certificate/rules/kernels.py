@@ -1,10 +1,8 @@
 """Kernel machines: the checker's own kernel values, predictors and duality gaps.
 
-f(x) = sum_j beta_j kappa(v_j, x) + b over stored vectors v_j. Every kernel value comes with a bound of its
-error, and
-with it every score. The gap of the hinge or the eps-insensitive loss is that of `duality`, at the dual
-vector that
-the model itself is: theta = beta, shortened a little and balanced so that it is feasible in exact arithmetic.
+f(x) = sum_j beta_j kappa(v_j, x) + b over stored vectors v_j. Every kernel value comes with a bound of its error,
+and with it every score. The gap of the hinge or the eps-insensitive loss is that of `duality`, at the dual vector
+that the model itself is: theta = beta, shortened a little and balanced so that it is feasible in exact arithmetic.
 """
 
 import math
@@ -57,6 +55,12 @@ class KernelMachine:
 
     def values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return kernel values (rows, m), a bound of their error for each row, and of their magnitude."""
+        found = self._values(X)
+        if not all(np.isfinite(part).all() for part in found):
+            raise Refused("a kernel value overflows: the entries of the rows are too large for this kernel")
+        return found
+
+    def _values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self.kind == "precomputed":
             K = X[:, self.support]
             return K, np.zeros(len(X)), np.abs(K).max(axis=1, initial=0.0)
@@ -102,6 +106,8 @@ class KernelMachine:
             scores[at : at + step] = K @ self.coef.T + self.b
             slip = slack + gamma(2 * m + 16) * (largest + slack)
             errors[at : at + step] = above(np.outer(slip, size) + gamma(8) * np.abs(self.b), m + 8)
+        if not (np.isfinite(scores).all() and np.isfinite(errors).all()):
+            raise Refused("a score of the kernel machine overflows")
         self._last[:] = [X, (scores, errors)]
         return scores, errors
 

@@ -14,7 +14,7 @@ from assay.certificate.rules.duality import known_codes
 from assay.certificate.rules.kernels import KernelMachine, diagonal_above
 from assay.certificate.rules.numerics import UNDERFLOW, Sums, above, gamma
 from assay.certificate.rules.predictors import Linear, margins
-from assay.certificate.rules.record import Rejected, exact_decimal
+from assay.certificate.rules.record import Refused, Rejected, exact_decimal
 from assay.certificate.rules.risk import ln_above
 from assay.certificate.rules.rule import Rule, View
 
@@ -77,6 +77,8 @@ def length(model: Any) -> tuple[float, float]:
         slip = above(float(most.max(initial=0.0)) * float(size @ size), len(size) + 16)
     rounding = gamma(4 * (model.columns + len(model.b)) * max(1, len(model.b)) + 64) * (square + offsets)
     low, high = (square + offsets) - slip - rounding, (square + offsets) + slip + rounding
+    if not math.isfinite(high):
+        raise Refused("the length of the weights overflows")
     return math.sqrt(max(low, 0.0)) * (1 - 1e-15), above(math.sqrt(max(high, 0.0)))
 
 

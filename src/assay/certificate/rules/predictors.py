@@ -110,9 +110,7 @@ class Quadratic:
         return found
 
 
-def margins(
-    model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray
-) -> tuple[np.ndarray, Any]:
+def margins(model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return score of the true class minus the best other one, and a bound of its error; right iff above
     0."""
     known = np.maximum(codes, 0)
@@ -137,12 +135,13 @@ def error_counts(
     """
     margin, error = margins(model, scores, errors, codes)
     tie = (margin == 0) & (error == 0)
-    low, high = int(np.sum((margin < -error) | tie)), int(np.sum(margin <= error))
-    rows = np.flatnonzero((np.abs(margin) <= error) & ~tie)
+    # What is not a number, after an overflow, compares as false: such a row is neither certainly right nor wrong.
+    low, high = int(np.sum((margin < -error) | tie)), int(np.sum(~(margin > error)))
+    rows = np.flatnonzero(~(np.abs(margin) > error) & ~tie)
     if len(rows):
         margin, error = margins(model, scores[rows], model.row_errors(X[rows]), codes[rows])
         low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))
-        rows = rows[np.abs(margin) <= error]
+        rows = rows[~(np.abs(margin) > error)]
     if len(rows) <= MOST_EXACT:
         try:
             wrong = sum(not _exactly_right(model, X[i], codes[i]) for i in rows)

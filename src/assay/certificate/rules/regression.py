@@ -29,7 +29,7 @@ class NormRisk(ClippedRisk):
         self.intercept, self.scale = self.flag("intercept"), self.number("scale")
         if not self.intercept and np.any(self.model.b):
             raise Rejected("the functions have no intercept, the model has one")
-        if self.scale not in SCALES or length(self.model)[1] > self.scale:
+        if self.scale not in SCALES or not length(self.model)[1] <= self.scale:
             raise Rejected("scale must be a power of two from 2^-10 to 2^30, and at least the length of the weights")
         self.sums = Sums(3)
 

@@ -1,5 +1,4 @@
-"""What a rule is: it reads one claim, sees the rows of one data set block by block, and measures its
-quantity."""
+"""What a rule is: it reads one claim, sees the rows of one data set block by block, and measures its quantity."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ import numpy as np
 
 from assay.certificate.claim import Certificate, Claim
 from assay.certificate.rules.predictors import Linear, Predictor, error_counts
-from assay.certificate.rules.record import Rejected, array, count, number
+from assay.certificate.rules.record import Refused, Rejected, array, count, number
 
 
 @dataclass
@@ -31,6 +30,8 @@ class View:
         """Scores (rows, K) and a bound of their error (K,), computed once for all rules."""
         if self._scores is None:
             self._scores = self.model.scores(self.X, self.largest)
+            if not np.isfinite(self._scores[0]).all() or np.isnan(self._scores[1]).any():
+                raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
         return self._scores
 
     @property

@@ -40,9 +40,7 @@ def discriminant(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
         Contestant("scikit-learn svd", lambda: PeerLDA().fit(X, y)),
         Contestant("scikit-learn lsqr", lambda: PeerLDA(solver="lsqr").fit(X, y)),
     ]
-    return compare(
-        f"LinearDiscriminantAnalysis {X.shape}", contestants, fisher, better="higher", repeats=repeats
-    )
+    return compare(f"LinearDiscriminantAnalysis {X.shape}", contestants, fisher, better="higher", repeats=repeats)
 
 
 def perceptron(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
@@ -68,9 +66,9 @@ def epochs(X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict]:
             "assay": lambda m, loss=loss: SGDClassifier(
                 loss, max_iter=m, tol=0.0, n_iter_no_change=m, random_state=0
             ).fit(X, y),
-            "scikit-learn": lambda m, loss=loss: sk.SGDClassifier(
-                loss=loss, max_iter=m, tol=None, random_state=0
-            ).fit(X, y),
+            "scikit-learn": lambda m, loss=loss: sk.SGDClassifier(loss=loss, max_iter=m, tol=None, random_state=0).fit(
+                X, y
+            ),
         }
         times: dict[str, list[float]] = {name: [] for name in kinds}
         for _ in range(repeats + 1):
@@ -139,9 +137,7 @@ def path(n: int, d: int, repeats: int) -> list[dict]:
             return solver.path(F, y, Quadratic(), L1_plus_L2(1.0, RATIO), alphas=alphas)[1]
 
         contestants.append(Contestant("skglm", by_skglm))
-    return compare(
-        f"ElasticNet path of {ALPHAS} {X.shape}", contestants, objective, better="lower", repeats=repeats
-    )
+    return compare(f"ElasticNet path of {ALPHAS} {X.shape}", contestants, objective, better="lower", repeats=repeats)
 
 
 def poisson(X: np.ndarray, repeats: int) -> list[dict]:

@@ -68,17 +68,13 @@ def deltas(case: Case) -> tuple[float, ...]:
 
 
 def show(tallies: list[Tally]) -> Table:
-    table = Table(
-        "claim", "world", "rate", "runs", "violations", "accepted to", "informative", "s", "verdict"
-    )
+    table = Table("claim", "world", "rate", "runs", "violations", "accepted to", "informative", "s", "verdict")
     for t in tallies:
         verdict = ("caught" if t.case.control else "holds") if t.sound else "[bold red]WRONG[/]"
         kind = f"{t.case.claim}{' control' if t.case.control else ''}"
         seen = f"{t.violations} ({t.violations / t.repetitions:.2%})"
         share, spent = f"{t.informative:.0%}", f"{t.seconds:.0f}"
-        table.add_row(
-            kind, t.case.world, f"{t.rate:g}", str(t.repetitions), seen, str(t.limit), share, spent, verdict
-        )
+        table.add_row(kind, t.case.world, f"{t.rate:g}", str(t.repetitions), seen, str(t.limit), share, spent, verdict)
     return table
 
 

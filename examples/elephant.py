@@ -31,9 +31,7 @@ def curve(t: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.cos(np.outer(t, k)) @ c.real + np.sin(np.outer(t, k)) @ c.imag
 
 
-def outline(
-    points: int = 1000, parameters: tuple[complex, ...] = PARAMETERS
-) -> tuple[np.ndarray, np.ndarray]:
+def outline(points: int = 1000, parameters: tuple[complex, ...] = PARAMETERS) -> tuple[np.ndarray, np.ndarray]:
     """Return the closed outline, trunk to the right."""
     t = np.linspace(0.0, 2.0 * np.pi, points)
     x, y = coefficients(parameters)

@@ -143,9 +143,7 @@ def places(test: str) -> set[str]:
     }
     used = {known[node.id] for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in known}
     modules = {place.rpartition(".")[0] for place in attributes}
-    return (used - modules) | {
-        place for place in attributes if place.rpartition(".")[0].rpartition(".")[2].islower()
-    }
+    return (used - modules) | {place for place in attributes if place.rpartition(".")[0].rpartition(".")[2].islower()}
 
 
 @cache

@@ -218,9 +218,7 @@ def test_forged_arrays_are_refused(array, reason, content, open_bytes):
         open_bytes(forged({**parts, name: array}))
 
 
-def archive_with(
-    *entries: tuple[zipfile.ZipInfo | str, bytes], compression: int = zipfile.ZIP_STORED
-) -> bytes:
+def archive_with(*entries: tuple[zipfile.ZipInfo | str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", compression) as archive:
         for info, data in entries:
@@ -361,9 +359,7 @@ def test_reading_json_is_strict(path, value, reason, fitted):
         from_json(json.dumps(record))
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": Infinity}', '{"a": 1e999}', '{"a": 1, "a": 2}', "[" * 40, "", "{", b"\xff"]
-)
+@pytest.mark.parametrize("text", ['{"a": Infinity}', '{"a": 1e999}', '{"a": 1, "a": 2}', "[" * 40, "", "{", b"\xff"])
 def test_json_that_is_not_strict_is_refused(text):
     with pytest.raises(DocumentError):
         strict_json(text)

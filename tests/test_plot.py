@@ -51,9 +51,7 @@ def test_calibration_of_three_classes_is_that_of_the_predicted_class():
 
 def test_confusion_agrees_with_scikit_learn(cancer):
     model, X, y = cancer
-    np.testing.assert_array_equal(
-        frames.confusion(model, X, y)["counts"], confusion_matrix(y, model.predict(X))
-    )
+    np.testing.assert_array_equal(frames.confusion(model, X, y)["counts"], confusion_matrix(y, model.predict(X)))
 
 
 def test_residuals_of_least_squares_sum_to_zero():

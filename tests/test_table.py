@@ -36,9 +36,7 @@ def sources(folder):
     arrow = pa.table(columns)
     pq.write_table(arrow, folder / "t.parquet")
     frame = pd.DataFrame(columns, index=[5, 6, 7])
-    categories = frame.assign(
-        size=pd.Categorical(frame["size"], SIZES, ordered=True), job=frame.job.astype("category")
-    )
+    categories = frame.assign(size=pd.Categorical(frame["size"], SIZES, ordered=True), job=frame.job.astype("category"))
     enumeration = pl.DataFrame(columns, schema_overrides={"size": pl.Enum(SIZES), "job": pl.Categorical})
     return [folder / "t.csv", str(folder / "semicolon.csv"), folder / "t.parquet", arrow, columns, frame,
             pl.DataFrame(columns), categories, enumeration]  # fmt: skip
@@ -168,13 +166,9 @@ def test_refusals_of_later_tables(tmp_path):
 
 def test_target():
     table = read({"income": [1.0, 2.0, 3.0], "default": ["no", None, "yes"]})
-    with pytest.raises(
-        ValueError, match=r"no column 'defualt'; did you mean 'default'\? The columns are income, d"
-    ):
+    with pytest.raises(ValueError, match=r"no column 'defualt'; did you mean 'default'\? The columns are income, d"):
         table.split_target("defualt")
-    with pytest.raises(
-        ValueError, match=r"target 'default' has no value in 1 of 3 rows \(counted from 0: 1\)"
-    ):
+    with pytest.raises(ValueError, match=r"target 'default' has no value in 1 of 3 rows \(counted from 0: 1\)"):
         table.split_target("default")
     others, target = table.take([0, 2]).split_target("default")
     assert others.names == ["income"]

@@ -52,9 +52,7 @@ def arrow_stream(path: Path, as_text: Collection[str], only: list[str], size: in
         raise ValueError(f"{path} cannot be read as CSV: {error}") from None
 
 
-def typed(
-    table: pa.Table, as_text: Collection[str], levels: Mapping[str, Sequence[str]], *, partial: bool
-) -> Table:
+def typed(table: pa.Table, as_text: Collection[str], levels: Mapping[str, Sequence[str]], *, partial: bool) -> Table:
     """Return the columns with their types; `partial` allows no rows and columns without values."""
     names = table.column_names
     for i, name in enumerate(names):
@@ -66,19 +64,13 @@ def typed(
             )
     for name in [*as_text, *levels]:
         if name not in names:
-            raise ValueError(
-                f"there is no column {name!r} to read as categories; the columns are {', '.join(names)}."
-            )
+            raise ValueError(f"there is no column {name!r} to read as categories; the columns are {', '.join(names)}.")
     if not partial and not table.num_rows:
         raise ValueError(f"the table has no rows, only the columns {', '.join(names)}.")
-    return Table(
-        _column(name, table.column(name), name in as_text, levels.get(name), partial) for name in names
-    )
+    return Table(_column(name, table.column(name), name in as_text, levels.get(name), partial) for name in names)
 
 
-def _column(
-    name: str, values: pa.ChunkedArray, as_text: bool, levels: Sequence[str] | None, partial: bool
-) -> Column:
+def _column(name: str, values: pa.ChunkedArray, as_text: bool, levels: Sequence[str] | None, partial: bool) -> Column:
     kind, is_ordered = values.type, levels is not None
     if types.is_dictionary(kind):
         if kind.ordered and levels is None and values.num_chunks:
@@ -119,9 +111,7 @@ def _coded(name: str, text: pa.ChunkedArray, levels: Sequence[str] | None, kind:
             f"column {name!r} has {text[row].as_py()!r} in row {row} (counted from 0), which is not among "
             f"its levels {', '.join(levels)}; correct it or add the level."
         )
-    return Column(
-        ColumnType(name, kind, tuple(levels)), codes.cast(pa.float64()).to_numpy().astype(np.float64)
-    )
+    return Column(ColumnType(name, kind, tuple(levels)), codes.cast(pa.float64()).to_numpy().astype(np.float64))
 
 
 def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -150,17 +140,13 @@ def _in_memory(source: Any) -> pa.Table:
         return source
     try:
         if isinstance(source, Mapping):
-            return pa.table(
-                {str(name): pa.array(values, from_pandas=True) for name, values in source.items()}
-            )
+            return pa.table({str(name): pa.array(values, from_pandas=True) for name, values in source.items()})
         frame = nw.from_native(source, eager_only=True)
         if frame.implementation.is_pandas():
             return pa.Table.from_pandas(frame.to_native(), preserve_index=False)
         return frame.to_arrow()
     except pa.ArrowException as error:
-        raise ValueError(
-            f"the table cannot be read ({error}); give each column one type and one length."
-        ) from None
+        raise ValueError(f"the table cannot be read ({error}); give each column one type and one length.") from None
     except TypeError:
         raise ValueError(
             "a table is a path to a CSV or Parquet file, an Arrow table, a pandas or polars data frame, or a "
@@ -216,8 +202,7 @@ def _require(names: Sequence[str], only: list[str] | None, where: Any) -> None:
     absent = [name for name in only or () if name not in names]
     if absent:
         raise ValueError(
-            f"{where} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; "
-            f"it has {', '.join(names)}."
+            f"{where} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; it has {', '.join(names)}."
         )
 
 

@@ -1,7 +1,6 @@
 """The log of one fit: a row per iteration, callbacks told, an orderly stop on request.
 
-`history_` of a learner is what is logged here: iteration, objective, violation (gap or gradient norm) and
-seconds.
+`history_` of a learner is what is logged here: iteration, objective, violation (gap or gradient norm) and seconds.
 """
 
 import time
@@ -25,9 +24,7 @@ class FitLog:
     Use as a context manager around the loop. `step` returns True when a callback asks to stop.
     """
 
-    def __init__(
-        self, learner: Any, max_iter: int, X: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> None:
+    def __init__(self, learner: Any, max_iter: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> None:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._learner, self._max_iter = learner, max_iter
         self._told = {"estimator": learner, "X": X, "y": y, "metadata": metadata}

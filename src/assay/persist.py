@@ -46,8 +46,7 @@ _ALLOWED = {  # kind of node -> types it may stand for; objects are judged by `_
     "TupleNode": {"builtins.tuple", "assay.fitlog.Step"},
     "SliceNode": {"builtins.slice"},
     "JsonNode": {"builtins.str"},
-    "TypeNode": {"builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.object"}
-    | _NUMBERS,
+    "TypeNode": {"builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.object"} | _NUMBERS,
     "NdArrayNode": {"numpy.ndarray"} | _NUMBERS,
     "DTypeNode": {"numpy.dtype"},
 }
@@ -98,9 +97,7 @@ def load(path: str | os.PathLike[str]) -> Saved:
         certificate = from_json(members["certificate.json"]) if "certificate.json" in members else None
     except FileNotFoundError:
         raise
-    except (
-        Exception
-    ) as error:  # whatever a forged file makes NumPy, zipfile or skops raise is one thing to the caller
+    except Exception as error:  # whatever a forged file makes NumPy, zipfile or skops raise is one thing to the caller
         raise ModelFileError(f"{path}: not a sound model file: {_one_line(error)}") from error
     return Saved(model, certificate)
 
@@ -110,9 +107,7 @@ def _file_bytes(path: Path) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise ModelFileError("it is not a regular file.")
     if status.st_size > _MAX_BYTES:
-        raise ModelFileError(
-            f"{status.st_size} bytes are more than the {_MAX_BYTES} that a model file may have."
-        )
+        raise ModelFileError(f"{status.st_size} bytes are more than the {_MAX_BYTES} that a model file may have.")
     return path.read_bytes()
 
 
@@ -145,9 +140,7 @@ def _check_manifest(members: dict[str, bytes]) -> None:
     manifest = strict_json(members["manifest.json"])
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != FORMAT:
-        raise ModelFileError(
-            f"its format is {str(found)[:40]!r}, and this version of Assay reads {FORMAT!r}."
-        )
+        raise ModelFileError(f"its format is {str(found)[:40]!r}, and this version of Assay reads {FORMAT!r}.")
     if manifest.get("members") != _digests(members):
         raise ModelFileError("the content does not match the manifest: the file was damaged or changed.")
 
@@ -158,9 +151,7 @@ def _manifest(members: dict[str, bytes]) -> bytes:
     import assay
 
     versions = {"assay": assay.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
-    return json.dumps(
-        {"format": FORMAT, "written_with": versions, "members": _digests(members)}, indent=1
-    ).encode()
+    return json.dumps({"format": FORMAT, "written_with": versions, "members": _digests(members)}, indent=1).encode()
 
 
 def _digests(members: dict[str, bytes]) -> dict[str, Any]:

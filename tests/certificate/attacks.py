@@ -77,9 +77,7 @@ def resealed(case: Case, **changes: Any) -> Case:
 
 
 def unknown_template(case, rng):
-    return case.with_claim(
-        template=str(rng.choice(["D99/1", "P01/2", "", case.claim.template[:-1] + "9", "d01/1"]))
-    )
+    return case.with_claim(template=str(rng.choice(["D99/1", "P01/2", "", case.claim.template[:-1] + "9", "d01/1"])))
 
 
 def other_template(case, rng):
@@ -93,11 +91,7 @@ def assumption_changed(case, rng):
         listed.pop(rng.integers(len(listed)))
     else:
         listed.append(str(rng.choice(["A-IID(train)", "A-RNG", "A-ORDER", "", "A-IID"])))
-    return (
-        case.with_claim(assumptions=tuple(listed))
-        if sorted(listed) != sorted(case.claim.assumptions)
-        else None
-    )
+    return case.with_claim(assumptions=tuple(listed)) if sorted(listed) != sorted(case.claim.assumptions) else None
 
 
 def value_junk(case, rng):
@@ -183,9 +177,7 @@ def ledger_broken(case, rng):
         return replace(case, sealed=replace(sealed, delta_total="0.0399999999"))
     return replace(
         case,
-        sealed=replace(
-            sealed, unreported=(("P01/1", str(rng.choice(["0.0500001", "0.5", "1", "x", "-1"]))),)
-        ),
+        sealed=replace(sealed, unreported=(("P01/1", str(rng.choice(["0.0500001", "0.5", "1", "x", "-1"]))),)),
     )
 
 
@@ -236,11 +228,7 @@ def rows_changed(case, rng):
     ][rng.integers(3)]
     if case.split is not None and len(order) > len(case.X):
         return None  # a row that is in neither set
-    same = (
-        len(order) == len(case.X)
-        and np.array_equal(case.X[order], case.X)
-        and np.array_equal(case.y[order], case.y)
-    )
+    same = len(order) == len(case.X) and np.array_equal(case.X[order], case.X) and np.array_equal(case.y[order], case.y)
     weight = None if case.weight is None else case.weight[order]
     return None if same else replace(case, X=case.X[order], y=case.y[order], weight=weight)
 
@@ -309,9 +297,7 @@ def value_tightened(case, rng):
 def count_tightened(case, rng):
     step = float(rng.integers(1, 4))
     return case.with_claim(
-        value=max(
-            0.0, case.claim.value - step if case.claim.direction == "upper" else case.claim.value + step
-        )
+        value=max(0.0, case.claim.value - step if case.claim.direction == "upper" else case.claim.value + step)
     )
 
 
@@ -396,9 +382,7 @@ def witness_shuffled(case, rng):
     if not case.claim.witness:
         return None
     name = list(case.claim.witness)[rng.integers(len(case.claim.witness))]
-    return case.with_claim(
-        witness=dict(case.claim.witness) | {name: rng.permutation(case.claim.witness[name])}
-    )
+    return case.with_claim(witness=dict(case.claim.witness) | {name: rng.permutation(case.claim.witness[name])})
 
 
 def model_forged(case, rng):

@@ -114,9 +114,7 @@ def generic_gap(case: forge.Case) -> Fraction:
     conjugate = sum(max(Fraction(0), abs(a) - l1) ** 2 for a in v) / (2 * l2) if l2 else Fraction(0)
     penalty = sum(l1 * abs(a) + l2 * a * a / 2 for a in w) + conjugate - sum(a * b for a, b in zip(w, v))
     f = [s[0] for s in scores(case)]
-    brackets = [
-        a * piecewise(name, t, s, d / a, params["loss_params"]) for a, t, s, d in zip(c, y, f, theta) if a
-    ]
+    brackets = [a * piecewise(name, t, s, d / a, params["loss_params"]) for a, t, s, d in zip(c, y, f, theta) if a]
     return penalty + sum(brackets)
 
 
@@ -133,9 +131,7 @@ def logistic_gap(case: forge.Case) -> Decimal:
             shrink = {1: min(Decimal(1), down / up), -1: min(Decimal(1), up / down)}
             rest = [a + (1 - shrink[s]) * b for a, b, s in zip(rest, p, sign)]
             p = [a * shrink[s] for a, s in zip(p, sign)]
-        kl = sum(
-            a * (q * q.ln() + t * t.ln() + (1 + (-v).exp()).ln() + q * v) for a, q, t, v in zip(c, p, rest, z)
-        )
+        kl = sum(a * (q * q.ln() + t * t.ln() + (1 + (-v).exp()).ln() + q * v) for a, q, t, v in zip(c, p, rest, z))
         v = combine(case, [a * q * s for a, q, s in zip(c, p, sign)])
         w = [decimal(a) for a in rational(np.atleast_2d(case.model.coef_))[0]]
         return kl + sum((a - b) ** 2 for a, b in zip(v, w)) / 2
@@ -174,10 +170,7 @@ def ridge_excess(case: forge.Case) -> Fraction:
     Z = rational(np.hstack([case.X, np.ones((len(case.X), 1))]) if params["intercept"] else case.X)
     d = len(Z[0])
     alpha = [Fraction(params["alpha"])] * case.X.shape[1] + [Fraction(0)] * (d - case.X.shape[1])
-    H = [
-        [sum((a * r[i] * r[j] for a, r in zip(c, Z)), alpha[i] * (i == j)) for j in range(d)]
-        for i in range(d)
-    ]
+    H = [[sum((a * r[i] * r[j] for a, r in zip(c, Z)), alpha[i] * (i == j)) for j in range(d)] for i in range(d)]
     for k, y in enumerate(zip(*rational(case.y.reshape(len(case.X), -1)))):
         r = [a - s[k] for a, s in zip(y, f)]
         w = [*W[k], Fraction(0)]
@@ -269,9 +262,7 @@ def vc_holds(case: forge.Case) -> bool:
     d, bias = case.X.shape[1], bool(np.any(case.model.intercept_)) or params["class"]["bias"]
     ways = forge.growth({"class": "halfspaces", "d": max(d, params["class"]["d"]), "bias": bias}, 5 * n)
     level = Fraction(case.claim.delta) / 2 / ways
-    K = bisect.bisect_left(
-        range(5 * n + 1), True, k + 1, key=lambda K: hypergeometric_at_most(k, 5 * n, K, n) <= level
-    )
+    K = bisect.bisect_left(range(5 * n + 1), True, k + 1, key=lambda K: hypergeometric_at_most(k, 5 * n, K, n) <= level)
     return 5 * n >= K and K - k <= 4 * n and 1 - binomial_at_most(K - k - 1, 4 * n, p) >= Fraction(1, 2)
 
 
@@ -296,9 +287,7 @@ def separable(X: np.ndarray, side: np.ndarray, intercept: bool) -> bool:
     """Is there a strict separator, by a linear programme?"""
     Z = np.hstack([X, np.ones((len(X), 1))]) if intercept else X
     A = np.hstack([-side[:, None] * Z, np.ones((len(X), 1))])
-    found = linprog(
-        [*([0] * Z.shape[1]), -1], A, np.zeros(len(X)), bounds=[(-1, 1)] * Z.shape[1] + [(None, 1)]
-    )
+    found = linprog([*([0] * Z.shape[1]), -1], A, np.zeros(len(X)), bounds=[(-1, 1)] * Z.shape[1] + [(None, 1)])
     return found.status == 0 and -found.fun > 1e-9
 
 
@@ -368,9 +357,7 @@ def gradient_norm(case: forge.Case) -> Decimal:
         for k in range(1 if len(case.model.classes_) == 2 else 0, len(case.model.classes_)):
             p = [row[k].exp() / sum((a.exp() for a in row), Decimal(0)) for row in f]
             theta = [a * ((label == k) - q) for a, label, q in zip(c, codes(case), p)]
-            total += sum(v * v for v in combine(case, theta)) + (
-                sum(theta) ** 2 if params["intercept"] else 0
-            )
+            total += sum(v * v for v in combine(case, theta)) + (sum(theta) ** 2 if params["intercept"] else 0)
         return total.sqrt()
 
 
@@ -535,9 +522,7 @@ def _clipped(case: forge.Case) -> bool:
             holds = upper if case.claim.direction == "upper" else value <= decimal(mean) - width
         else:
             variance, log = decimal(sum((v - mean) ** 2 for v in losses) / (m - 1)), (2 / delta).ln()
-            holds = value >= decimal(mean) + (2 * variance * log / m).sqrt() + 7 * decimal(clip) * log / (
-                3 * (m - 1)
-            )
+            holds = value >= decimal(mean) + (2 * variance * log / m).sqrt() + 7 * decimal(clip) * log / (3 * (m - 1))
     return holds and params["rows"] == m
 
 

@@ -43,9 +43,7 @@ class Case:
 
     def seal(self) -> "Case":
         """Return the case with a certificate whose fingerprints fit."""
-        labels = (
-            None if not hasattr(self.model, "classes_") else [str(c) for c in self.model.classes_.tolist()]
-        )
+        labels = None if not hasattr(self.model, "classes_") else [str(c) for c in self.model.classes_.tolist()]
         weight = self.weight
         if self.split is None:
             sets = {"train": (self.X, self.y, weight)}
@@ -53,9 +51,7 @@ class Case:
                 sets["holdout"] = (*self.holdout, None)
         else:
             sets = {
-                name: tuple(
-                    None if part is None else part[np.sort(rows)] for part in (self.X, self.y, weight)
-                )
+                name: tuple(None if part is None else part[np.sort(rows)] for part in (self.X, self.y, weight))
                 for name, rows in self.split.items()
             }
         data = {name: data_reference(*parts, labels) for name, parts in sets.items()}
@@ -67,9 +63,7 @@ class Case:
 
     def verify(self) -> Report:
         certificate = self.sealed if self.sealed is not None else self.seal().sealed
-        return verify(
-            certificate, self.model, self.X, self.y, sample_weight=self.weight, holdout=self.holdout
-        )
+        return verify(certificate, self.model, self.X, self.y, sample_weight=self.weight, holdout=self.holdout)
 
     def with_claim(self, **changes: Any) -> "Case":
         """Return the case with its last claim changed, not sealed again."""
@@ -90,11 +84,7 @@ def data_reference(X: Any, y: Any, weight: Any = None, labels: list[str] | None 
     digests = []
     for at in range(0, len(X), 4096):
         part = slice(at, at + 4096)
-        codes = (
-            None
-            if labels is None
-            else np.array([labels.index(str(v)) for v in y[part].tolist()], dtype="<i4")
-        )
+        codes = None if labels is None else np.array([labels.index(str(v)) for v in y[part].tolist()], dtype="<i4")
         chunk = [np.ascontiguousarray(X[part]).tobytes()]
         chunk.append((y[part].astype("<f8") + 0.0).tobytes() if codes is None else codes.tobytes())
         chunk.append(b"" if weight is None else (weight[part] + 0.0).astype("<f8").tobytes())
@@ -259,12 +249,7 @@ def logistic_gap(X, y, c, intercept, W, b):
     if intercept:
         up, down = (c * p)[sign > 0].sum(), (c * p)[sign < 0].sum()
         p = p * np.where(sign > 0, min(1, down / up), min(1, up / down))
-    kl = (
-        np.where(p > 0, p * np.log(np.maximum(p, 1e-300)), 0)
-        + (1 - p) * np.log1p(-p)
-        + np.logaddexp(0, -z)
-        + p * z
-    )
+    kl = np.where(p > 0, p * np.log(np.maximum(p, 1e-300)), 0) + (1 - p) * np.log1p(-p) + np.logaddexp(0, -z) + p * z
     return float(np.sum(c * np.maximum(kl, 0)) + 0.5 * np.sum((W[0] - X.T @ (c * p * sign)) ** 2))
 
 
@@ -341,9 +326,7 @@ def stationary_case(seed: int) -> Case:
         "radius": 2.5,
     }
     stated["class_weight"] = params["class_weight"]
-    return replace(
-        base, claims=(claim("D05/1", publish(norm * 2.5) + 1e-9, params=stated),), sealed=None
-    ).seal()
+    return replace(base, claims=(claim("D05/1", publish(norm * 2.5) + 1e-9, params=stated),), sealed=None).seal()
 
 
 def hinge_case(seed: int) -> Case:
@@ -386,9 +369,7 @@ def errors_case(seed: int) -> Case:
     guess = (scores[:, 0] > 0).astype(int) if K == 1 else scores.argmax(axis=1)
     wrong = int(np.sum(guess != y))
     params = {"set": "train", "rows": len(X), "loss": "zero-one", "low": wrong}
-    return Case(
-        (claim("D02/1", float(wrong), params=params),), model(W, b, np.arange(2 if K == 1 else 3)), X, y
-    ).seal()
+    return Case((claim("D02/1", float(wrong), params=params),), model(W, b, np.arange(2 if K == 1 else 3)), X, y).seal()
 
 
 def identity_case(seed: int) -> Case:
@@ -513,9 +494,7 @@ def perceptron_case(seed: int) -> Case:
     }
     witness = {"sequence": np.array(sequence, dtype=np.int64), "separator": separator}
     stated = claim("D17/1", (radius / margin) ** 2 * (1 + 1e-9), params=params, witness=witness)
-    return Case(
-        (stated,), model(w[None, :2], w[2] if intercept else 0.0, [0, 1]), X, (side > 0).astype(int)
-    ).seal()
+    return Case((stated,), model(w[None, :2], w[2] if intercept else 0.0, [0, 1]), X, (side > 0).astype(int)).seal()
 
 
 def gaussian_case(seed: int) -> Case:
@@ -611,14 +590,10 @@ def finite_case(seed: int) -> Case:
     fitted = model(rng.integers(-2, 3, size=(1, 2)).astype(float), float(rng.integers(-2, 3)), [0, 1])
     guess = X @ fitted.coef_[0] + fitted.intercept_[0]
     y = np.where(rng.random(40) < 0.1, guess <= 0, guess > 0).astype(int)
-    wrong = int(np.sum((guess > 0) != y)) + int(
-        np.sum((guess == 0) & (y == 0))
-    )  # a score of zero is an error
+    wrong = int(np.sum((guess > 0) != y)) + int(np.sum((guess == 0) & (y == 0)))  # a score of zero is an error
     descriptor = {"class": "integer-halfspaces", "d": 2, "bound": 2 + seed % 2}
     size = (2 * descriptor["bound"] + 1) ** 3
-    value = (
-        min(1.0, float(stats.beta.ppf(1 - 0.05 / size, wrong + 1, 40 - wrong)) + 1e-9) if wrong < 40 else 1.0
-    )
+    value = min(1.0, float(stats.beta.ppf(1 - 0.05 / size, wrong + 1, 40 - wrong)) + 1e-9) if wrong < 40 else 1.0
     params = {"class": descriptor, "errors": wrong, "rows": 40}
     return Case((claim("P08/1", value, delta="0.05", params=params),), fitted, X, y).seal()
 
@@ -628,19 +603,13 @@ def growth(descriptor: dict, points: int) -> int:
     if descriptor["class"] == "halfspaces" and not descriptor["bias"]:
         return sum(math.comb(points, i) for i in range(d + 1))
     affine = 2 * sum(math.comb(points - 1, i) for i in range(d + 1))
-    return (
-        affine ** (descriptor["classes"] * (descriptor["classes"] - 1) // 2)
-        if "classes" in descriptor
-        else affine
-    )
+    return affine ** (descriptor["classes"] * (descriptor["classes"] - 1) // 2) if "classes" in descriptor else affine
 
 
 def ghost_threshold(wrong: int, n: int, ways: int, delta: float) -> int:
     """Return the least K with P[Hyp(5n, K, n) <= wrong] <= delta / (2 ways), in floating point."""
     target = math.log(delta / 2) - math.log(ways)
-    return next(
-        K for K in range(wrong + 1, 5 * n + 1) if stats.hypergeom.logcdf(wrong, 5 * n, K, n) <= target - 1e-9
-    )
+    return next(K for K in range(wrong + 1, 5 * n + 1) if stats.hypergeom.logcdf(wrong, 5 * n, K, n) <= target - 1e-9)
 
 
 def vc_case(seed: int, n: int = 60) -> Case:

@@ -50,18 +50,12 @@ def hoeffding(case, one, two):
 def bernstein(case, two_in_log, two, seven, three, one):
     losses, m, clip, delta = clipped_losses(case)
     log = math.log(two_in_log / delta)
-    return (
-        losses.mean()
-        + math.sqrt(two * losses.var(ddof=1) * log / m)
-        + seven * clip * log / (three * (m - one))
-    )
+    return losses.mean() + math.sqrt(two * losses.var(ddof=1) * log / m) + seven * clip * log / (three * (m - one))
 
 
 def clipped_losses(case):
     X, y = case.holdout
-    losses = np.minimum(
-        np.abs(y - X @ case.model.coef_ - case.model.intercept_[0]), case.claim.params["clip"]
-    )
+    losses = np.minimum(np.abs(y - X @ case.model.coef_ - case.model.intercept_[0]), case.claim.params["clip"])
     return losses, len(losses), case.claim.params["clip"], float(case.claim.delta)
 
 
@@ -124,9 +118,7 @@ def fits_constants(case, formula, constants):
     if case.claim.direction != "upper":
         return False
     right = float(formula(case, *constants))
-    moved = [
-        float(formula(case, *constants[:i], c * 1.1, *constants[i + 1 :])) for i, c in enumerate(constants)
-    ]
+    moved = [float(formula(case, *constants[:i], c * 1.1, *constants[i + 1 :])) for i, c in enumerate(constants)]
     return right > 1e-4 and all(abs(value - right) > 2e-5 * right for value in moved)
 
 

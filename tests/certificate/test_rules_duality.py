@@ -21,9 +21,7 @@ def measured(case: forge.Case) -> float:
     return report.verdicts[-1].measured
 
 
-def compare(
-    case: forge.Case, truth: Fraction | Decimal, scale: float, least: Fraction | Decimal | None = None
-) -> None:
+def compare(case: forge.Case, truth: Fraction | Decimal, scale: float, least: Fraction | Decimal | None = None) -> None:
     """The checker's number is at least `least` (the exact gap unless said otherwise), and hardly above the
     exact gap."""
     found = measured(case)
@@ -171,9 +169,7 @@ def test_default_dual_is_the_slope():
         "scale": 1.0,
     }
     generic = forge.claim("D04/1", 1.0, params=params | {"intercept": ridge.claim.params["intercept"]})
-    assert measured(replace(ridge, claims=(generic,), sealed=None)) == pytest.approx(
-        measured(ridge), rel=1e-12
-    )
+    assert measured(replace(ridge, claims=(generic,), sealed=None)) == pytest.approx(measured(ridge), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -184,14 +180,11 @@ def test_least_squares_form_a(seed):
     c, r = exact.row_costs(case), [Fraction(float(y)) - s[0] for y, s in zip(case.y, exact.scores(case))]
     g = [sum((a * b * row[j] for a, b, row in zip(c, r, Z)), Fraction(0)) for j in range(len(Z[0]))]
     gram = [
-        [sum((a * row[i] * row[j] for a, row in zip(c, Z)), Fraction(0)) for j in range(len(g))]
-        for i in range(len(g))
+        [sum((a * row[i] * row[j] for a, row in zip(c, Z)), Fraction(0)) for j in range(len(g))] for i in range(len(g))
     ]
     excess = sum(a * b for a, b in zip(g, exact.solve(gram, g))) / 2  # exactly P - min P
     assert Fraction(measured(case)) >= excess
-    assert (
-        not case.with_claim(params=dict(case.claim.params, mu=case.claim.params["mu"] * 2.1)).verify().holds
-    )
+    assert not case.with_claim(params=dict(case.claim.params, mu=case.claim.params["mu"] * 2.1)).verify().holds
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -35,9 +35,7 @@ def test_a_margin_by_hand():
     witness = {"positive": np.array([2]), "positive_weight": np.array([7.0])}
     witness |= {"negative": np.array([0]), "negative_weight": np.array([0.5])}
     upper = forge.claim("D13/1", 1.2, "upper", params=params, witness=witness)
-    assert measured(replace(lower, claims=(upper,), sealed=None)) == pytest.approx(
-        np.hypot(2, 1) / 2, rel=1e-12
-    )
+    assert measured(replace(lower, claims=(upper,), sealed=None)) == pytest.approx(np.hypot(2, 1) / 2, rel=1e-12)
     for claim, word in (
         (
             replace(
@@ -68,9 +66,7 @@ def test_one_class_against_the_rest():
         values = X @ fitted.coef_[k]
         margin = (values[side > 0].min() - values[side < 0].max()) / 2 / np.linalg.norm(fitted.coef_[k])
         params = {"intercept": True, "radius": 8.0, "class": k}
-        case = forge.Case(
-            (forge.claim("D13/1", margin * (1 - 1e-9), "lower", params=params),), fitted, X, y
-        ).seal()
+        case = forge.Case((forge.claim("D13/1", margin * (1 - 1e-9), "lower", params=params),), fitted, X, y).seal()
         assert measured(case) == pytest.approx(margin, rel=1e-12)
         borrowed = case.with_claim(params=params | {"class": (k + 1) % 3}, witness={"w": fitted.coef_[k]})
         assert not borrowed.verify().holds
@@ -95,9 +91,7 @@ def test_a_separable_set_is_never_called_inseparable():
         rows = rng.permutation(8)[: rng.integers(2, 5)]
         intercept = bool(rng.integers(2))
         witness = {"rows": rows, "set": np.zeros(len(rows), dtype=np.int64)}
-        stated = forge.claim(
-            "D14/1", 1.0, "lower", params={"form": "ii", "intercept": intercept}, witness=witness
-        )
+        stated = forge.claim("D14/1", 1.0, "lower", params={"form": "ii", "intercept": intercept}, witness=witness)
         report = forge.Case((stated,), forge.model(np.ones((1, 2)), 0.0, [0, 1]), X, y).seal().verify()
         if report.holds:
             accepted += 1
@@ -109,9 +103,7 @@ def test_almost_inseparable_is_not_inseparable():
     """A float residual of 1e-17 is not an exact zero."""
     case = forge.inseparable_case(0)
     X = case.X.copy()
-    X[0, 1] += (
-        2.0**-50
-    )  # the crossing segments no longer meet in the plane's rational sense at the same weights
+    X[0, 1] += 2.0**-50  # the crossing segments no longer meet in the plane's rational sense at the same weights
     rows = np.array([0, 1, 2])  # three points: a segment and a point off it
     witness = {"rows": rows, "set": np.zeros(3, dtype=np.int64)}
     off = replace(case, X=X, sealed=None).with_claim(witness=witness, value=1.0)

@@ -23,9 +23,7 @@ from tests.certificate.exact import DIGITS, decimal
 @pytest.mark.parametrize("seed", range(20))
 def test_sums_are_within_their_bound_and_nearly_exact(seed):
     rng = np.random.default_rng(seed)
-    blocks = [
-        rng.standard_normal((int(rng.integers(1, 300)), 3)) * 10.0 ** rng.integers(-8, 9, 3) for _ in range(6)
-    ]
+    blocks = [rng.standard_normal((int(rng.integers(1, 300)), 3)) * 10.0 ** rng.integers(-8, 9, 3) for _ in range(6)]
     blocks.append(-np.vstack(blocks)[:200])  # cancellation
     sums = Sums(3)
     for block in blocks:
@@ -129,8 +127,7 @@ def test_null_signs_against_rational_elimination():
         last = [
             float(v)
             for v in sum(
-                Fraction(int(w)) * np.array([Fraction(float(v)) for v in row])
-                for w, row in zip(weights, basis)
+                Fraction(int(w)) * np.array([Fraction(float(v)) for v in row]) for w, row in zip(weights, basis)
             )
         ]
         exact = all(

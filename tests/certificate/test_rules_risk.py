@@ -30,9 +30,7 @@ def test_limits_by_hand():
     X, y = np.ones((59, 1)), np.ones(59, dtype=int)
     fitted = forge.model([[1.0]], 0.0, [0, 1])
     bound = 1 - 0.05 ** (1 / 59)
-    stated = forge.claim(
-        "P01/1", bound + 1e-12, delta="0.05", params={"errors": 0, "rows": 59}, data=("holdout",)
-    )
+    stated = forge.claim("P01/1", bound + 1e-12, delta="0.05", params={"errors": 0, "rows": 59}, data=("holdout",))
     case = forge.Case((stated,), fitted, X[:2], np.array([0, 1]), holdout=(X, y)).seal()
     assert case.verify().holds
     assert bound < 0.05
@@ -50,9 +48,7 @@ def test_limits_by_hand():
 def test_a_score_of_zero_is_an_error_and_ties_are_errors():
     X, y = np.array([[0.0], [1.0], [-1.0]]), np.array([0, 1, 0])
     params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 1}
-    case = forge.Case(
-        (forge.claim("D02/1", 1.0, params=params),), forge.model([[1.0]], 0.0, [0, 1]), X, y
-    ).seal()
+    case = forge.Case((forge.claim("D02/1", 1.0, params=params),), forge.model([[1.0]], 0.0, [0, 1]), X, y).seal()
     assert case.verify().holds, case.verify().reason
     assert not case.with_claim(value=0.0, params=params | {"low": 0}).verify().holds
     tied = forge.model(np.array([[1.0], [1.0], [-1.0]]), np.zeros(3), [0, 1, 2])
@@ -82,11 +78,7 @@ def test_rows_on_the_boundary_are_decided_exactly(label):
             np.array([label]),
         ).seal()
         assert case.verify().holds, case.verify().reason
-        assert (
-            not case.with_claim(params=case.claim.params | {"low": 1 - wrong}, value=float(1 - wrong))
-            .verify()
-            .holds
-        )
+        assert not case.with_claim(params=case.claim.params | {"low": 1 - wrong}, value=float(1 - wrong)).verify().holds
 
 
 def test_an_outlier_does_not_blur_the_rest_of_its_block():
@@ -97,10 +89,7 @@ def test_an_outlier_does_not_blur_the_rest_of_its_block():
     y = (X @ w[0] > 0).astype(int)
     params = {"set": "train", "rows": 200, "loss": "zero-one", "low": 0}
     assert (
-        forge.Case((forge.claim("D02/1", 0.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y)
-        .seal()
-        .verify()
-        .holds
+        forge.Case((forge.claim("D02/1", 0.0, params=params),), forge.model(w, 0.0, [0, 1]), X, y).seal().verify().holds
     )
 
 
@@ -136,12 +125,10 @@ def test_the_growth_function_counts_what_it_says():
     assert float(ln_growth(halfspaces, 10, flat).exp()) == pytest.approx(2 * (1 + 9 + 36))
     assert float(ln_growth(halfspaces | {"bias": False}, 10, flat).exp()) == pytest.approx(1 + 10 + 45)
     assert float(ln_growth(halfspaces | {"d": 20}, 10, flat).exp()) == pytest.approx(2**10)
-    assert float(
-        ln_growth({"class": "multiclass-halfspaces", "d": 2, "classes": 3}, 10, many).exp()
-    ) == pytest.approx(92.0**3)
-    assert float(
-        ln_growth({"class": "integer-halfspaces", "d": 2, "bound": 1}, 10, flat).exp()
-    ) == pytest.approx(27)
+    assert float(ln_growth({"class": "multiclass-halfspaces", "d": 2, "classes": 3}, 10, many).exp()) == pytest.approx(
+        92.0**3
+    )
+    assert float(ln_growth({"class": "integer-halfspaces", "d": 2, "bound": 1}, 10, flat).exp()) == pytest.approx(27)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +149,7 @@ def test_models_outside_the_class_are_rejected(descriptor, word):
     X, y = np.array([[1.0, 0], [0, 1.0], [-1.0, 0.3]]), np.array([1, 1, 0])
     fitted = forge.model([[1.0, 2.0]], 0.5, [0, 1])
     for template, more in (("P10/1", {"form": "c", "M": 12, "q": 0.5, "K": 9}), ("P08/1", {})):
-        stated = forge.claim(
-            template, 1.0, delta="0.05", params={"class": descriptor, "errors": 0, "rows": 3} | more
-        )
+        stated = forge.claim(template, 1.0, delta="0.05", params={"class": descriptor, "errors": 0, "rows": 3} | more)
         report = forge.Case((stated,), fitted, X, y).seal().verify()
         if template == "P10/1" or "integer" in str(descriptor):
             assert word in report.reason
@@ -206,19 +191,14 @@ def test_bernstein_uses_the_unbiased_variance():
 def test_select_needs_the_models_predictions_and_its_number():
     case = forge.holdout_case(0, "P07/1")
     predictions = case.claim.witness["predictions"]
-    without = case.with_claim(
-        witness={"predictions": predictions[:-1]}, params=case.claim.params | {"compared": 4}
-    )
+    without = case.with_claim(witness={"predictions": predictions[:-1]}, params=case.claim.params | {"compared": 4})
     assert "not among" in without.verify().reason
     fewer = case.with_claim(params=case.claim.params | {"compared": 4})
     assert "shape" in fewer.verify().reason
     alone = case.with_claim(
         witness={"predictions": predictions[-1:]},
         params=case.claim.params | {"compared": 1},
-        value=float(
-            stats.beta.ppf(1 - 0.04, case.claim.params["errors"] + 1, 30 - case.claim.params["errors"])
-        )
-        + 1e-9,
+        value=float(stats.beta.ppf(1 - 0.04, case.claim.params["errors"] + 1, 30 - case.claim.params["errors"])) + 1e-9,
     )
     assert alone.verify().holds  # the search log, not the checker, knows that there were others
 

@@ -68,9 +68,7 @@ def test_large_hypergeometric_against_scipy_and_the_clock(marked):
     bounds = tails.hypergeometric_at_most(100_000, 2_500_000, marked, 500_000)
     assert time.perf_counter() - started < 0.05
     if marked < 600_000:  # scipy underflows beyond
-        assert float(bounds.low) == pytest.approx(
-            stats.hypergeom.logcdf(100_000, 2_500_000, marked, 500_000), rel=1e-7
-        )
+        assert float(bounds.low) == pytest.approx(stats.hypergeom.logcdf(100_000, 2_500_000, marked, 500_000), rel=1e-7)
     assert 0 < bounds.high - bounds.low < 1e-10
 
 

@@ -216,9 +216,7 @@ def best_of_many_splits(rng):
         tried.append((fit(LogisticRegression(n_jobs=1, tol=1e-3), X[kept], y[kept]), held))
 
     def judge(delta):
-        certificates = (
-            model.certify(X, y, delta=delta, holdout=held, fixed_class=False) for model, held in tried
-        )
+        certificates = (model.certify(X, y, delta=delta, holdout=held, fixed_class=False) for model, held in tried)
         return min(one.find("P01").value for one in certificates) < 0.5, True
 
     return judge

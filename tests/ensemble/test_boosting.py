@@ -24,9 +24,7 @@ def one_thread_for_peers():
 def test_example_of_li():
     x = np.arange(1.0, 11.0)[:, None]
     y = [5.56, 5.70, 5.91, 6.40, 6.80, 7.05, 8.90, 8.70, 9.00, 9.05]
-    model = GradientBoostingRegressor(
-        n_estimators=6, learning_rate=1.0, max_leaf_nodes=2, min_samples_leaf=1
-    ).fit(x, y)
+    model = GradientBoostingRegressor(n_estimators=6, learning_rate=1.0, max_leaf_nodes=2, min_samples_leaf=1).fit(x, y)
     assert 20 * model.train_score_ == pytest.approx([1.93, 0.80, 0.48, 0.31, 0.23, 0.17], abs=6e-3)
     assert 20 * model.train_score_[-1] == pytest.approx(((y - model.predict(x)) ** 2).sum())
 
@@ -39,9 +37,9 @@ def test_one_tree_is_the_exact_leaf_wise_tree(seed):
     X = rng.integers(0, 40, (600, 4)).astype(float)
     y = X[:, 0] * (X[:, 1] > 20) + 5 * rng.normal(size=600)
     own = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0, max_leaf_nodes=8).fit(X, y)
-    other = HistGradientBoostingRegressor(
-        max_iter=1, learning_rate=1.0, max_leaf_nodes=8, early_stopping=False
-    ).fit(X, y)
+    other = HistGradientBoostingRegressor(max_iter=1, learning_rate=1.0, max_leaf_nodes=8, early_stopping=False).fit(
+        X, y
+    )
     assert own.predict(X) == pytest.approx(other.predict(X), rel=1e-5)
 
 
@@ -49,16 +47,12 @@ def test_one_tree_is_the_exact_leaf_wise_tree(seed):
 def test_two_classes():
     X, y = load_breast_cancer(return_X_y=True)
     own = GradientBoostingClassifier(learning_rate=0.05, **ALL).fit(X[::2], y[::2])
-    other = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=30, early_stopping=False).fit(
-        X[::2], y[::2]
-    )
+    other = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=30, early_stopping=False).fit(X[::2], y[::2])
     ours, theirs = (log_loss(y[1::2], model.predict_proba(X[1::2])) for model in (own, other))
     assert ours == pytest.approx(theirs, rel=0.05)
     assert (np.diff(own.train_score_) < 0).all()
     assert log_loss(y[::2], own.predict_proba(X[::2])) == pytest.approx(own.train_score_[-1], rel=1e-6)
-    assert own.decision_function(X)[0] == pytest.approx(
-        np.log(own.predict_proba(X)[0, 1] / own.predict_proba(X)[0, 0])
-    )
+    assert own.decision_function(X)[0] == pytest.approx(np.log(own.predict_proba(X)[0, 1] / own.predict_proba(X)[0, 0]))
 
 
 @pytest.mark.mission("ENS-28")
@@ -115,9 +109,7 @@ def test_derivatives_are_those_of_the_loss(name, weighted):
             up[k, i], down[k, i] = F[k, i] + 1e-5, F[k, i] - 1e-5
             assert found.g[k, i] == pytest.approx((value(up) - value(down)) / 2e-5, abs=2e-4)
             if name in ("log_loss", "exponential", "poisson", "multinomial"):
-                assert found.h[k, i] == pytest.approx(
-                    (value(up) + value(down) - 2 * value(F)) / 1e-10, abs=5e-3
-                )
+                assert found.h[k, i] == pytest.approx((value(up) + value(down) - 2 * value(F)) / 1e-10, abs=5e-3)
 
 
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson"])
@@ -197,9 +189,7 @@ def test_quantised_sums_are_close_to_exact_ones():
     bins = rng.integers(0, 256, (n, 8)).astype(np.uint8)
     entries, found = np.empty(n, dtype=np.int64), np.empty((3, 8 * 256), dtype=np.int64)
     top = float(np.abs(g).max())
-    loops.pack_block(
-        g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, entries
-    )
+    loops.pack_block(g, h, loops.LEVELS / top, 2 * loops.LEVELS, np.empty(0, dtype=np.int64), 0, n, 3, entries)
     loops.histogram_rows(bins, 0, 8, entries, 0, n, found)
     for f in range(8):
         part = slice(256 * f, 256 * f + 256)

@@ -46,9 +46,7 @@ def test_representer_theorem():
     value = lambda v: np.sum((y[few] - phi[few] @ v) ** 2) + 0.5 * v @ v  # noqa: E731
     assert value(w + outside) > value(w)
     linear = KernelRidge(0.5, kernel="linear").fit(X, y)
-    np.testing.assert_allclose(
-        linear.predict(X), Ridge(alpha=0.5, fit_intercept=False).fit(X, y).predict(X), atol=1e-9
-    )
+    np.testing.assert_allclose(linear.predict(X), Ridge(alpha=0.5, fit_intercept=False).fit(X, y).predict(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian"])
@@ -57,15 +55,9 @@ def test_gap_is_proved_and_a_worse_model_is_rejected(kernel):
     certificate = model.certify(X, y)
     assert certificate.find("D06/2").value < 1e-6
     assert assay.verify(certificate, model, X, y).holds
-    exact = (
-        0.5 * np.sum((y - model.predict(X)) ** 2)
-        + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
-    )
+    exact = 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
     model.dual_coef_ = model.dual_coef_ * 1.01
-    worse = (
-        0.5 * np.sum((y - model.predict(X)) ** 2)
-        + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
-    )
+    worse = 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
     moved = model.certify(X, y)
     assert moved.find("D06/2").value >= worse - exact > 1e-6
     assert assay.verify(moved, model, X, y).holds

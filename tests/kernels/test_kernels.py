@@ -29,13 +29,9 @@ X, Z = RNG.normal(size=(25, 3)), RNG.normal(size=(17, 3))
 
 
 @pytest.mark.mission("KER-53", "KER-55")
-@pytest.mark.parametrize(
-    "kernel", [Polynomial(1), Polynomial(2), Polynomial(3, 0.5, 0.0), Polynomial(3, 0.7, 1.3)]
-)
+@pytest.mark.parametrize("kernel", [Polynomial(1), Polynomial(2), Polynomial(3, 0.5, 0.0), Polynomial(3, 0.7, 1.3)])
 def test_explicit_monomials_reproduce_the_polynomial_kernel(kernel):
-    np.testing.assert_allclose(
-        kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-10, atol=1e-12
-    )
+    np.testing.assert_allclose(kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.mission("KER-55")
@@ -75,9 +71,7 @@ def test_quadratic_kernel_of_the_notes():
     assert kernel(x, z)[0, 0] == 3.0
     phi = lambda v: np.concatenate([[1.0], v, np.outer(v, v).ravel()])  # noqa: E731  (with duplicate products)
     assert phi(x[0]) @ phi(z[0]) == pytest.approx(3.0)
-    np.testing.assert_allclose(
-        kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-10, atol=1e-12
-    )
+    np.testing.assert_allclose(kernel.features(X) @ kernel.features(Z).T, kernel(X, Z), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.mission("KER-61", "KER-69")
@@ -173,24 +167,18 @@ def test_names_are_refused_by_name():
         named_kernel("gauss")
 
 
-@pytest.mark.parametrize(
-    "kernel", [Gaussian(0.4), Linear(), Polynomial(3, 0.5, 1.0), Gaussian(0.4) + Linear()]
-)
+@pytest.mark.parametrize("kernel", [Gaussian(0.4), Linear(), Polynomial(3, 0.5, 1.0), Gaussian(0.4) + Linear()])
 @pytest.mark.parametrize("single", [True, False])
 def test_tiles_agree_with_the_kernel(kernel, single):
     A = RNG.normal(size=(300, 5)) + 100.0 * (type(kernel) is Gaussian)  # an offset must not cost precision
     source = tiles(kernel, A, single)
     rows, out = np.array([3, 77, 250]), np.empty((3, 60), source.dtype)
     source.fill(rows, 40, 100, out)
-    np.testing.assert_allclose(
-        out, kernel(A[rows], A[40:100]), rtol=2e-5 if single else 1e-9, atol=1e-6 * single
-    )
+    np.testing.assert_allclose(out, kernel(A[rows], A[40:100]), rtol=2e-5 if single else 1e-9, atol=1e-6 * single)
     sub = source.take(np.arange(50, 90))
     out = np.empty((2, 40), source.dtype)
     sub.fill(np.array([0, 5]), 0, 40, out)
-    np.testing.assert_allclose(
-        out, kernel(A[[50, 55]], A[50:90]), rtol=2e-5 if single else 1e-9, atol=1e-6 * single
-    )
+    np.testing.assert_allclose(out, kernel(A[[50, 55]], A[50:90]), rtol=2e-5 if single else 1e-9, atol=1e-6 * single)
 
 
 @pytest.mark.parametrize("columns", [30, 128, 129, 300])

@@ -145,9 +145,7 @@ def test_both_derivatives_of_the_squared_error():
     x, y = rng.normal(size=30), rng.normal(size=30)
     at = np.array([0.7, -1.2])
     found = squared_error(x, y, *at)
-    assert (
-        check_gradient(lambda v: squared_error(x, y, *v).value, np.array([found.by_w, found.by_b]), at) < 1e-6
-    )
+    assert check_gradient(lambda v: squared_error(x, y, *v).value, np.array([found.by_w, found.by_b]), at) < 1e-6
     line = np.polyfit(x, y, 1)
     assert max(map(abs, squared_error(x, y, *line)[1:])) < 1e-10
 

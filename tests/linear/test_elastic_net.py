@@ -27,9 +27,7 @@ def test_agrees_with_scikit_learn(alpha, intercept, ratio):
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
     for s in (None, weight):
         ours = ElasticNet(alpha, l1_ratio=ratio, fit_intercept=intercept, tol=1e-14).fit(X, y, s)
-        peer = sk.ElasticNet(alpha, l1_ratio=ratio, fit_intercept=intercept, tol=1e-14, max_iter=200_000).fit(
-            X, y, s
-        )
+        peer = sk.ElasticNet(alpha, l1_ratio=ratio, fit_intercept=intercept, tol=1e-14, max_iter=200_000).fit(X, y, s)
         np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-6)
         np.testing.assert_allclose(ours.predict(X), peer.predict(X), atol=1e-5)
         certificate = ours.certify(X, y, sample_weight=s)
@@ -78,15 +76,11 @@ def test_pure_l2_is_ridge_and_small_l1_is_least_squares():
     X, y = draw(3)
     ours = ElasticNet(0.5, l1_ratio=0.0, tol=1e-15).fit(X, y)
     ridge = Ridge(0.5 * len(y)).fit(X, y)
-    closed = np.linalg.solve(
-        (Xc := X - X.mean(axis=0)).T @ Xc + 0.5 * len(y) * np.eye(12), Xc.T @ (y - y.mean())
-    )
+    closed = np.linalg.solve((Xc := X - X.mean(axis=0)).T @ Xc + 0.5 * len(y) * np.eye(12), Xc.T @ (y - y.mean()))
     peer = sk.Ridge(0.5 * len(y)).fit(X, y)
     for other in (ridge.coef_, closed, peer.coef_):
         np.testing.assert_allclose(ours.coef_, other, atol=1e-7)
-    np.testing.assert_allclose(
-        Lasso(1e-9, tol=1e-15).fit(X, y).coef_, LinearRegression().fit(X, y).coef_, atol=1e-5
-    )
+    np.testing.assert_allclose(Lasso(1e-9, tol=1e-15).fit(X, y).coef_, LinearRegression().fit(X, y).coef_, atol=1e-5)
     top = np.abs(Xc.T @ (y - y.mean())).max() / len(y)
     assert not Lasso(top * 1.0001).fit(X, y).coef_.any()
     assert Lasso(top * 0.99).fit(X, y).coef_.any()
@@ -105,9 +99,7 @@ def test_path_is_that_of_scikit_learn_and_of_single_fits():
     X, y = draw(4)
     path = elastic_net_path(X, y, l1_ratio=0.7, n_alphas=30, tol=1e-13)
     centred = X - X.mean(axis=0)
-    _, coefs, _ = sk.enet_path(
-        centred, y - y.mean(), l1_ratio=0.7, alphas=path.alphas, tol=1e-12, max_iter=100_000
-    )
+    _, coefs, _ = sk.enet_path(centred, y - y.mean(), l1_ratio=0.7, alphas=path.alphas, tol=1e-12, max_iter=100_000)
     top = np.abs(centred.T @ (y - y.mean())).max() / (0.7 * len(y))
     np.testing.assert_allclose(path.alphas, top * np.geomspace(1, 1e-3, 30), rtol=1e-9)
     np.testing.assert_allclose(path.coefs, coefs, atol=1e-5)

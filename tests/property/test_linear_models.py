@@ -41,9 +41,7 @@ def same(one, other):
 
 
 @few
-@given(
-    SEEDS, st.sampled_from([2, 3, 8]), st.sampled_from(["lin", "ridge", "newton", "lbfgs", "three", "hard"])
-)
+@given(SEEDS, st.sampled_from([2, 3, 8]), st.sampled_from(["lin", "ridge", "newton", "lbfgs", "three", "hard"]))
 def test_threads_change_no_bit(seed, n_jobs, kind):
     X, y = rows(seed, n=9_000, d=20, classes={"newton": 2, "lbfgs": 2, "three": 3}.get(kind))
     if kind == "hard":
@@ -161,9 +159,7 @@ def test_a_gap_does_not_cover_another_model(seed, size, kind, offset):
     else:
         model.coef_ = model.coef_ + size * np.random.default_rng(seed).choice([-1, 1], model.coef_.shape)
     model.intercept_ = float(model.intercept_[0]) if kind in ("lin", "ridge") and offset else model.intercept_
-    forged = replace(
-        certificate, model=model_reference(model)
-    )  # the forger updates the fingerprint, not the gap
+    forged = replace(certificate, model=model_reference(model))  # the forger updates the fingerprint, not the gap
     report = assay.verify(forged, model, X, y)
     assert report.structure.holds
     judged = dict(zip([claim.template for claim in forged.claims], report.verdicts))

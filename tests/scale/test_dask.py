@@ -99,9 +99,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="must be a Dask data frame or a Dask array with rows and columns"):
         rows(da.from_array(y))
     X[7000, 4] = np.nan
-    with pytest.raises(
-        ValueError, match="column 'x4' has a missing or infinite value in row 1000 of partition 2"
-    ):
+    with pytest.raises(ValueError, match="column 'x4' has a missing or infinite value in row 1000 of partition 2"):
         rows(frame_of(X, y, weight, 3000), "y", "w").sum(moments)
 
 

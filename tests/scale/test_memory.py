@@ -296,9 +296,7 @@ def test_blas_is_held_whoever_begins_and_whoever_ends():
         other.join()
         assert blas_threads() == 1
     assert blas_threads() == before
-    for thread in [
-        threading.Thread(target=rows(np.zeros((9000, 28))).map, args=(blas_threads,)) for _ in range(8)
-    ]:
+    for thread in [threading.Thread(target=rows(np.zeros((9000, 28))).map, args=(blas_threads,)) for _ in range(8)]:
         thread.start()
         thread.join()
         assert blas_threads() == before

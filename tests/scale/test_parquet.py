@@ -42,9 +42,7 @@ def test_parquet_is_memory_to_the_bit(tmp_path_factory, n, group, files, n_jobs)
     folder = tmp_path_factory.mktemp("parquet")
     cuts = np.linspace(0, n, files + 1).astype(int)
     for k in range(files):
-        pq.write_table(
-            table.slice(cuts[k], cuts[k + 1] - cuts[k]), folder / f"{k}.parquet", row_group_size=group
-        )
+        pq.write_table(table.slice(cuts[k], cuts[k + 1] - cuts[k]), folder / f"{k}.parquet", row_group_size=group)
     expected = rows(X, y, weight, n_jobs=1).sum(moments, 3.0)
     for source in (folder, str(folder / "*.parquet"), sorted(folder.iterdir())):
         streamed = rows(source, "y", "w", n_jobs=n_jobs)
@@ -107,9 +105,7 @@ def damaged(tmp_path, change):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize(
-    ("value", "words"), [(None, "a missing value"), (np.nan, "NaN"), (np.inf, "infinity")]
-)
+@pytest.mark.parametrize(("value", "words"), [(None, "a missing value"), (np.nan, "NaN"), (np.inf, "infinity")])
 def test_a_bad_value_is_named_by_file_column_and_row(tmp_path, value, words, n_jobs):
     path = damaged(tmp_path, value)
     with pytest.raises(ValueError, match=rf"column 'x3' of .*bad.parquet has .*{words}.* in row 5000"):

@@ -64,9 +64,7 @@ def test_classifier_reaches_libsvms_dual_objective(seed):
     assert abs(beta.sum()) <= 1e-9 * bound.sum()
     assert np.all(beta * signs >= 0)
     assert np.all(np.abs(beta) <= bound * (1 + 1e-12))
-    scale = 1e-2 * (
-        1.0 + np.abs(theirs.decision_function(X)).max()
-    )  # LIBSVM keeps its kernel rows in single precision
+    scale = 1e-2 * (1.0 + np.abs(theirs.decision_function(X)).max())  # LIBSVM keeps its kernel rows in single precision
     both_converged = ours.fit_status_ == theirs.fit_status_ == 0
     if both_converged and np.any((np.abs(beta) > 1e-6 * bound) & (np.abs(beta) < bound * (1 - 1e-6))):
         np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=scale)
@@ -107,8 +105,7 @@ def test_nu_machines_agree_with_libsvm(seed):
 def test_one_class_agrees_with_libsvm(seed):
     X, _, _, weight, _, params = random_problem(3 * seed + 2)
     ours, theirs = (
-        kind(nu=0.3, tol=1e-8, **params).fit(X, sample_weight=weight)
-        for kind in (OneClassSVM, libsvm.OneClassSVM)
+        kind(nu=0.3, tol=1e-8, **params).fit(X, sample_weight=weight) for kind in (OneClassSVM, libsvm.OneClassSVM)
     )
     np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), atol=1e-4 * (1 + len(X)))
     np.testing.assert_allclose(ours.offset_, theirs.offset_, atol=1e-3 * (1 + len(X) ** 0.5))

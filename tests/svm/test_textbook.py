@@ -46,9 +46,7 @@ def test_distances_and_margins():
     foot = X - ((X @ w + b) / (w @ w))[:, None] * w
     np.testing.assert_allclose(foot @ w + b, 0, atol=1e-12)
     np.testing.assert_allclose(svm.distances(w, b, X), np.linalg.norm(X - foot, axis=1))
-    np.testing.assert_allclose(
-        svm.functional_margins(3 * w, 3 * b, X, y), 3 * svm.functional_margins(w, b, X, y)
-    )
+    np.testing.assert_allclose(svm.functional_margins(3 * w, 3 * b, X, y), 3 * svm.functional_margins(w, b, X, y))
     assert svm.geometric_margin(5 * w, 5 * b, X, y) == pytest.approx(svm.geometric_margin(w, b, X, y))
     v, c = svm.canonical(w, b, X, y)
     assert svm.functional_margins(v, c, X, y).min() == pytest.approx(1.0, abs=1e-12)
@@ -260,9 +258,7 @@ def test_cases_of_the_optimality_conditions():
     assert set(told.case) == {"outside", "on the margin", "inside", "wrong side"}
     assert np.all(told.functional[told.case == "outside"] >= 1 - 1e-6)
     np.testing.assert_allclose(told.functional[told.case == "on the margin"], 1, atol=1e-6)
-    assert np.all(
-        (told.functional[told.case == "inside"] >= 0) & (told.functional[told.case == "inside"] <= 1 + 1e-6)
-    )
+    assert np.all((told.functional[told.case == "inside"] >= 0) & (told.functional[told.case == "inside"] <= 1 + 1e-6))
     assert np.all(told.functional[told.case == "wrong side"] < 0)
     np.testing.assert_allclose(told.slack, np.maximum(0, 1 - told.functional))
 
@@ -311,9 +307,7 @@ def test_two_variable_step_minimises_on_the_segment(seed):
     i, j = random.choice(10, 2, replace=False)
     errors = K @ (alpha * y) - y
     low, high = textbook.box_ends(y[i], y[j], alpha[i], alpha[j], C)
-    inside = [
-        t for t in np.linspace(0, C, 2001) if -1e-9 <= alpha[i] + y[i] * y[j] * (alpha[j] - t) <= C + 1e-9
-    ]
+    inside = [t for t in np.linspace(0, C, 2001) if -1e-9 <= alpha[i] + y[i] * y[j] * (alpha[j] - t) <= C + 1e-9]
     assert low == pytest.approx(min(inside), abs=1e-3)
     assert high == pytest.approx(max(inside), abs=1e-3)
 
@@ -360,9 +354,7 @@ def test_error_cache_first_choice_and_falling_objective():
     exact = SVC(C=C, kernel="rbf", gamma=0.4, tol=1e-8, solver="qp-dual").fit(X, y)
     for model in (fast, exact):
         beta = beta_of(model, 25)
-        assert -trace.steps[-1].objective == pytest.approx(
-            np.abs(beta).sum() - 0.5 * beta @ K @ beta, rel=1e-6
-        )
+        assert -trace.steps[-1].objective == pytest.approx(np.abs(beta).sum() - 0.5 * beta @ K @ beta, rel=1e-6)
         assert trace.b == pytest.approx(model.intercept_[0], abs=1e-4)
 
 
@@ -411,9 +403,7 @@ def test_a_narrow_gaussian_separates_any_distinct_points_at_quadratic_cost():
 def test_linear_kernel_is_the_linear_machine():
     X, y = overlapping(6, 50)
     model = SVC(C=1.0, kernel="linear", tol=1e-8).fit(X, y)
-    np.testing.assert_allclose(
-        model.decision_function(X), X @ model.coef_[0] + model.intercept_[0], atol=1e-9
-    )
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_[0], atol=1e-9)
     same = SVC(C=1.0, kernel=Linear(), tol=1e-8).fit(X, y)
     np.testing.assert_allclose(same.decision_function(X), model.decision_function(X), atol=1e-6)
 
@@ -505,9 +495,7 @@ def test_gap_bounds_the_true_excess_and_forgeries_fail(kernel):
     gap = certificate.find("D10").value
     assert objective(loose) - objective(exact) <= gap
     assert assay.verify(certificate, loose, X, y).holds
-    claims = tuple(
-        replace(c, value=0.9 * c.value) if c.template == "D10/1" else c for c in certificate.claims
-    )
+    claims = tuple(replace(c, value=0.9 * c.value) if c.template == "D10/1" else c for c in certificate.claims)
     assert not assay.verify(replace(certificate, claims=claims), loose, X, y).holds
     claims = tuple(
         replace(c, params={**c.params, "C": 1.0}) if c.template == "D10/1" else c for c in certificate.claims

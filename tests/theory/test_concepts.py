@@ -35,10 +35,7 @@ BOOLEAN = ("yes", "no")
 
 
 def polygons():
-    return [
-        Concept(name, lambda row, k=k: row == k)
-        for name, k in (("triangle", 3), ("square", 4), ("pentagon", 5))
-    ]
+    return [Concept(name, lambda row, k=k: row == k) for name, k in (("triangle", 3), ("square", 4), ("pentagon", 5))]
 
 
 @pytest.mark.mission("CON-02")
@@ -179,9 +176,7 @@ def test_rules_written_by_hand_and_rules_learnt():
     rows = list(itertools.product(range(2, 9), range(6)))
     assert book.predict(rows) == [by_hand(*row) for row in rows]
     # learnt instead: vehicles with four wheels are cars, from examples only
-    table = [(("4", doors), 1) for doors in "2345"] + [
-        ((wheels, doors), -1) for wheels in "68" for doors in "23"
-    ]
+    table = [(("4", doors), 1) for doors in "2345"] + [((wheels, doors), -1) for wheels in "68" for doors in "23"]
     space = VersionSpace(Conjunctions((("4", "6", "8"), tuple("2345"))))
     for row, label in table:
         space.observe(row, label)

@@ -141,8 +141,7 @@ def random_list(rng):
     rules = []
     for _ in range(rng.integers(0, 4)):
         conditions = tuple(
-            (f, BOX.point(f, 3, 5), bool(rng.integers(2)))
-            for f in rng.integers(0, 3, rng.integers(0, 3)).tolist()
+            (f, BOX.point(f, 3, 5), bool(rng.integers(2))) for f in rng.integers(0, 3, rng.integers(0, 3)).tolist()
         )
         rules.append(code.Rule(conditions, int(rng.integers(3))))
     return code.RuleList(tuple(rules), int(rng.integers(3)))

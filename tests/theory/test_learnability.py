@@ -158,16 +158,13 @@ def test_the_best_margin_shrinks_as_points_are_added():
     widths = []
     for n in (5, 15, 40):
         brackets = [
-            sphere.best_margin(sphere.random_points(n, d, rng), rng.choice([-1, 1], n), 4000)
-            for _ in range(10)
+            sphere.best_margin(sphere.random_points(n, d, rng), rng.choice([-1, 1], n), 4000) for _ in range(10)
         ]
         assert all(high - low < 0.02 for low, high in brackets)
         widths.append(np.mean([low for low, _ in brackets]))
     assert widths == sorted(widths, reverse=True)
     # two opposite unit vectors with opposite labels: margin exactly 1
-    assert sphere.best_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, -1])) == pytest.approx(
-        (1.0, 1.0)
-    )
+    assert sphere.best_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, -1])) == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,7 @@ def test_a_bias_outside_the_norm_is_paid_for():
     assert found.bound == pytest.approx(min(at(e) for e in range(-10, 20)), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("value", "above"), [(0.0, 2.0**-10), (0.5, 0.5), (0.51, 1.0), (3.0, 4.0), (1e12, math.inf)]
-)
+@pytest.mark.parametrize(("value", "above"), [(0.0, 2.0**-10), (0.5, 0.5), (0.51, 1.0), (3.0, 4.0), (1e12, math.inf)])
 def test_the_grid_is_rounded_up(value, above):
     assert margin._grid_ceiling(value) == above
 
@@ -66,14 +64,11 @@ def test_multiclass_and_l1_bounds_are_the_minimum_over_their_grids():
     n, trace = len(X), (X * X).sum()
     last = 3 * math.sqrt(math.log(41 / 0.05) / (2 * n))
     norm = 30.0
-    expected = min(
-        plain(z, norm / 2.0**e, 4 * 2.0**e * math.sqrt(3 * trace) / n, last) for e in range(-10, 31)
-    )
+    expected = min(plain(z, norm / 2.0**e, 4 * 2.0**e * math.sqrt(3 * trace) / n, last) for e in range(-10, 31))
     assert margin.multiclass_margin_bound(z, norm, trace, 3, 0.05).bound == pytest.approx(expected, rel=1e-9)
     column, norm = np.linalg.norm(X, axis=0).max(), np.abs(w).sum()
     expected = min(
-        plain(z, norm / 2.0**e, 2 * 2.0**e * column * math.sqrt(2 * math.log(6)) / n, last)
-        for e in range(-10, 31)
+        plain(z, norm / 2.0**e, 2 * 2.0**e * column * math.sqrt(2 * math.log(6)) / n, last) for e in range(-10, 31)
     )
     assert margin.l1_margin_bound(z, norm, column, 3, 0.05).bound == pytest.approx(expected, rel=1e-9)
 
@@ -84,9 +79,7 @@ def test_boosting_bounds_are_the_minimum_over_their_grid():
     z = np.clip(rng.normal(0.5, 0.2, n), -1, 1)
     growth = 2 + 2 * 5 * (n - 1)
     last = math.sqrt(math.log(11 / 0.05) / (2 * n))
-    expected = min(
-        plain(z, 2.0**-e, 2 * 2.0**e * math.sqrt(2 * math.log(growth) / n), last) for e in range(11)
-    )
+    expected = min(plain(z, 2.0**-e, 2 * 2.0**e * math.sqrt(2 * math.log(growth) / n), last) for e in range(11))
     found = margin.boosting_margin_bound(z, 0.05, Stumps(5).log_growth)
     assert found.bound == pytest.approx(expected, rel=1e-8)
     assert found.bound < 1

@@ -65,9 +65,7 @@ def test_compression_solves_its_equation_exactly(e, n, k):
     assert exact_cdf(e, n - k, ordered) <= share / math.factorial(k)
     assert exact_cdf(e, n - k, Fraction(ordered) * Fraction(10**9 - 2, 10**9)) > share / math.factorial(k)
     message = Fraction(compression.compression_bound(e, n, k, 0.05, largest=12, log_message=-math.log(8)))
-    assert (
-        exact_cdf(e, n - k, message) <= share / 8 < exact_cdf(e, n - k, message * Fraction(10**9 - 2, 10**9))
-    )
+    assert exact_cdf(e, n - k, message) <= share / 8 < exact_cdf(e, n - k, message * Fraction(10**9 - 2, 10**9))
 
 
 def test_weights_of_sizes_add_up_to_at_most_one():
@@ -166,9 +164,7 @@ def test_strong_convexity_lemma_behind_stability():
         y = rng.uniform(-1, 1, n + 1)
 
         def solve(rows, X=X, y=y):
-            return np.linalg.solve(
-                2 * X[rows].T @ X[rows] / n + strength * np.eye(2), 2 * X[rows].T @ y[rows] / n
-            )
+            return np.linalg.solve(2 * X[rows].T @ X[rows] / n + strength * np.eye(2), 2 * X[rows].T @ y[rows] / n)
 
         sigma = 2 * (1 + math.sqrt(2 / strength))
         moved = np.linalg.norm(solve(np.arange(n)) - solve(np.arange(1, n + 1)))
@@ -266,13 +262,9 @@ def test_the_smaller_of_two_samples_dominates_the_moment():
 def test_progressive_bounds_by_hand():
     losses = np.array([0.0, 1.0] + [0.0] * 198)
     mean, n = 1 / 200, 200
-    assert progressive.progressive_hoeffding(losses, 0.05) == pytest.approx(
-        mean + math.sqrt(math.log(20) / 400)
-    )
+    assert progressive.progressive_hoeffding(losses, 0.05) == pytest.approx(mean + math.sqrt(math.log(20) / 400))
     paid = math.log(13 / 0.05) / n
-    expected = min(
-        (1 - math.exp(-t * mean - paid)) / (1 - math.exp(-t)) for t in (2.0**j for j in range(-8, 5))
-    )
+    expected = min((1 - math.exp(-t * mean - paid)) / (1 - math.exp(-t)) for t in (2.0**j for j in range(-8, 5)))
     assert progressive.progressive_bound(losses, 0.05) == pytest.approx(expected, rel=1e-8)
     assert progressive.progressive_bound(losses, 0.05) < progressive.progressive_hoeffding(losses, 0.05)
 
@@ -294,12 +286,8 @@ def test_the_progressive_product_is_a_supermartingale():
 
 def test_cross_validation_bounds_by_hand():
     errors, m = np.array([3, 5, 1, 3, 8]), 40
-    assert cross_validation.fold_hoeffding(errors, m, 0.05) == pytest.approx(
-        0.1 + math.sqrt(math.log(20) / 80)
-    )
-    assert kl(0.1, cross_validation.fold_kl(errors, m, 0.05)) == pytest.approx(
-        math.log(maurer_xi(40) / 0.05) / 40
-    )
+    assert cross_validation.fold_hoeffding(errors, m, 0.05) == pytest.approx(0.1 + math.sqrt(math.log(20) / 80))
+    assert kl(0.1, cross_validation.fold_kl(errors, m, 0.05)) == pytest.approx(math.log(maurer_xi(40) / 0.05) / 40)
     limits = [clopper_pearson_upper(int(k), m, 0.01) for k in errors]
     assert cross_validation.fold_binomial(errors, m, 0.05) == pytest.approx(np.mean(limits))
 
@@ -326,9 +314,7 @@ def test_conformal_coverage_is_exact_by_counting_orders():
     """The new score is equally likely to take any rank: coverage is j/(m+1), by enumeration of all orders."""
     for m, alpha in ((4, 0.25), (5, 0.2), (6, 0.2)):
         j = conformal.conformal_index(m, alpha)
-        covered = [
-            order[-1] <= conformal.threshold(order[:-1], j) for order in itertools.permutations(range(m + 1))
-        ]
+        covered = [order[-1] <= conformal.threshold(order[:-1], j) for order in itertools.permutations(range(m + 1))]
         assert np.mean(covered) == pytest.approx(j / (m + 1))
         assert 1 - alpha <= np.mean(covered) <= 1 - alpha + 1 / (m + 1) + 1e-12
         without = [
@@ -344,9 +330,7 @@ def test_conditional_coverage_has_the_beta_law():
         assert beta.cdf(value, j, m + 1 - j) == pytest.approx(0.05, rel=1e-6)
     rng = np.random.default_rng(9)
     thresholds = np.sort(rng.random((20_000, 30)), axis=1)[:, 27]  # uniform scores: coverage is the threshold
-    assert np.mean(thresholds < conformal.conditional_coverage(28, 30, 0.05)) == pytest.approx(
-        0.05, abs=0.008
-    )
+    assert np.mean(thresholds < conformal.conditional_coverage(28, 30, 0.05)) == pytest.approx(0.05, abs=0.008)
 
 
 def test_conditional_index_is_the_smallest_that_works():

@@ -72,9 +72,7 @@ def test_bound_size_and_confidence_invert_each_other(size, delta):
 @pytest.mark.mission("LTH-14")
 def test_sample_size_grows_linearly_in_the_inverse_error_and_the_log_confidence():
     size, base = 10**6, pac.realizable_sample_size(0.01, 0.05, 10**6, exponential=True)
-    assert pac.realizable_sample_size(0.001, 0.05, size, exponential=True) == pytest.approx(
-        10 * base, rel=1e-2
-    )
+    assert pac.realizable_sample_size(0.001, 0.05, size, exponential=True) == pytest.approx(10 * base, rel=1e-2)
     steps = [pac.realizable_sample_size(0.01, 10.0**-j, size, exponential=True) for j in (2, 4, 6)]
     assert steps[2] - steps[1] == pytest.approx(steps[1] - steps[0], abs=2)
 
@@ -133,9 +131,7 @@ def test_occam_with_a_uniform_prior_is_the_finite_class_bound():
 
 
 def test_choice_among_candidates_is_paid_for():
-    assert pac.holdout_bound(4, 100, 0.05, candidates=20) == pytest.approx(
-        clopper_pearson_upper(4, 100, 0.0025)
-    )
+    assert pac.holdout_bound(4, 100, 0.05, candidates=20) == pytest.approx(clopper_pearson_upper(4, 100, 0.0025))
     rng = np.random.default_rng(3)
     errors = rng.binomial(50, 0.5, (4000, 20)).min(axis=1)  # twenty coin-flipping models, the best is kept
     paid = np.array([pac.holdout_bound(int(k), 50, 0.05, candidates=20) for k in range(51)])

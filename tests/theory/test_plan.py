@@ -109,8 +109,7 @@ def test_table_of_bounds_marks_the_smallest():
         alone = plan.error_guaranteed(1000, 0.05, space, errors=errors, shared=False)
         assert all(a.value <= b.value for a, b in zip(alone, lines))  # choosing afterwards is paid for
     by_name = {
-        line.theorem: line.value
-        for line in plan.error_guaranteed(1000, 0.05, Finite(1000), errors=3, shared=False)
+        line.theorem: line.value for line in plan.error_guaranteed(1000, 0.05, Finite(1000), errors=3, shared=False)
     }
     assert by_name["finite class"] == pac.finite_class_bound(3, 1000, 0.05, 1000)
 

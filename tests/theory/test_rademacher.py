@@ -152,9 +152,7 @@ def test_massart_by_enumeration():
 def test_mean_complexity_is_below_the_growth_bound(space):
     rng = np.random.default_rng(6)
     for m in (4, 8, 11):
-        values = [
-            rad.exact(rad.of_space(space, rng.normal(size=(m, getattr(space, "d", 1))))) for _ in range(6)
-        ]
+        values = [rad.exact(rad.of_space(space, rng.normal(size=(m, getattr(space, "d", 1))))) for _ in range(6)]
         assert np.mean(values) <= rad.growth_bound(m, space.log_growth)
         assert max(values) <= rad.growth_bound(m, space.log_growth)
 
@@ -174,9 +172,7 @@ def test_losses_have_half_the_complexity():
     for _ in range(20):
         H, y = rng.choice([-1, 1], (5, 7)), rng.choice([-1, 1], 7)
         losses = (1 - H * y) / 2
-        assert rad.exact(rad.of_functions(losses)) == pytest.approx(
-            rad.exact(rad.of_functions(H)) / 2, abs=1e-14
-        )
+        assert rad.exact(rad.of_functions(losses)) == pytest.approx(rad.exact(rad.of_functions(H)) / 2, abs=1e-14)
 
 
 @pytest.mark.mission("LTH-03")
@@ -290,9 +286,7 @@ def test_one_step_and_two_step_forms():
         base = 0.1 + factor * 0.05
         last = math.sqrt(math.log(20) / 2000)
         assert form(0.1, 0.05, 1000, 0.05) == pytest.approx(base + 3 * last)
-        assert form(0.1, 0.05, 1000, 0.05, two_step=True) == pytest.approx(
-            base + 3 * math.sqrt(math.log(40) / 2000)
-        )
+        assert form(0.1, 0.05, 1000, 0.05, two_step=True) == pytest.approx(base + 3 * math.sqrt(math.log(40) / 2000))
         assert form(0.1, 0.05, 1000, 0.05, sample=False) == pytest.approx(base + last)
     combined = rad.monte_carlo_error_bound(0.1, 0.05, 50, 1000, 0.05)
     assert combined == pytest.approx(0.15 + math.sqrt((9 + 4 / 50) * math.log(20) / 2000))

@@ -100,9 +100,7 @@ def test_the_mean_of_the_empirical_error_is_the_risk():
     def h(x):
         return np.where(x > 1.5, 1, -1)
 
-    values = [
-        risk.empirical_risk(risk.zero_one(y, h(x))) for x, y in (law.sample(15, rng) for _ in range(4000))
-    ]
+    values = [risk.empirical_risk(risk.zero_one(y, h(x))) for x, y in (law.sample(15, rng) for _ in range(4000))]
     assert np.mean(values) == pytest.approx(law.risk(h), abs=4 * np.std(values) / math.sqrt(4000))
 
 
@@ -114,8 +112,7 @@ def test_the_bayes_classifier_minimises_the_expected_risk():
         law = risk.FiniteDistribution(x, y, rng.dirichlet(np.ones(8)))
         table, error = law.bayes()
         everything = [
-            law.risk(lambda z, c=c: np.array([c[int(v)] for v in z]))
-            for c in itertools.product([-1, 1], repeat=4)
+            law.risk(lambda z, c=c: np.array([c[int(v)] for v in z])) for c in itertools.product([-1, 1], repeat=4)
         ]
         assert error == pytest.approx(min(everything))
         assert law.risk(lambda z, t=table: np.array([t[(float(v),)] for v in z])) == pytest.approx(error)

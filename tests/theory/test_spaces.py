@@ -153,9 +153,7 @@ def test_growth_of_stumps_is_attained_by_some_orders(d):
     for m in (1, 2, 3, 4, 5):
         orders = list(itertools.permutations(range(m)))
         pairs = itertools.product(orders, repeat=d - 1)
-        most = max(
-            len(Stumps(d).dichotomies(np.column_stack([np.arange(m), *rest]).astype(float))) for rest in pairs
-        )
+        most = max(len(Stumps(d).dichotomies(np.column_stack([np.arange(m), *rest]).astype(float))) for rest in pairs)
         assert most == Stumps(d).growth(m)
     assert Stumps(d).log_growth(50) == pytest.approx(math.log(2 + 2 * d * 49), abs=1e-8)
 
@@ -200,11 +198,7 @@ def test_log_growth_follows_growth_for_large_samples():
 def test_worked_example_intervals():
     space = Intervals()
     assert space.vc_dimension == 2
-    assert (
-        [space.growth(m) for m in range(1, 7)]
-        == [2, 4, 7, 11, 16, 22]
-        == [vc.sauer(m, 2) for m in range(1, 7)]
-    )
+    assert [space.growth(m) for m in range(1, 7)] == [2, 4, 7, 11, 16, 22] == [vc.sauer(m, 2) for m in range(1, 7)]
     x = np.array([0.5, 1.5])
     assert space.shatters(x)
     seen = {tuple(np.where((x >= a) & (x <= b), 1, -1)) for a, b in [(0, 1), (0, 2), (1, 2), (2, 3)]}
@@ -333,8 +327,7 @@ def test_growth_of_multiclass_half_spaces_is_an_upper_bound():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(4, 1))
     found = {
-        tuple(np.argmax(X @ w + b, axis=1))
-        for w, b in zip(rng.normal(size=(4000, 1, 3)), rng.normal(size=(4000, 3)))
+        tuple(np.argmax(X @ w + b, axis=1)) for w, b in zip(rng.normal(size=(4000, 1, 3)), rng.normal(size=(4000, 3)))
     }
     assert 3 < len(found) <= MulticlassHalfSpaces(1, 3).growth(4)
 
@@ -369,10 +362,7 @@ def test_growth_of_counted_spaces_is_an_upper_bound():
         assert 5 < count <= space._growth(5), space
         assert space.growth(30) <= space._growth(30)
         assert space.log_growth(1000) >= math.log(space._growth(1000))
-        assert (
-            space.growth(space.vc_dimension + 1) < 2 ** (space.vc_dimension + 1)
-            or space.descriptor()["classes"] > 2
-        )
+        assert space.growth(space.vc_dimension + 1) < 2 ** (space.vc_dimension + 1) or space.descriptor()["classes"] > 2
 
 
 def test_counts_of_products_by_hand():

@@ -7,9 +7,7 @@ from bench.validity import CASES, deltas, largest_accepted, simulate
 RUNS = [(case, delta) for case in CASES for delta in deltas(case)]
 
 
-@pytest.mark.parametrize(
-    ("case", "delta"), RUNS, ids=lambda v: v if isinstance(v, float) else f"{v.claim} {v.world}"
-)
+@pytest.mark.parametrize(("case", "delta"), RUNS, ids=lambda v: v if isinstance(v, float) else f"{v.claim} {v.world}")
 def test_claims_hold_and_controls_are_caught(case, delta):
     tally = simulate(case, delta, 400)
     assert tally.sound, f"{tally.violations} violations of {tally.repetitions}, accepted to {tally.limit}"
@@ -17,9 +15,7 @@ def test_claims_hold_and_controls_are_caught(case, delta):
 
 def test_every_claim_is_informative_somewhere():
     claims = {case.claim for case in CASES if not case.control}
-    informative = {
-        case.claim for case in CASES if not case.control and simulate(case, 0.05, 20).informative >= 0.5
-    }
+    informative = {case.claim for case in CASES if not case.control and simulate(case, 0.05, 20).informative >= 0.5}
     assert informative == claims
 
 
@@ -39,8 +35,6 @@ def test_acceptance_table(runs, delta, limit):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("case", "delta"), RUNS, ids=lambda v: v if isinstance(v, float) else f"{v.claim} {v.world}"
-)
+@pytest.mark.parametrize(("case", "delta"), RUNS, ids=lambda v: v if isinstance(v, float) else f"{v.claim} {v.world}")
 def test_release_size(case, delta):
     assert simulate(case, delta, 2000).sound

@@ -212,9 +212,7 @@ def test_realizable_textbook_bound():
     expected = 2 / n * (math.log2(vc.cover(2 * n, 3)) + math.log2(2 / 0.05))
     assert vc.realizable_growth_bound(n, 0.05, space.log_growth) == pytest.approx(expected, rel=1e-8)
     assert vc.realizable_growth_bound(n, 0.05, space.log_growth) <= 0.1
-    assert vc.realizable_growth_bound(1000, 0.9, 0.0) == pytest.approx(
-        8 / 1000
-    )  # their condition n >= 8/epsilon
+    assert vc.realizable_growth_bound(1000, 0.9, 0.0) == pytest.approx(8 / 1000)  # their condition n >= 8/epsilon
 
 
 @pytest.mark.mission("LTH-04")

@@ -47,9 +47,7 @@ def test_id3_draws_the_tree_of_figure_4_4():
         ]
     )
     assert (model.predict(X) == y).all()
-    empty = X.iloc[[5]].assign(
-        色泽="浅白"
-    )  # no such row was seen there: the majority of the node above, 2 of 3 是
+    empty = X.iloc[[5]].assign(色泽="浅白")  # no such row was seen there: the majority of the node above, 2 of 3 是
     assert model.predict(empty)[0] == "是"
     assert ID3().fit(*loans()).to_text().startswith("有自己的房子 = 否")
 
@@ -76,9 +74,7 @@ def test_row_number_has_the_largest_gain_and_intrinsic_value():
 @pytest.mark.mission("TRE-08")
 def test_gain_ratios():
     by_name = dict(zip(NAMES, scores(*melons(), "gain_ratio")))
-    assert [by_name[name] for name in ("纹理", "脐部", "根蒂")] == pytest.approx(
-        [0.263, 0.187, 0.102], abs=5e-4
-    )
+    assert [by_name[name] for name in ("纹理", "脐部", "根蒂")] == pytest.approx([0.263, 0.187, 0.102], abs=5e-4)
     constant = column_scores(melons()[0].assign(色泽="青绿"), melons()[1])[0]
     assert constant is None
 
@@ -140,9 +136,7 @@ TRAIN, HELD = [0, 1, 2, 5, 6, 9, 13, 14, 15, 16], [3, 4, 7, 8, 10, 11, 12]
 
 def pruned(how, **more):
     X, y = melons()
-    X = X[
-        ["脐部", "色泽", "根蒂", "敲声", "纹理", "触感"]
-    ]  # 脐部 and 色泽 have the same gain; the book takes 脐部
+    X = X[["脐部", "色泽", "根蒂", "敲声", "纹理", "触感"]]  # 脐部 and 色泽 have the same gain; the book takes 脐部
     model = ID3(pruning=how, **more).fit(X.iloc[TRAIN], y[TRAIN], validation=(X.iloc[HELD], y[HELD]))
     return model, model.score(X.iloc[HELD], y[HELD]), X.iloc[HELD], y[HELD]
 

@@ -35,9 +35,7 @@ def cost(y, w, criterion):
 def brute_force(X, y, weight, criterion):
     """Return the smallest weighted impurity of two children over all columns and borders."""
     sides = (X[:, f] <= t for f in range(X.shape[1]) for t in np.unique(X[:, f])[:-1])
-    return min(
-        (sum(cost(y[s], weight[s], criterion) for s in (side, ~side)) for side in sides), default=np.inf
-    )
+    return min((sum(cost(y[s], weight[s], criterion) for s in (side, ~side)) for side in sides), default=np.inf)
 
 
 @pytest.mark.mission("TRE-12")
@@ -195,9 +193,7 @@ def test_cost_complexity_path_is_scikit_learns(data):
     alpha = own.ccp_alphas[-3]
     model = DecisionTreeClassifier(ccp_alpha=alpha).fit(X, y)
     nodes = model.nodes_
-    total = (nodes.impurity * nodes.weight / nodes.weight[0])[
-        nodes.child < 0
-    ].sum() + alpha * model.get_n_leaves()
+    total = (nodes.impurity * nodes.weight / nodes.weight[0])[nodes.child < 0].sum() + alpha * model.get_n_leaves()
     assert total <= (own.impurities + alpha * own.n_leaves).min() + 1e-12  # no subtree of the path is cheaper
     assert model.get_n_leaves() in own.n_leaves
 
@@ -221,9 +217,7 @@ def test_rules_partition_the_space_and_predict_alike():
             name, sign, number = condition.split()
             # conditions are printed to six digits; no value of this table lies that close to a border
             inside &= (
-                frame[name].to_numpy() <= float(number)
-                if sign == "<="
-                else frame[name].to_numpy() > float(number)
+                frame[name].to_numpy() <= float(number) if sign == "<=" else frame[name].to_numpy() > float(number)
             )
         hits += inside
         assert (model.predict(frame[inside]) == rule.label).all()

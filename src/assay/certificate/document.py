@@ -27,9 +27,7 @@ class DocumentError(ValueError):
 
 def to_json(certificate: Certificate) -> str:
     """Return the certificate as JSON text; `from_json` gives back an equal certificate."""
-    return json.dumps(
-        _certificate_record(certificate), allow_nan=False, ensure_ascii=False, separators=(",", ":")
-    )
+    return json.dumps(_certificate_record(certificate), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def from_json(text: str | bytes) -> Certificate:
@@ -39,9 +37,7 @@ def from_json(text: str | bytes) -> Certificate:
         session_delta=str, split=(dict, None), claims=list, not_applicable=list, unreported=list,
     )  # fmt: skip
     if record["format"] != FORMAT:
-        raise DocumentError(
-            f"certificate: the format is {record['format'][:40]!r}; this version reads {FORMAT!r}."
-        )
+        raise DocumentError(f"certificate: the format is {record['format'][:40]!r}; this version reads {FORMAT!r}.")
     return Certificate(
         claims=tuple(_claim(one, f"claims[{i}]") for i, one in enumerate(record["claims"])),
         model=ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str)),
@@ -63,9 +59,7 @@ def strict_json(text: str | bytes, nesting: int = _NESTING) -> Any:
     data = text.encode() if isinstance(text, str) else text
     _check_nesting(data, nesting)
     try:
-        return json.loads(
-            data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_refuse, parse_float=_finite
-        )
+        return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_refuse, parse_float=_finite)
     except DocumentError:
         raise
     except (ValueError, RecursionError) as error:
@@ -111,18 +105,14 @@ def _certificate_record(certificate: Certificate) -> dict[str, Any]:
         "session_delta": certificate.session_delta,
         "split": None if certificate.split is None else _array_records(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
-        "not_applicable": [
-            {"template": one.template, "reason": one.reason} for one in certificate.not_applicable
-        ],
+        "not_applicable": [{"template": one.template, "reason": one.reason} for one in certificate.not_applicable],
         "unreported": [list(one) for one in certificate.unreported],
     }
 
 
 def _claim_record(claim: Claim) -> dict[str, Any]:
     record = dict(vars(claim))
-    record.update(
-        value=float(claim.value), params=_plain(claim.params), witness=_array_records(claim.witness)
-    )
+    record.update(value=float(claim.value), params=_plain(claim.params), witness=_array_records(claim.witness))
     record.update(data=list(claim.data), assumptions=list(claim.assumptions))
     return record
 
@@ -155,9 +145,7 @@ def _arrays(records: dict[str, Any], where: str) -> dict[str, np.ndarray]:
 def _array(record: Any, where: str) -> np.ndarray:
     fields = _fields(record, where, dtype=str, shape=list, base64=str)
     if fields["dtype"] not in DTYPES:
-        raise DocumentError(
-            f"{where}: the array type {fields['dtype'][:20]!r} is not one of {', '.join(DTYPES)}."
-        )
+        raise DocumentError(f"{where}: the array type {fields['dtype'][:20]!r} is not one of {', '.join(DTYPES)}.")
     shape = [_of_type(size, int, f"{where}.shape") for size in fields["shape"]]
     try:
         data = base64.b64decode(fields["base64"], validate=True)
@@ -193,9 +181,7 @@ def _data_reference(record: Any, where: str) -> DataReference:
 def _unreported(record: Any) -> tuple[str, str]:
     if not isinstance(record, list) or len(record) != 2:
         raise DocumentError("unreported: each entry is a template and its delta.")
-    return _of_type(record[0], str, "unreported"), _probability(
-        _of_type(record[1], str, "unreported"), "unreported"
-    )
+    return _of_type(record[0], str, "unreported"), _probability(_of_type(record[1], str, "unreported"), "unreported")
 
 
 def _probability(text: str, where: str, high: Decimal | None = Decimal(1)) -> str:
@@ -204,13 +190,7 @@ def _probability(text: str, where: str, high: Decimal | None = Decimal(1)) -> st
         value = Decimal(text) if re.fullmatch(r"[0-9][0-9.eE+-]{0,49}", text) else None
     except InvalidOperation:
         value = None
-    if (
-        value is None
-        or not value.is_finite()
-        or value < 0
-        or abs(value.adjusted()) > 400
-        or (high and value > high)
-    ):
+    if value is None or not value.is_finite() or value < 0 or abs(value.adjusted()) > 400 or (high and value > high):
         raise DocumentError(f"{where}: {text[:60]!r} is not a decimal number from 0 to {high or 'any'}.")
     return text
 
@@ -220,9 +200,7 @@ def _fields(record: Any, where: str, **types: Any) -> dict[str, Any]:
     _of_type(record, dict, where)
     if record.keys() != types.keys():
         missing, extra = sorted(types.keys() - record.keys()), sorted(record.keys() - types.keys())
-        raise DocumentError(
-            f"{where}: fields missing {missing}, unknown {[name[:40] for name in extra[:5]]}."
-        )
+        raise DocumentError(f"{where}: fields missing {missing}, unknown {[name[:40] for name in extra[:5]]}.")
     return {name: _of_type(record[name], kind, f"{where}.{name}") for name, kind in types.items()}
 
 

@@ -23,9 +23,7 @@ def error_floor(rows: Rows) -> Iterator[Claim]:
     found = _conflicts(_groups(X, keys[candidates]), y, candidates)
     if found is not None:
         floor, listed, group = found
-        yield Claim(
-            "D03/1", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group}
-        )
+        yield Claim("D03/1", float(floor), "lower", {"rows": rows.n_rows}, witness={"rows": listed, "group": group})
 
 
 def _row_keys(block: Block, direction: np.ndarray) -> np.ndarray:
@@ -59,9 +57,7 @@ def _groups(X: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return group
 
 
-def _conflicts(
-    group: np.ndarray, y: np.ndarray, numbers: np.ndarray
-) -> tuple[int, np.ndarray, np.ndarray] | None:
+def _conflicts(group: np.ndarray, y: np.ndarray, numbers: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Return the floor, the rows of conflicting groups and their group numbers; None if there is no
     conflict."""
     classes = int(y.max()) + 1

@@ -1,8 +1,7 @@
 """The checker: judges a certificate from the model's numbers and the data alone.
 
-`verify` recomputes fingerprints, then lets each claim's rule see the rows, block by block and on one thread,
-in as few passes as the rules need; every rule bounds its own rounding. It calls no learner, no solver and no
-metric.
+`verify` recomputes fingerprints, then lets each claim's rule see the rows, block by block and on one thread, in as
+few passes as the rules need; every rule bounds its own rounding. It calls no learner, no solver and no metric.
 """
 
 import math

@@ -47,9 +47,7 @@ def _table(model: TableModel, source: str) -> table.Table:
     if source in datasets.TARGETS and not Path(source).exists():
         return datasets.load(source)
     names = table.read(source).names
-    return table.read(
-        source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names)
-    )
+    return table.read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
 
 
 def _encoder_is_honest(model: TableModel, data: table.Table, certificate: Certificate) -> bool:
@@ -77,9 +75,7 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         for title in ("Verdict", "Claim", "Statement"):
             grid.add_column(title, no_wrap=title == "Verdict")
         for claim, verdict in zip(certificate.claims, report.verdicts, strict=True):
-            colour = {"PROVED": "green", "PROVED-GIVEN": "green", "REFUSED": "yellow"}.get(
-                verdict.status, "red"
-            )
+            colour = {"PROVED": "green", "PROVED-GIVEN": "green", "REFUSED": "yellow"}.get(verdict.status, "red")
             grid.add_row(f"[{colour}]{verdict.status}[/]", verdict.claim, verdict.reason or _statement(claim))
         console.print(grid)
     if not report.holds:

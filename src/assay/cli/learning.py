@@ -55,9 +55,7 @@ def parse_ordered(text: str) -> tuple[str, list[str]]:
     name, sign, levels = text.partition("=")
     words = [word.strip() for word in levels.split(",")]
     if not sign or len(words) < 2 or not all(words):
-        raise ValueError(
-            f"--ordered {text!r}: write the column, = and its levels from lowest to highest, with commas."
-        )
+        raise ValueError(f"--ordered {text!r}: write the column, = and its levels from lowest to highest, with commas.")
     return name.strip(), words
 
 
@@ -68,9 +66,7 @@ def _check(options: Options, out: Path, report: Path) -> None:
     except InvalidOperation:
         sure = Decimal(0)
     if not 0 < sure < 1:
-        raise ValueError(
-            f"--confidence must be a number between 0 and 1, such as 0.95; got {options.confidence!r}."
-        )
+        raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {options.confidence!r}.")
     if not 0 < options.holdout < 1:
         raise ValueError(f"--holdout must be a share between 0 and 1, such as 0.25; got {options.holdout:g}.")
     if options.task not in (None, *TASKS):
@@ -92,9 +88,7 @@ def _read(
         raise ValueError("--nominal and --ordered are for files; bundled tables have their types.")
     data = datasets.load(source) if bundled else table.read(source, nominal=nominal, ordered=ordered)
     if not target and not bundled:
-        raise ValueError(
-            f"which column is to be predicted? Pass --target with one of {', '.join(data.names)}."
-        )
+        raise ValueError(f"which column is to be predicted? Pass --target with one of {', '.join(data.names)}.")
     return data, target or datasets.TARGETS[source]
 
 

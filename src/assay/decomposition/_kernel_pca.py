@@ -106,6 +106,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         strategy="variance in the kernel's space along orthonormal directions",
         algorithm="eigenvectors of the centred Gram matrix",
         guarantee=("kernel-pca.optimality",),
+        most_rows=5_000,
     )
 
     def __init__(

@@ -1,5 +1,4 @@
-"""Linear discriminant analysis: Fisher's directions, and the classifier of Gaussian classes that share a
-covariance.
+"""Linear discriminant analysis: Fisher's directions, and the classifier of Gaussian classes that share a covariance.
 
     maximise over w    J(w) = (w^T S_b w) / (w^T S_w w)           two classes: w = S_w^-1 (mu_1 - mu_0)
     predict            argmax_k  <Sigma^-1 mu_k, x> - 1/2 mu_k^T Sigma^-1 mu_k + ln p_k

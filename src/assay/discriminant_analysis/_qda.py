@@ -2,9 +2,8 @@
 
     predict    argmax_k  -1/2 (x - mu_k)^T Sigma_k^-1 (x - mu_k) - 1/2 ln det Sigma_k + ln p_k
 
-The score of a class is a polynomial of degree two, kept as <u, A_k u> + <w_k, u> + b_k with u = x - center_,
-so that whoever
-checks the model reads three arrays and no covariance.
+The score of a class is a polynomial of degree two, kept as <u, A_k u> + <w_k, u> + b_k with u = x - center_, so that
+whoever checks the model reads three arrays and no covariance.
 
 Claim:  means, covariances and scores are those of maximum likelihood (regularised as declared), up to a stated error.
 Method: two passes for class means and scatter about them, then one spectral decomposition per class.

@@ -4,9 +4,8 @@
     S_b = sum_k n_k (mu_k - mu)(mu_k - mu)^T                     between classes
     S_t = S_w + S_b                                              of all rows
 
-One pass over the rows gives all three. A scatter matrix is the number of rows times a covariance; the two
-readings of
-Fisher's criterion differ unless the classes have equally many rows, so each function says which one it takes.
+One pass over the rows gives all three. A scatter matrix is the number of rows times a covariance; the two readings
+of Fisher's criterion differ unless the classes have equally many rows, so each function says which one it takes.
 """
 
 from typing import Any, NamedTuple

@@ -5,9 +5,9 @@
     F(x) = sum_t alpha_t [h_t(x) = k]  for each class k; with two classes  f = sum_t alpha_t h_t,  h_t in {-1,
     1}
 
-Training error <= mean exp(-y f) = prod Z_t, and Z_t = 2 sqrt(err_t (1 - err_t)) for two classes (Freund &
-Schapire 1997). A round
-with err_t >= 1 - 1/K ends the fit (or is drawn again, when re-sampling); err_t = 0 ends it with that learner.
+Training error <= mean exp(-y f) = prod Z_t, and Z_t = 2 sqrt(err_t (1 - err_t)) for two classes (Freund & Schapire
+1997). A round with err_t >= 1 - 1/K ends the fit (or is drawn again, when re-sampling); err_t = 0 ends it with that
+learner.
 """
 
 from collections.abc import Iterator

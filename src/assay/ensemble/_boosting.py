@@ -4,9 +4,8 @@
     gain of a split = G_l^2 / (H_l + l2) + G_r^2 / (H_r + l2) - G^2 / (H + l2),     leaf value = -G / (H + l2)
 
 Columns are cut into at most 255 bins once; a tree needs the sums of g and h for each bin of each node, which
-`_histogram` finds
-with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman, Annals of
-Statistics 29, 2001.
+`_histogram` finds with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman,
+Annals of Statistics 29, 2001.
 """
 
 from collections.abc import Iterator
@@ -98,9 +97,7 @@ class _GradientBoosting(TreeModel, Learner):
         if not more:
             levels = nominal_levels(self)
             if levels and max(levels.values()) > 255:
-                raise refuse(
-                    self, f"a nominal column has {max(levels.values())} levels; at most 255 can be binned."
-                )
+                raise refuse(self, f"a nominal column has {max(levels.values())} levels; at most 255 can be binned.")
             found = find_bins(data.X, int(self.max_bins), levels, _SAMPLE, rng, self.n_jobs)
             self.bin_edges_, self.bin_edge_counts_, self.bin_nominal_ = found
             self.base_score_ = loss.start(data.y, data.weight)
@@ -329,17 +326,13 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
         choice(self, "loss", ("log_loss", "exponential"))
         self._check()
-        data = read_columns(
-            self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_"))
-        )
+        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
         known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
         codes = known.encoded(self.classes_).y.astype(np.float64)
         K = len(self.classes_)
         if K > 2 and self.loss == "exponential":
-            raise refuse(
-                self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss."
-            )
+            raise refuse(self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss.")
         loss = Loss("multinomial", 0.0, K) if K > 2 else Loss(self.loss)
         self._boost(X, Read(data.X, codes, data.weight), loss)
         return self
@@ -486,9 +479,7 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         choice(self, "loss", ("squared_error", "absolute_error", "huber", "quantile", "poisson"))
         self._check()
         number(self, "alpha", low=0.0, high=1.0, open_low=True)
-        data = read_columns(
-            self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_"))
-        )
+        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
         if self.loss == "poisson" and (data.y.min() < 0 or not data.y.sum() > 0):
             raise refuse(self, "the Poisson loss needs numbers y >= 0 that are not all zero.")
         self._boost(X, data, Loss(self.loss, float(self.alpha)))

@@ -4,9 +4,9 @@
     predict  mean of the trees' class shares ("soft"), plurality of their votes ("hard"), or mean of their
     numbers
 
-Rows that a tree did not see are its out-of-bag rows; votes of those trees alone estimate the error on new
-data. Every tree has
-its own seed, so that the forest is the same for any number of threads. Breiman, Machine Learning 45, 2001.
+Rows that a tree did not see are its out-of-bag rows; votes of those trees alone estimate the error on new data.
+Every tree has its own seed, so that the forest is the same for any number of threads. Breiman, Machine Learning 45,
+2001.
 """
 
 from collections.abc import Iterator

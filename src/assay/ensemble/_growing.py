@@ -1,9 +1,8 @@
 """Leaf-wise growth of one tree on binned rows.
 
-Nodes are split in the order of their gain until the tree has `max_leaves`. Four nodes are worked on at a
-time, the best and the
-three next ones: a node that turns out not to be needed keeps its rows in one stretch all the same, so nothing
-has to be undone.
+Nodes are split in the order of their gain until the tree has `max_leaves`. Four nodes are worked on at a time, the
+best and the three next ones: a node that turns out not to be needed keeps its rows in one stretch all the same, so
+nothing has to be undone.
 """
 
 import heapq

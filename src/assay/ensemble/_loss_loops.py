@@ -1,9 +1,7 @@
-"""Compiled losses of gradient boosting: value, first and second derivative in the raw score, for a stretch of
-rows.
+"""Compiled losses of gradient boosting: value, first and second derivative in the raw score, for a stretch of rows.
 
-Each function writes g and h for rows start .. stop - 1 and returns the sum of the losses, the largest |g| and
-the largest h.
-A single h stands for all rows where it is constant; no weights are an empty array.
+Each function writes g and h for rows start .. stop - 1 and returns the sum of the losses, the largest |g| and the
+largest h. A single h stands for all rows where it is constant; no weights are an empty array.
 """
 
 from math import exp, log

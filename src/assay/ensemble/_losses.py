@@ -54,9 +54,7 @@ class Loss:
             return np.array([mean])
         return np.array([weighted_quantile(y, w, self.level if self.name == "quantile" else 0.5)])
 
-    def slopes(
-        self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, spread: Any
-    ) -> Slopes:
+    def slopes(self, y: np.ndarray, F: np.ndarray, weight: np.ndarray | None, buffers: Slopes, spread: Any) -> Slopes:
         """Return the derivatives at scores F (outputs, rows), written to the arrays of `buffers`."""
         from assay.ensemble import _loss_loops as loops
 
@@ -88,9 +86,7 @@ class Loss:
         if self.name == "huber":
             middle = weighted_quantile(residuals, weight, 0.5)
             rest = residuals - middle
-            return middle + float(
-                np.average(np.sign(rest) * np.minimum(np.abs(rest), self.level), weights=weight)
-            )
+            return middle + float(np.average(np.sign(rest) * np.minimum(np.abs(rest), self.level), weights=weight))
         return weighted_quantile(residuals, weight, self.level if self.name == "quantile" else 0.5)
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:

@@ -1,5 +1,4 @@
-"""The rounds of gradient boosting: derivatives, one tree for each output, new scores, the curve on validation
-rows."""
+"""The rounds of gradient boosting: derivatives, one tree for each output, new scores, the curve on validation rows."""
 
 from functools import partial
 from typing import Any
@@ -68,9 +67,7 @@ class Rounds:
     def _slopes(self) -> Slopes:
         if self.loss.name == "huber":
             weight = np.ones(len(self.data.y)) if self.data.weight is None else self.data.weight
-            self.loss.level = weighted_quantile(
-                np.abs(self.data.y - self.scores[0]), weight, self.learner.alpha
-            )
+            self.loss.level = weighted_quantile(np.abs(self.data.y - self.scores[0]), weight, self.learner.alpha)
         return self.loss.slopes(self.data.y, self.scores, self.data.weight, self.buffers, self.spread)
 
     def _draw(self) -> None:
@@ -114,11 +111,7 @@ class Rounds:
         if self.loss.by_residuals:
             of = entries[node.start : node.stop] >> 32
             weight = np.ones(len(of)) if self.data.weight is None else self.data.weight[of]
-            value = (
-                self.loss.leaf_value(self.data.y[of] - self.scores[k, of], weight)
-                if weight.sum() > 0
-                else 0.0
-            )
+            value = self.loss.leaf_value(self.data.y[of] - self.scores[k, of], weight) if weight.sum() > 0 else 0.0
         else:
             gradient, hessian = leaf_sums(entries, node.start, node.stop, g, h)
             hessian += self.grower.rule.l2
@@ -162,9 +155,7 @@ def _nodes(grown: list[Node], binner: Binner) -> Nodes:
     split = np.array([node.split if node.accepted else np.zeros(7) for node in grown])
     column = np.where(inner, split[:, 1], -1).astype(np.int32)
     nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
-    tables = [
-        _table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]
-    ]
+    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
     width = max((len(table) for table in tables), default=0)
     return Nodes(
         root=np.zeros(1, dtype=np.int32),
@@ -177,9 +168,9 @@ def _nodes(grown: list[Node], binner: Binner) -> Nodes:
         value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
         weight=np.array([float(node.stop - node.start) for node in grown]),
         impurity=split[:, 0].copy(),
-        tables=np.array(
-            [np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32
-        ).reshape(len(tables), width),
+        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(
+            len(tables), width
+        ),
     )
 
 

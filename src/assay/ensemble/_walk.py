@@ -83,9 +83,7 @@ def _left_tables(nodes: Nodes, binner: Binner) -> np.ndarray:
 
 def _tree_depths(nodes: Nodes) -> np.ndarray:
     depth = nodes.depths()
-    return np.array(
-        [depth[a:b].max() for a, b in zip(nodes.root, [*nodes.root[1:], len(depth)])], dtype=np.int64
-    )
+    return np.array([depth[a:b].max() for a, b in zip(nodes.root, [*nodes.root[1:], len(depth)])], dtype=np.int64)
 
 
 def add_trees(nodes: Nodes, binner: Binner, binned: Binned, scores: np.ndarray, spread: Any) -> None:

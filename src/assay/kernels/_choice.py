@@ -1,5 +1,4 @@
-"""Which kernel a learner uses: by name as in scikit-learn, by rule of thumb, or any kernel object or
-function."""
+"""Which kernel a learner uses: by name as in scikit-learn, by rule of thumb, or any kernel object or function."""
 
 from collections.abc import Callable
 from typing import Any

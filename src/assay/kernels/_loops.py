@@ -1,8 +1,7 @@
 """Compiled block functions of kernels: entries from inner products, and inner products of packed bits.
 
-A tile is a small block of the Gram matrix, rows i (left) by columns j (right). Inner products come from
-BLAS; the loops
-here turn them into kernel values in place.
+A tile is a small block of the Gram matrix, rows i (left) by columns j (right). Inner products come from BLAS; the
+loops here turn them into kernel values in place.
 """
 
 import math

@@ -1,8 +1,7 @@
 """Is a Gram matrix positive semidefinite? The answer comes with its witness.
 
-A symmetric function is a kernel iff its Gram matrix is positive semidefinite on every finite set of
-points; one matrix
-that passes proves nothing about the function, one that fails refutes it.
+A symmetric function is a kernel iff its Gram matrix is positive semidefinite on every finite set of points; one
+matrix that passes proves nothing about the function, one that fails refutes it.
 """
 
 from typing import NamedTuple

@@ -1,11 +1,8 @@
-"""Kernel rows in blocks, as a solver wants them: fast, in single precision where that cannot change the
-answer.
+"""Kernel rows in blocks, as a solver wants them: fast, in single precision where that cannot change the answer.
 
 `tiles(kernel, X, single)` prepares the rows once; `fill(rows, start, stop, out)` then writes kappa(x_rows,
-x_start..stop).
-Three ways: inner products by BLAS and a compiled transform (linear, polynomial, Gaussian); table look-up
-of Hamming
-distances where all features are 0 or 1; and any kernel through its own `block`.
+x_start..stop). Three ways: inner products by BLAS and a compiled transform (linear, polynomial, Gaussian); table
+look-up of Hamming distances where all features are 0 or 1; and any kernel through its own `block`.
 """
 
 from typing import Any

@@ -1,5 +1,4 @@
-"""Linear models: least squares, ridge, logistic regression, the perceptron and its relatives, linear
-separation."""
+"""Linear models: least squares, ridge, logistic regression, the perceptron and its relatives, linear separation."""
 
 from assay.linear_model._elastic_net import ElasticNet, ElasticNetPath, Lasso, elastic_net_path
 from assay.linear_model._formulas import hyperplane_margin, likelihood_term, squared_error

@@ -246,9 +246,7 @@ def elastic_net_path(
     >>> path.coefs.round(4).tolist()
     [[0.5, 1.85]]
     """
-    model = ElasticNet(
-        l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, n_jobs=n_jobs
-    )
+    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
     ratio = model._ratio()
     moments = centred_moments(model, _target_rows(model, X, y, None), fit_intercept)
     if alphas is None:
@@ -280,9 +278,7 @@ def _solve(
     problem = (moments.total, l1, l2)
     sweeps, gap = 0, np.inf
     while gap > target and sweeps < max_iter:
-        made, gap = descend(
-            moments.gram, moments.cross, q, w, *problem, target, min(_PATIENCE, max_iter - sweeps)
-        )
+        made, gap = descend(moments.gram, moments.cross, q, w, *problem, target, min(_PATIENCE, max_iter - sweeps))
         sweeps += max(made, 1)
         if gap > target:
             better = _on_support(moments, w, l1, l2)
@@ -303,9 +299,7 @@ def _on_support(moments: Moments, w: np.ndarray, l1: float, l2: float) -> np.nda
     at = np.flatnonzero(w)
     signs = np.sign(w[at])
     try:
-        found = np.linalg.solve(
-            moments.gram[np.ix_(at, at)] + l2 * np.eye(len(at)), moments.cross[at] - l1 * signs
-        )
+        found = np.linalg.solve(moments.gram[np.ix_(at, at)] + l2 * np.eye(len(at)), moments.cross[at] - l1 * signs)
     except np.linalg.LinAlgError:
         return None
     if not np.array_equal(np.sign(found), signs):

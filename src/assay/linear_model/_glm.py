@@ -3,9 +3,8 @@
     minimise over w, b    P(w, b) = 1 / S sum_i s_i d(y_i, mu_i) / 2 + alpha / 2 |w|^2,   mu_i = g^-1(<w,
     x_i> + b), S = sum s_i
 
-with d the unit deviance of the distribution and g the link. The log-linear regression of ln y, by least
-squares, is the
-distribution "lognormal": its errors are multiplicative, and it is not the same as least squares on y.
+with d the unit deviance of the distribution and g the link. The log-linear regression of ln y, by least squares, is
+the distribution "lognormal": its errors are multiplicative, and it is not the same as least squares on y.
 
 Claims: where P is convex, no coefficients within the stated distance lower P by more than the value (the
 gradient times that

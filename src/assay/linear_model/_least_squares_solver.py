@@ -19,9 +19,7 @@ from assay.scan.blocks import Block
 _EASY = 1e2  # condition number of the Gram matrix up to which the factor is used as it is
 _REFINABLE = 1e6  # ... up to which one refinement step in double precision restores what was lost
 _DEPENDENT = 1e-13  # relative distance to the span of the other columns below which a column depends on them
-_AFFORDABLE = (
-    2e9  # rows times squared columns up to which moments are summed in twice the precision, some ten seconds
-)
+_AFFORDABLE = 2e9  # rows times squared columns up to which moments are summed in twice the precision, some ten seconds
 _EPS = float(np.finfo(float).eps)
 
 
@@ -117,9 +115,7 @@ def _first_moments(block: Block, start: np.ndarray) -> np.ndarray:
     d = block.X.shape[1]
     weight = np.ones(len(block.X)) if block.weight is None else block.weight
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.concatenate(
-            [weight @ (block.X - start[:d]), [weight.sum()], weight @ (targets(block) - start[d:])]
-        )
+        return np.concatenate([weight @ (block.X - start[:d]), [weight.sum()], weight @ (targets(block) - start[d:])])
 
 
 def _means(sums: np.ndarray, start: np.ndarray, d: int, intercept: bool) -> _Means:
@@ -185,9 +181,7 @@ def _at(rows: Rows, means: _Means, coef: np.ndarray, alpha: float) -> tuple[floa
     return float(squares), cross - alpha * coef
 
 
-def _residual_moments(
-    block: Block, coef: np.ndarray, mean: np.ndarray, mean_y: np.ndarray
-) -> tuple[float, np.ndarray]:
+def _residual_moments(block: Block, coef: np.ndarray, mean: np.ndarray, mean_y: np.ndarray) -> tuple[float, np.ndarray]:
     """Return sum_i s_i r_i^2 and sum_i s_i (x_i - mean) r_i."""
     centred = block.X - mean
     residual = (targets(block) - mean_y) - centred @ coef
@@ -291,9 +285,7 @@ def _twofold_moments(block: Block, center: np.ndarray, scale: np.ndarray) -> tup
     return twofold_moments_block(block.X, targets(block), weight, center, scale)
 
 
-def _twofold_gradient(
-    block: Block, center: Any, scale: Any, high: Any, low: Any
-) -> tuple[np.ndarray, np.ndarray]:
+def _twofold_gradient(block: Block, center: Any, scale: Any, high: Any, low: Any) -> tuple[np.ndarray, np.ndarray]:
     from assay.loops.twofold import twofold_gradient_block
 
     weight = np.empty(0) if block.weight is None else block.weight

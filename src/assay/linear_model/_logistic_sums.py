@@ -1,5 +1,4 @@
-"""Sums over one block of rows that logistic regression is made of. `y` holds class positions; cost[k] is C
-c(k)."""
+"""Sums over one block of rows that logistic regression is made of. `y` holds class positions; cost[k] is C c(k)."""
 
 import numpy as np
 
@@ -26,9 +25,7 @@ def class_counts(block: Block, n_classes: int) -> np.ndarray:
     return np.bincount(block.y, weights=block.weight, minlength=n_classes).astype(float)
 
 
-def _compiled_arguments(
-    block: Block, cost: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _compiled_arguments(block: Block, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost
 
 
@@ -100,9 +97,7 @@ def multinomial_product(
     """Return the Hessian times (V, v0): rows C_i (p * u - p <p, u>), u = V x + v0."""
     p, _ = _probabilities(block, coef, intercept)
     u = block.X @ v.T + v0
-    along = (
-        p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
-    )
+    along = p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
     return along.T @ block.X, along.sum(axis=0)
 
 

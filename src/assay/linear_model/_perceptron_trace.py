@@ -67,6 +67,4 @@ def perceptron_trace(
         used.append(i)
         products.append(w @ goal)
         squares.append(w @ w)
-    return PerceptronTrace(
-        w, separated, np.array(used, dtype=np.int64), np.array(products), np.array(squares)
-    )
+    return PerceptronTrace(w, separated, np.array(used, dtype=np.int64), np.array(products), np.array(squares))

@@ -101,8 +101,7 @@ class Pocket(ClassifierMixin, LinearClassifier):
         if not hasattr(rows, "X"):
             raise refuse(
                 self,
-                "each update is judged on all rows, so they must be in memory; use Perceptron or "
-                "SGDClassifier.",
+                "each update is judged on all rows, so they must be in memory; use Perceptron or SGDClassifier.",
             )
         random = check_random_state(self.random_state)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
@@ -114,9 +113,7 @@ class Pocket(ClassifierMixin, LinearClassifier):
         self.n_updates_ = sum(updates for *_, updates in runs)
         return self
 
-    def _run(
-        self, rows: Any, code: int, limit: int, random: Any, log: FitLog
-    ) -> tuple[np.ndarray, float, int, int]:
+    def _run(self, rows: Any, code: int, limit: int, random: Any, log: FitLog) -> tuple[np.ndarray, float, int, int]:
         """Learn to tell class `code` from the others; return w, b, errors and updates."""
         from assay.linear_model._pocket_loop import pocket_pass
 

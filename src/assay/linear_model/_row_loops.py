@@ -20,9 +20,7 @@ def dot(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, w: 
 
 
 @compiled
-def add(
-    starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, factor: float, w: np.ndarray
-) -> None:
+def add(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, factor: float, w: np.ndarray) -> None:
     """Add factor * x_i to w."""
     first = starts[i]
     if columns.size:

@@ -1,5 +1,4 @@
-"""Compiled epochs of stochastic gradient descent over packed rows. Losses, rules and schedules go by their
-numbers."""
+"""Compiled epochs of stochastic gradient descent over packed rows. Losses, rules and schedules go by their numbers."""
 
 from math import exp, log, log1p, sqrt
 

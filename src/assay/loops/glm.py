@@ -1,9 +1,8 @@
 """Block functions of generalised linear models: loss, gradient and curvature of rows whose mean is a
 function of a score.
 
-Families: 0 gaussian, 1 poisson, 2 gamma, 3 binomial. Links: 0 identity, 1 log, 2 logit, 3 probit, 4 inverse.
-The loss is half
-the unit deviance up to a term in y alone. Scores outside the domain of family and link make the loss
+Families: 0 gaussian, 1 poisson, 2 gamma, 3 binomial. Links: 0 identity, 1 log, 2 logit, 3 probit, 4 inverse. The
+loss is half the unit deviance up to a term in y alone. Scores outside the domain of family and link make the loss
 infinite.
 """
 

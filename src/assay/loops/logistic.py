@@ -1,8 +1,7 @@
 """Block functions of the logistic loss for two classes, compiled so that a block is one call that holds no lock.
 
-Rows have y in {0, 1} and f_i = <w, x_i> + b; loss_i = ln(1 + exp(f_i)) - y_i f_i = ln(1 + exp(-z_i)) with
-z_i = (2 y_i - 1) f_i.
-`cost` (2,) holds C of either class, `weight` (n,) a factor per row, or is empty.
+Rows have y in {0, 1} and f_i = <w, x_i> + b; loss_i = ln(1 + exp(f_i)) - y_i f_i = ln(1 + exp(-z_i)) with z_i = (2
+y_i - 1) f_i. `cost` (2,) holds C of either class, `weight` (n,) a factor per row, or is empty.
 """
 
 from math import log, log1p

@@ -1,5 +1,4 @@
-"""Problems with constraints: quadratic programmes, Lagrangians, duals and the conditions of Karush, Kuhn and
-Tucker.
+"""Problems with constraints: quadratic programmes, Lagrangians, duals and the conditions of Karush, Kuhn and Tucker.
 
 minimise over u    1/2 u^T Q u + p^T u    subject to    A u >= c,    and optionally    R u = v
 """
@@ -43,17 +42,10 @@ class QuadraticProgramme:
         size = len(self.p)
         for name, shape in (("R", (0, size)), ("v", (0,))):
             given = getattr(self, name)
-            object.__setattr__(
-                self, name, np.zeros(shape) if given is None else np.asarray(given, dtype=np.float64)
-            )
-        if (
-            self.Q.shape != (size, size)
-            or self.A.shape != (len(self.c), size)
-            or self.R.shape != (len(self.v), size)
-        ):
+            object.__setattr__(self, name, np.zeros(shape) if given is None else np.asarray(given, dtype=np.float64))
+        if self.Q.shape != (size, size) or self.A.shape != (len(self.c), size) or self.R.shape != (len(self.v), size):
             raise ValueError(
-                f"QuadraticProgramme: Q {self.Q.shape}, A {self.A.shape}, R {self.R.shape} do not fit p "
-                f"({size},)."
+                f"QuadraticProgramme: Q {self.Q.shape}, A {self.A.shape}, R {self.R.shape} do not fit p ({size},)."
             )
         least = np.linalg.eigvalsh((self.Q + self.Q.T) / 2)[0]
         if not np.allclose(self.Q, self.Q.T) or least < -1e-10 * max(1.0, float(np.abs(self.Q).max())):
@@ -71,9 +63,7 @@ class QuadraticProgramme:
     def lagrangian(self, u: Any, multipliers: Any, equality: Any = ()) -> float:
         """Return objective(u) + <multipliers, c - A u> + <equality, v - R u>."""
         u, mu = np.asarray(u, dtype=np.float64), np.asarray(equality, dtype=np.float64).reshape(len(self.v))
-        return self.objective(u) + float(
-            np.asarray(multipliers) @ (self.c - self.A @ u) + mu @ (self.v - self.R @ u)
-        )
+        return self.objective(u) + float(np.asarray(multipliers) @ (self.c - self.A @ u) + mu @ (self.v - self.R @ u))
 
     def dual(self, multipliers: Any, equality: Any = ()) -> float:
         """Return min over u of the Lagrangian; minus infinity where it has no minimum."""
@@ -97,9 +87,7 @@ class QuadraticProgramme:
         mu = np.asarray(equality, dtype=np.float64).reshape(len(self.v))
         room = self.A @ u - self.c
         slope = self.Q @ u + self.p - self.A.T @ a - self.R.T @ mu
-        primal = max(
-            float(np.maximum(-room, 0).max(initial=0.0)), float(np.abs(self.R @ u - self.v).max(initial=0.0))
-        )
+        primal = max(float(np.maximum(-room, 0).max(initial=0.0)), float(np.abs(self.R @ u - self.v).max(initial=0.0)))
         return Residuals(
             float(np.abs(slope).max(initial=0.0)),
             primal,
@@ -124,9 +112,7 @@ class QuadraticProgramme:
             upper, self.p, csc_matrix(rows), np.append(-self.c, self.v), cones, settings
         ).solve()
         if "Solved" not in str(found.status):
-            raise ValueError(
-                f"QuadraticProgramme: no solution ({found.status}); are the constraints feasible?"
-            )
+            raise ValueError(f"QuadraticProgramme: no solution ({found.status}); are the constraints feasible?")
         z = np.array(found.z)
         u = np.array(found.x)
         a, mu = np.maximum(z[: len(self.c)], 0.0), -z[len(self.c) :]
@@ -165,9 +151,7 @@ def lagrange_point(
         rest = np.append(slope(x) + multiplier * normal, value)
         if np.abs(rest).max() <= tol:
             break
-        matrix = np.block(
-            [[curve(x) + multiplier * bend, normal[:, None]], [normal[None, :], np.zeros((1, 1))]]
-        )
+        matrix = np.block([[curve(x) + multiplier * bend, normal[:, None]], [normal[None, :], np.zeros((1, 1))]])
         step = np.linalg.lstsq(matrix, -rest, rcond=None)[0]
         x, multiplier = x + step[:-1], multiplier + float(step[-1])
     return x, multiplier

@@ -11,11 +11,9 @@ A rule turns gradients into moves and keeps what it needs in a state of plain ar
                 w <- w - eta m' / (sqrt(v') + eps),         m' = m / (1 - l^t), v' = v / (1 - a^t), or m, v
                 uncorrected
 
-A schedule turns the number of updates made, from 0, into eta. `descend` runs a rule over batches of rows
-that are drawn
-anew in each epoch; a batch of all rows is gradient descent, of one row stochastic gradient descent.
-Everything that happened
-is in the trace, and why it stopped.
+A schedule turns the number of updates made, from 0, into eta. `descend` runs a rule over batches of rows that are
+drawn anew in each epoch; a batch of all rows is gradient descent, of one row stochastic gradient descent. Everything
+that happened is in the trace, and why it stopped.
 """
 
 import math

@@ -4,8 +4,7 @@ For a closed convex problem R(w) + sum_i phi_i(<w, x_i> + b), weak duality bound
 non-negative Fenchel-Young terms at any dual point theta (with sum theta_i = 0 if b is free). The dual points
 used here are the gradients of the losses, moved onto the constraint by a closed-form repair.
 
-Every gap is enlarged by what rounding can hide, so that a checker which sums in another order finds no larger
-one.
+Every gap is enlarged by what rounding can hide, so that a checker which sums in another order finds no larger one.
 """
 
 import math
@@ -135,9 +134,7 @@ def logistic_gap(
     return quadratic + divergence + float(slack)
 
 
-def _pull(
-    block: Block, w: np.ndarray, b: float, cost: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pull(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from assay.loops.logistic import pull_block
 
     return pull_block(block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost, w, b)
@@ -209,9 +206,7 @@ def _shares(block: Block, coef: np.ndarray, intercept: Any, cost: np.ndarray) ->
     p = np.exp(_log_softmax(block, coef, intercept)) * C[:, None]
     own = np.zeros_like(p)
     own[np.arange(len(p)), block.y] = C
-    return _Shares(
-        float(C.sum()), own.sum(axis=0), p.sum(axis=0), block.X.T @ own, block.X.T @ p, block.X.T @ C
-    )
+    return _Shares(float(C.sum()), own.sum(axis=0), p.sum(axis=0), block.X.T @ own, block.X.T @ p, block.X.T @ C)
 
 
 def _mixed_divergence(

@@ -1,5 +1,4 @@
-"""The duality gap of any listed loss with an L1 and L2 penalty (the producer's side; the checker has its
-own).
+"""The duality gap of any listed loss with an L1 and L2 penalty (the producer's side; the checker has its own).
 
     P(w, b) = l1 |w|_1 + l2/2 |w|^2 + sum_i c_i loss(y_i, f_i),    f = X w + b,    c_i = scale s_i c(y_i)
 
@@ -7,11 +6,9 @@ For every tau with sum c_i tau_i = 0 (if b is free) and, without L2, |v_j| <= l1
 
     P(w, b) - min P  <=  [R(w) + R*(v) - <w, v>] + sum_i c_i [loss(f_i) + loss*(-tau_i) + tau_i f_i]
 
-tau is minus the slope of the loss at the model, moved onto the constraints: by its mean where tau may be any
-number, by
-shrinking the heavier sign where it lives in a box, and by a common factor for L1. Losses with kinks have
-many slopes; a
-smoothed one is taken and becomes the witness.
+tau is minus the slope of the loss at the model, moved onto the constraints: by its mean where tau may be any number,
+by shrinking the heavier sign where it lives in a box, and by a common factor for L1. Losses with kinks have many
+slopes; a smoothed one is taken and becomes the witness.
 """
 
 from collections.abc import Callable

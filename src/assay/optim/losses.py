@@ -35,9 +35,7 @@ LOSSES: dict[str, Loss] = {
         False,
     ),
     "log_loss": Loss(lambda y, f, e: np.logaddexp(0.0, -y * f), lambda y, f, e: -y * expit(-y * f), True),
-    "hinge": Loss(
-        lambda y, f, e: np.maximum(1 - y * f, 0.0), lambda y, f, e: np.where(y * f < 1, -y, 0.0), True
-    ),
+    "hinge": Loss(lambda y, f, e: np.maximum(1 - y * f, 0.0), lambda y, f, e: np.where(y * f < 1, -y, 0.0), True),
     "squared_hinge": Loss(
         lambda y, f, e: np.maximum(1 - y * f, 0.0) ** 2,
         lambda y, f, e: -2 * y * np.maximum(1 - y * f, 0.0),

@@ -110,16 +110,12 @@ def _row(one: Candidate, study: Study) -> str:
     note = f"<tr><td class='note' colspan='5'>{escape(one.note)}</td></tr>" if one.note else ""
     numbers = (shown(one.training_error), shown(one.holdout_error), shown(one.bound), f"{one.seconds:.2f}")
     cells = "".join(f"<td class='n'>{text}</td>" for text in numbers)
-    return (
-        f"<tr{' class=chosen' if one is study.chosen else ''}><td>{escape(one.name)}</td>{cells}</tr>{note}"
-    )
+    return f"<tr{' class=chosen' if one is study.chosen else ''}><td>{escape(one.name)}</td>{cells}</tr>{note}"
 
 
 def _card(study: Study) -> str:
     learner, card = study.model.learner, study.model.learner.card
-    settings = ", ".join(
-        f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items())
-    )
+    settings = ", ".join(f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items()))
     facts = {
         "Method": f"{card.name} ({card.zh})",
         "Model": str(card.model),
@@ -130,9 +126,7 @@ def _card(study: Study) -> str:
         "Input": f"{len(study.model.columns)} columns encoded as {study.holdout[0].shape[1]}: "
         "numbers scaled, gaps filled and marked, names one-hot",
     }
-    return (
-        "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
-    )
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
 def _certificate(study: Study) -> str:

@@ -1,9 +1,8 @@
 """Learning by summing: the only room that spreads work over threads, files and machines.
 
-`rows(...)` makes a `Rows` of arrays, Parquet files or Dask collections; `rows.sum(statistic, *parameters)`
-adds a function of one block of rows over all blocks, in a fixed order; `thread_map` runs anything else on
-threads.
-This file imports `blocks` alone, because the checker of certificates reads blocks and must start no thread.
+`rows(...)` makes a `Rows` of arrays, Parquet files or Dask collections; `rows.sum(statistic, *parameters)` adds a
+function of one block of rows over all blocks, in a fixed order; `thread_map` runs anything else on threads. This
+file imports `blocks` alone, because the checker of certificates reads blocks and must start no thread.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -26,9 +26,7 @@ RETRIES = 2  # of a task that fails by an error, such as a lost connection to th
 class DaskRows(Rows):
     """Rows in partitions, each a task that gives (X, y, weight)."""
 
-    def __init__(
-        self, parts: list[Delayed], lengths: list[int], n_features: int, *, n_jobs: int | None = None
-    ):
+    def __init__(self, parts: list[Delayed], lengths: list[int], n_features: int, *, n_jobs: int | None = None):
         self.parts, self.lengths = parts, lengths
         self.n_rows, self.n_features, self.n_jobs = sum(lengths), n_features, n_jobs
         step = rows_per_block(n_features)
@@ -42,20 +40,14 @@ class DaskRows(Rows):
             for part, row, number in zip(self.parts, self._first_rows, self._first_blocks, strict=True)
         ]
         while len(totals) > 1:
-            totals = [
-                delayed(_merged)(totals[i : i + MERGED_AT_ONCE])
-                for i in range(0, len(totals), MERGED_AT_ONCE)
-            ]
+            totals = [delayed(_merged)(totals[i : i + MERGED_AT_ONCE]) for i in range(0, len(totals), MERGED_AT_ONCE)]
         total = Total()
         total.merge(self._computed(totals)[0])
         return total.value()
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         call = _packed(function, parameters)
-        lists = [
-            delayed(_part_map)(part, call, row)
-            for part, row in zip(self.parts, self._first_rows, strict=True)
-        ]
+        lists = [delayed(_part_map)(part, call, row) for part, row in zip(self.parts, self._first_rows, strict=True)]
         return [result for results in self._computed(lists) for result in results]
 
     def blocks(self) -> Iterator[Block]:
@@ -74,9 +66,7 @@ def dask_rows(X: Any, y: Any, weight: Any, *, n_jobs: int | None = None) -> Dask
     if hasattr(X, "columns"):
         return _frame_rows(X, y, weight, n_jobs)
     if not hasattr(X, "chunks") or X.ndim != 2:
-        raise ValueError(
-            f"rows: X must be a Dask data frame or a Dask array with rows and columns; got {X!r}."
-        )
+        raise ValueError(f"rows: X must be a Dask data frame or a Dask array with rows and columns; got {X!r}.")
     return _array_rows(X, y, weight, n_jobs)
 
 
@@ -110,9 +100,7 @@ def _array_rows(X: Any, y: Any, weight: Any, n_jobs: int | None) -> DaskRows:
             beside.append([None] * X.numblocks[0])
             continue
         if not hasattr(values, "compute_chunk_sizes"):
-            raise ValueError(
-                f"rows: with a Dask array X, {role} must be a Dask array; got {type(values).__name__}."
-            )
+            raise ValueError(f"rows: with a Dask array X, {role} must be a Dask array; got {type(values).__name__}.")
         values = values.compute_chunk_sizes() if np.isnan(values.shape[0]) else values
         if values.shape[0] != X.shape[0]:
             raise ValueError(

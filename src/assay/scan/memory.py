@@ -112,9 +112,7 @@ def _beside(values: Any, name: str, n_rows: int) -> np.ndarray | None:
         return None
     values = np.asarray(values)
     if values.ndim not in (1, 2) or len(values) != n_rows or (name == "sample_weight" and values.ndim != 1):
-        raise ValueError(
-            f"rows: {name} must have one value for each of the {n_rows} rows; got shape {values.shape}."
-        )
+        raise ValueError(f"rows: {name} must have one value for each of the {n_rows} rows; got shape {values.shape}.")
     return values
 
 

@@ -51,9 +51,7 @@ class Files:
                 if name not in schema.names:
                     raise ValueError(f"rows: {path} has no column {name!r}, which {paths[0]} has.")
             for field in schema:
-                if field.name in self.schema.names and _kind(field.type) != _kind(
-                    self.schema.field(field.name).type
-                ):
+                if field.name in self.schema.names and _kind(field.type) != _kind(self.schema.field(field.name).type):
                     raise ValueError(
                         f"rows: column {field.name!r} is {field.type} in {path} "
                         f"but {self.schema.field(field.name).type} in {paths[0]}; write it with one type."
@@ -99,16 +97,12 @@ class ArrowRows(Rows):
 
     feature_names: list[str]
 
-    def __init__(
-        self, source: Files | Arrow, y: str | None, weight: str | None, *, n_jobs: int | None = None
-    ):
+    def __init__(self, source: Files | Arrow, y: str | None, weight: str | None, *, n_jobs: int | None = None):
         self.source, self.y, self.weight, self.n_jobs = source, y, weight, n_jobs
         names = list(source.schema.names)
         for role, name in (("y", y), ("sample_weight", weight)):
             if name is not None and name not in names:
-                raise ValueError(
-                    f"rows: {role} must name a column; got {name!r}, the columns are {_listed(names)}."
-                )
+                raise ValueError(f"rows: {role} must name a column; got {name!r}, the columns are {_listed(names)}.")
         self.feature_names = [name for name in names if name not in (y, weight)]
         for name in [*self.feature_names, *([] if weight is None else [weight])]:
             if _kind(source.schema.field(name).type) != "number":
@@ -169,9 +163,7 @@ class ArrowRows(Rows):
         return Block(
             _joined([_matrix(piece, self._doubles) for piece in pieces]),
             None if y is None else _joined([_values(piece, y) for piece in pieces]),
-            None
-            if weight is None
-            else _joined([_values(piece, weight) for piece in pieces]).astype(np.float64),
+            None if weight is None else _joined([_values(piece, weight) for piece in pieces]).astype(np.float64),
             start,
         )
 
@@ -184,9 +176,7 @@ def parquet_rows(X: Any, y: Any, weight: Any, *, n_jobs: int | None = None) -> A
     """Return the rows of Parquet files (path, pattern, folder, list of paths), an Arrow table or data set."""
     for role, name in (("y", y), ("sample_weight", weight)):
         if name is not None and not isinstance(name, str):
-            raise ValueError(
-                f"rows: with Parquet or Arrow data, {role} must name a column; got {type(name).__name__}."
-            )
+            raise ValueError(f"rows: with Parquet or Arrow data, {role} must name a column; got {type(name).__name__}.")
     if isinstance(X, pa.RecordBatch):
         X = pa.table(X)
     arrow = hasattr(X, "schema")
@@ -203,9 +193,7 @@ def _paths(X: Any) -> list[str]:
     found = sorted(glob(path) if has_magic(path) else map(str, Path(path).glob("**/*.parquet")))
     if not found:
         what = "no file matches" if has_magic(path) else "no Parquet file at"
-        raise FileNotFoundError(
-            f"rows: {what} {path!r}; give a path, a pattern such as 'folder/*.parquet' or a list."
-        )
+        raise FileNotFoundError(f"rows: {what} {path!r}; give a path, a pattern such as 'folder/*.parquet' or a list.")
     return found
 
 

@@ -149,9 +149,7 @@ def rows(X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None
     """
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
-            raise ValueError(
-                "rows: X already holds its y and weights; pass y=None and sample_weight=None with it."
-            )
+            raise ValueError("rows: X already holds its y and weights; pass y=None and sample_weight=None with it.")
         return X
     if hasattr(X, "__dask_graph__"):
         from assay.scan.dask import dask_rows

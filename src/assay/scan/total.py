@@ -1,10 +1,9 @@
 """Adding the partial sums of blocks in one fixed order, whoever brings them and when.
 
-The blocks are the leaves of a binary tree: 0 + 1, 2 + 3, ..., then (0 + 1) + (2 + 3), ... A sum is formed as
-soon as both halves are there. So threads never wait for each other, about log2(blocks) partial sums exist at
-a time, totals of neighbouring stretches merge into exactly what one total would hold, and rounding grows with
-the logarithm of the number of blocks (pairwise summation: Higham, Accuracy and Stability of Numerical
-Algorithms, 4.2).
+The blocks are the leaves of a binary tree: 0 + 1, 2 + 3, ..., then (0 + 1) + (2 + 3), ... A sum is formed as soon as
+both halves are there. So threads never wait for each other, about log2(blocks) partial sums exist at a time, totals
+of neighbouring stretches merge into exactly what one total would hold, and rounding grows with the logarithm of the
+number of blocks (pairwise summation: Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
 """
 
 import threading
@@ -70,9 +69,7 @@ def added(a: Any, b: Any, *, in_place: bool) -> Any:
     if not isinstance(a, np.ndarray):
         return a + b
     if a.shape != np.shape(b):
-        raise ValueError(
-            f"rows: a statistic must have the same shape for each block; got {a.shape} and {np.shape(b)}."
-        )
+        raise ValueError(f"rows: a statistic must have the same shape for each block; got {a.shape} and {np.shape(b)}.")
     if in_place and a.dtype == np.result_type(a, b):
         a += b
         return a

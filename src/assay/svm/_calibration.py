@@ -1,6 +1,5 @@
-"""Probabilities from scores: a sigmoid fitted to held-out scores (Platt 1999; Lin, Lin and Weng 2007),
-pairs of classes
-coupled into one distribution (Wu, Lin and Weng 2004, second method)."""
+"""Probabilities from scores: a sigmoid fitted to held-out scores (Platt 1999; Lin, Lin and Weng 2007), pairs of
+classes coupled into one distribution (Wu, Lin and Weng 2004, second method)."""
 
 from itertools import combinations
 from typing import Any

@@ -1,5 +1,4 @@
-"""Other routes to the same machine, for small data: quadratic programmes (Clarabel) and descent on the
-hinge loss.
+"""Other routes to the same machine, for small data: quadratic programmes (Clarabel) and descent on the hinge loss.
 
     qp-dual      minimise 1/2 beta' K beta - v' beta,  sum beta = 0,  lo <= beta <= hi              (n
     variables)
@@ -7,9 +6,8 @@ hinge loss.
     w, xi))
     subgradient  minimise 1/2 |w|^2 + sum C_i max(0, 1 - y_i f(x_i)), b optimal for each w
 
-The primal needs coordinates: rows b_i with <b_i, b_j> = K_ij, the coordinates of phi(x_i) in the span of
-the data, which
-is all that w can use. All routes return beta_i = y_i alpha_i, like the fast solver.
+The primal needs coordinates: rows b_i with <b_i, b_j> = K_ij, the coordinates of phi(x_i) in the span of the data,
+which is all that w can use. All routes return beta_i = y_i alpha_i, like the fast solver.
 """
 
 from collections.abc import Callable

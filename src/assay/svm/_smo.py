@@ -3,11 +3,9 @@
     minimise over beta    1/2 beta' K beta - v' beta + eps |beta|_1     subject to  sum beta = const,  lo
     <= beta <= hi
 
-with lo <= 0 <= hi. Classification: beta_i = y_i alpha_i, v = y, eps = 0. Regression: beta = alpha^ -
-alpha, v = targets.
-Let e = v - K beta. Raising beta_i lowers the objective at the rate up_i = e_i - eps (+ eps where beta_i <
-0), lowering it
-gains at most -down_i; the pair (i, j) with the largest up_i - down_j violates optimality most.
+with lo <= 0 <= hi. Classification: beta_i = y_i alpha_i, v = y, eps = 0. Regression: beta = alpha^ - alpha, v =
+targets. Let e = v - K beta. Raising beta_i lowers the objective at the rate up_i = e_i - eps (+ eps where beta_i <
+0), lowering it gains at most -down_i; the pair (i, j) with the largest up_i - down_j violates optimality most.
 """
 
 import numpy as np

@@ -4,12 +4,10 @@
     dual                 maximise sum alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j kappa(x_i, x_j),  0 <=
     alpha_i <= C_i, sum alpha_i y_i = 0
 
-C = infinity is the hard margin. NuSVC: rho is a variable, and nu bounds the share of margin errors.
-K > 2 classes: one machine per pair of classes, decided by votes; the machines share the Gram blocks of the
-classes.
+C = infinity is the hard margin. NuSVC: rho is a variable, and nu bounds the share of margin errors. K > 2 classes:
+one machine per pair of classes, decided by votes; the machines share the Gram blocks of the classes.
 
-Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard
-margin).
+Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard margin).
 Method: working-set decomposition with second-order pair steps (`_decomposition`), or the routes of `_routes`.
 """
 

@@ -3,9 +3,8 @@
     minimise W(alpha) = 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij - sum alpha_i,   sum alpha_i y_i = 0,  0 <=
     alpha_i <= C
 
-A step keeps all but two variables; on the line y_1 alpha_1 + y_2 alpha_2 = const the minimum has a closed
-form, which is
-clipped to the ends L and H of the box. The fast solver of this room makes the same steps inside larger
+A step keeps all but two variables; on the line y_1 alpha_1 + y_2 alpha_2 = const the minimum has a closed form,
+which is clipped to the ends L and H of the box. The fast solver of this room makes the same steps inside larger
 working sets.
 """
 

@@ -29,9 +29,7 @@ def down(value: float, ceiling: float = 1.0) -> float:
 def ceil(value: float) -> int:
     """Return the smallest integer that is surely not below the real number behind `value`."""
     if value > 2.0**52:
-        raise ValueError(
-            "the sample size asked for exceeds 2^52 rows; ask for a larger error or a smaller class."
-        )
+        raise ValueError("the sample size asked for exceeds 2^52 rows; ask for a larger error or a smaller class.")
     return max(1, math.ceil(value * (1.0 + 1e-13)))
 
 
@@ -83,9 +81,7 @@ def losses(values: ArrayLike, high: float = 1.0, *, least: int = 1) -> np.ndarra
     """Return the losses as a 1-D float array, each of them in [0, high]."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size < least:
-        raise ValueError(
-            f"losses must be a one-dimensional array of at least {least} values; got shape {array.shape}."
-        )
+        raise ValueError(f"losses must be a one-dimensional array of at least {least} values; got shape {array.shape}.")
     outside = ~((array >= 0.0) & (array <= high))
     if outside.any():
         row = int(np.argmax(outside))
@@ -99,9 +95,7 @@ def losses(values: ArrayLike, high: float = 1.0, *, least: int = 1) -> np.ndarra
 def log_size(size: Any) -> float:
     """Return ln |H| of a finite class, for integers of any length."""
     if isinstance(size, float) and math.isinf(size):
-        raise ValueError(
-            "size must be finite: this bound is for finite classes; use the growth function of the class."
-        )
+        raise ValueError("size must be finite: this bound is for finite classes; use the growth function of the class.")
     return math.log(whole("size", size, why="the number of hypotheses"))
 
 
@@ -112,6 +106,4 @@ def log_growth_at(log_growth: float | Callable[[int], float], n: int) -> float:
         raise ValueError(
             "log_growth is infinite: the class has infinite capacity, so this bound says nothing about it."
         )
-    return number(
-        "log_growth", value, low=0.0, why="ln of a number of patterns, finite only for finite capacity"
-    )
+    return number("log_growth", value, low=0.0, why="ln of a number of patterns, finite only for finite capacity")

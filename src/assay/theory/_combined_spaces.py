@@ -170,9 +170,7 @@ class Finite(Space):
         """Return the label of every hypothesis (rows) on every point (columns)."""
         X = np.asarray(X)
         if not self.hypotheses:
-            raise ValueError(
-                "Finite: only the number of hypotheses was given; pass the hypotheses themselves."
-            )
+            raise ValueError("Finite: only the number of hypotheses was given; pass the hypotheses themselves.")
         return np.array([_patterns.signs(h(X), len(X)) for h in self.hypotheses])
 
     def _masks(self, points: np.ndarray) -> set[int]:
@@ -197,9 +195,7 @@ class Unbounded(Space):
         return self.reason
 
     def log_growth(self, n: int) -> float:
-        raise ValueError(
-            f"this class has infinite capacity ({self.reason}): no growth-function bound exists."
-        )
+        raise ValueError(f"this class has infinite capacity ({self.reason}): no growth-function bound exists.")
 
 
 @dataclass(frozen=True)
@@ -223,9 +219,7 @@ class Quadratic:
         return FunctionSpace(math.comb(n_features + 2, 2), n_classes)
 
     def __str__(self) -> str:
-        return (
-            "quadratic classifiers: the sign of a polynomial of degree two, or the largest of K such scores"
-        )
+        return "quadratic classifiers: the sign of a polynomial of degree two, or the largest of K such scores"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Spaces known only through a count of their patterns: a product over the classifiers they consist of.
 
-All values are upper bounds. A comparison of two affine functions with a fixed rule for ties is a half-space
-with bias, so Cover's count bounds its patterns; the VC dimension reported is the largest v with growth(v)
->= 2^v.
+All values are upper bounds. A comparison of two affine functions with a fixed rule for ties is a half-space with
+bias, so Cover's count bounds its patterns; the VC dimension reported is the largest v with growth(v) >= 2^v.
 """
 
 import math

@@ -29,9 +29,7 @@ def signs(labels: ArrayLike, m: int) -> np.ndarray:
     """Return the labels as an integer array of m values, each -1 or +1."""
     array = np.asarray(labels)
     if array.shape != (m,) or not np.isin(array, (-1, 1)).all():
-        raise ValueError(
-            f"labels must be {m} values, each -1 or +1; got shape {array.shape}, {array[:10]!r}."
-        )
+        raise ValueError(f"labels must be {m} values, each -1 or +1; got shape {array.shape}, {array[:10]!r}.")
     return array.astype(np.int64)
 
 
@@ -147,9 +145,7 @@ def _grouped(column: np.ndarray, gain: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return values, np.bincount(level, weights=gain, minlength=len(values))
 
 
-def best_threshold(
-    X: np.ndarray, gain: np.ndarray, features: Iterable[int], signs: Sequence[int]
-) -> Threshold:
+def best_threshold(X: np.ndarray, gain: np.ndarray, features: Iterable[int], signs: Sequence[int]) -> Threshold:
     """Return the threshold rule with the largest sum of gain times label; ties go to the first found."""
     best, rule = -np.inf, Threshold(0, np.inf, 1)
     for feature in features:
@@ -169,9 +165,7 @@ def best_intervals(X: np.ndarray, gain: np.ndarray, k: int) -> IntervalUnion:
     """Return the union of at most k intervals with the largest gain, by dynamic programming in O(k m)."""
     values, total = _grouped(X[:, 0], gain)
     u = len(values)
-    outside = np.zeros(
-        (k + 1, u + 1)
-    )  # best of the first i values with at most j intervals, value i - 1 outside
+    outside = np.zeros((k + 1, u + 1))  # best of the first i values with at most j intervals, value i - 1 outside
     inside = np.full((k + 1, u + 1), -np.inf)  # the same with value i - 1 inside the j-th interval
     for j in range(1, k + 1):
         for i in range(1, u + 1):
@@ -212,8 +206,6 @@ def best_box(X: np.ndarray, gain: np.ndarray) -> Box:
             search(column + 1, inside, (*low, float(a)), (*high, float(b)))
 
     if len(X) ** (2 * (X.shape[1] - 1)) > 50 * _MOST_MASKS:
-        raise ValueError(
-            f"Boxes: the exact search over {len(X)} points in {X.shape[1]} dimensions is too long."
-        )
+        raise ValueError(f"Boxes: the exact search over {len(X)} points in {X.shape[1]} dimensions is too long.")
     search(0, np.arange(len(X)), (), ())
     return rule

@@ -97,9 +97,7 @@ class Space(ABC):
         largest: tuple[int, ...] = ()
         while alive:
             largest = alive[0]
-            grown = [
-                (*subset, i) for subset in alive for i in range(max(subset, default=-1) + 1, len(points))
-            ]
+            grown = [(*subset, i) for subset in alive for i in range(max(subset, default=-1) + 1, len(points))]
             alive = [subset for subset in grown if self.shatters(points[list(subset)])]
         return largest
 

@@ -1,9 +1,8 @@
 """Logarithms of binomial and hypergeometric tails and of binomial sums, never below the truth.
 
-Every such sum has log-concave terms. It is summed outward from its largest term by the ratio of neighbours;
-what is cut off is replaced by the geometric series that dominates it, and the error of `lgamma` is added.
-So the result is an upper bound, exact to about 1e-6 relative for millions of rows and to 1e-12 for
-hundreds.
+Every such sum has log-concave terms. It is summed outward from its largest term by the ratio of neighbours; what is
+cut off is replaced by the geometric series that dominates it, and the error of `lgamma` is added. So the result is
+an upper bound, exact to about 1e-6 relative for millions of rows and to 1e-12 for hundreds.
 """
 
 import math

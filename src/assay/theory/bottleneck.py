@@ -71,9 +71,7 @@ def information_bottleneck(
     beta = check.positive("beta", beta, why="it divides the divergence")
     max_iter, px = check.whole("max_iter", max_iter), p.sum(axis=1)
     if px.min() <= 0.0:
-        raise ValueError(
-            "every row of joint must have positive probability; leave out values of x that never occur."
-        )
+        raise ValueError("every row of joint must have positive probability; leave out values of x that never occur.")
     size = len(px) if clusters is None else check.whole("clusters", clusters)
     encoder = _start(len(px), size, seed) if start is None else np.asarray(start, dtype=np.float64)
     history = [_objective(encoder, p, beta)]

@@ -50,7 +50,5 @@ def compression_bound(
         raise ValueError(f"errors are counted on the n - k = {n - k} other rows; got {errors}.")
     log_weight = log_size_weight(k, largest) + check.number("log_message", log_message, high=0.0)
     log_weight -= log_choose(n, k) + (math.lgamma(k + 1) if ordered else 0.0)
-    log_weight *= (
-        1.0 + 1e-13 if log_weight < 0.0 else 1.0
-    )  # outward: the error of the logarithms of factorials
+    log_weight *= 1.0 + 1e-13 if log_weight < 0.0 else 1.0  # outward: the error of the logarithms of factorials
     return clopper_pearson_upper(errors, n - k, delta, log_weight=min(0.0, log_weight))

@@ -1,8 +1,7 @@
 """Deviation of a mean from its expectation, and the limits of an error rate.
 
-Notation: m independent rows, losses in a known range, delta the probability with which a statement may
-fail. "Upper" functions return U with P[L <= U] >= 1 - delta, L the expected loss; no function asks for more
-than it needs.
+Notation: m independent rows, losses in a known range, delta the probability with which a statement may fail. "Upper"
+functions return U with P[L <= U] >= 1 - delta, L the expected loss; no function asks for more than it needs.
 
 References: Hoeffding 1963; McDiarmid 1989; Bernstein (see Boucheron, Lugosi and Massart 2013, section 2.8);
 Maurer and Pontil 2009; Clopper and Pearson 1934; Waudby-Smith and Ramdas 2024; Maurer 2004.
@@ -51,9 +50,7 @@ def hoeffding_deviation(m: int, delta: float, *, width: float = 1.0, two_sided: 
     return check.enlarge(width * math.sqrt(_log_inverse(delta, two_sided) / (2.0 * m)))
 
 
-def hoeffding_sample_size(
-    epsilon: float, delta: float, *, width: float = 1.0, two_sided: bool = False
-) -> int:
+def hoeffding_sample_size(epsilon: float, delta: float, *, width: float = 1.0, two_sided: bool = False) -> int:
     """Return the smallest m whose Hoeffding deviation is at most epsilon: the inverse in m.
 
     >>> hoeffding_sample_size(0.03, 0.05, two_sided=True)  # television rating to 3 points, 95 % sure
@@ -78,9 +75,7 @@ def mcdiarmid_failure(epsilon: float, differences: ArrayLike, *, two_sided: bool
     inequality.
     """
     epsilon = check.positive("epsilon", epsilon)
-    return check.up(
-        (2.0 if two_sided else 1.0) * math.exp(-2.0 * epsilon * epsilon / _square_sum(differences))
-    )
+    return check.up((2.0 if two_sided else 1.0) * math.exp(-2.0 * epsilon * epsilon / _square_sum(differences)))
 
 
 def mcdiarmid_deviation(delta: float, differences: ArrayLike, *, two_sided: bool = False) -> float:
@@ -98,9 +93,7 @@ def bounded_differences(function: Callable[[tuple], float], domain: Sequence, m:
     """
     m = check.whole("m", m)
     if len(domain) ** m > 1_000_000:
-        raise ValueError(
-            f"{len(domain)}^{m} arguments are too many to try; take fewer values or a smaller m."
-        )
+        raise ValueError(f"{len(domain)}^{m} arguments are too many to try; take fewer values or a smaller m.")
     indices = itertools.product(range(len(domain)), repeat=m)
     value = {index: float(function(tuple(domain[i] for i in index))) for index in indices}
     largest = [0.0] * m

@@ -136,9 +136,7 @@ class VersionSpace:
     def choose(self, cost: Callable[[Hypothesis], float]) -> Hypothesis:
         """Return the consistent hypothesis with the smallest cost: the learner's inductive bias."""
         if not self.hypotheses:
-            raise ValueError(
-                "no hypothesis agrees with the rows seen: the problem is not separable in this space."
-            )
+            raise ValueError("no hypothesis agrees with the rows seen: the problem is not separable in this space.")
         return min(self.hypotheses, key=cost)
 
 

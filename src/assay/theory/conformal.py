@@ -5,8 +5,7 @@ whose score is at most the j-th smallest of them. If rows and the new row are ex
 probability at least j / (m + 1). For independent rows the coverage given the calibration set has, without
 ties, the Beta(j, m+1-j) law.
 
-References: Vovk, Gammerman and Shafer 2005; Lei et al. 2018; Vovk 2012; Barber, Candes, Ramdas and
-Tibshirani 2021.
+References: Vovk, Gammerman and Shafer 2005; Lei et al. 2018; Vovk 2012; Barber, Candes, Ramdas and Tibshirani 2021.
 """
 
 import math
@@ -29,9 +28,7 @@ def conformal_index(m: int, alpha: float) -> int:
     m, alpha = check.whole("m", m), check.probability("alpha", alpha, "the share of rows that may be missed")
     j = math.ceil((m + 1) * (1 - Fraction(str(alpha))))
     if j > m:
-        raise ValueError(
-            f"{m} scores cannot promise a coverage of {1 - alpha:g}; it takes 1/alpha - 1 of them."
-        )
+        raise ValueError(f"{m} scores cannot promise a coverage of {1 - alpha:g}; it takes 1/alpha - 1 of them.")
     return j
 
 
@@ -58,9 +55,7 @@ def conditional_index(m: int, alpha: float, delta: float) -> int:
         j = (low + high) // 2
         low, high = (low, j) if log_binomial_cdf(m - j, m, alpha) <= log_delta else (j, high)
     if high > m:
-        raise ValueError(
-            f"{m} scores cannot promise a coverage of {1 - alpha:g} at confidence {1 - delta:g}."
-        )
+        raise ValueError(f"{m} scores cannot promise a coverage of {1 - alpha:g} at confidence {1 - delta:g}.")
     return high
 
 

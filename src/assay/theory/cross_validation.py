@@ -20,13 +20,7 @@ from assay.theory.concentration import clopper_pearson_upper, kl_upper, maurer_x
 
 def _folds(errors: ArrayLike, m: int) -> tuple[np.ndarray, int]:
     counts, m = np.asarray(errors), check.whole("m", m, why="the rows of each fold")
-    if (
-        counts.ndim != 1
-        or counts.size < 2
-        or counts.dtype.kind not in "iu"
-        or counts.min() < 0
-        or counts.max() > m
-    ):
+    if counts.ndim != 1 or counts.size < 2 or counts.dtype.kind not in "iu" or counts.min() < 0 or counts.max() > m:
         raise ValueError(f"errors must be at least two integers in [0, {m}], one for each fold of {m} rows.")
     return counts, m
 

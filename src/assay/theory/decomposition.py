@@ -78,7 +78,5 @@ def error_decomposition(bayes: float, best: float, minimiser: float, model: floa
     """
     for name, low, high in (("best", bayes, best), ("minimiser", best, minimiser)):
         if high < low:
-            raise ValueError(
-                f"{name} must not be below the smallest risk of a larger set; got {high} < {low}."
-            )
+            raise ValueError(f"{name} must not be below the smallest risk of a larger set; got {high} < {low}.")
     return ErrorDecomposition(bayes, best - bayes, minimiser - best, model - minimiser)

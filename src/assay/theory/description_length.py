@@ -168,9 +168,7 @@ class ModelCode:
         if not reader.take(1):
             return Leaf(reader.fixed(self.n_classes))
         feature = reader.fixed(len(self.low))
-        return Split(
-            feature, self._read_threshold(reader, feature), self._read_tree(reader), self._read_tree(reader)
-        )
+        return Split(feature, self._read_threshold(reader, feature), self._read_tree(reader), self._read_tree(reader))
 
     def _list(self, rules: RuleList) -> str:
         text = ""
@@ -205,9 +203,7 @@ class ModelCode:
         if goes_left.all() or not goes_left.any():
             return self._rounded(tree.left if goes_left.all() else tree.right, X)
         at = self.shortest(tree.feature, float(column[goes_left].max()), float(column[~goes_left].min()))
-        return Split(
-            tree.feature, at, self._rounded(tree.left, X[goes_left]), self._rounded(tree.right, X[~goes_left])
-        )
+        return Split(tree.feature, at, self._rounded(tree.left, X[goes_left]), self._rounded(tree.right, X[~goes_left]))
 
 
 def predict(model: Tree | RuleList, X: ArrayLike) -> np.ndarray:

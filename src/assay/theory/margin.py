@@ -5,9 +5,8 @@ there. Each bound is the mean ramp of margins measured in units of rho, plus a c
 rho grows. Scales s = |w| / rho come from a grid fixed in advance (2^-10 ... 2^30 with equal weights), so
 that the best of them may be reported at the price of ln 41 inside the logarithm.
 
-Assumed throughout: independent rows; feature map, kernel and its parameters fixed without looking at them
-(a scaler fitted to the same rows changes norms, so scales must come from elsewhere). Margins passed in may
-be lower bounds.
+Assumed throughout: independent rows; feature map, kernel and its parameters fixed without looking at them (a scaler
+fitted to the same rows changes norms, so scales must come from elsewhere). Margins passed in may be lower bounds.
 
 Proof of all of them: the one-step Rademacher bound (`rademacher.loss_bound`) for the losses ramp(y f /
 rho), which are 1-Lipschitz in f / rho, and the contraction lemma with constant 1.

@@ -63,9 +63,7 @@ def agnostic_sample_size(epsilon: float, delta: float, size: int, *, two_sided: 
     """Return the smallest m whose deviation over the whole class is at most epsilon."""
     epsilon = check.probability("epsilon", epsilon)
     sides = math.log(2.0) if two_sided else 0.0
-    return check.ceil(
-        (check.log_size(size) + sides - math.log(check.failure(delta))) / (2.0 * epsilon * epsilon)
-    )
+    return check.ceil((check.log_size(size) + sides - math.log(check.failure(delta))) / (2.0 * epsilon * epsilon))
 
 
 def erm_sample_size(epsilon: float, delta: float, size: int) -> int:

@@ -4,8 +4,7 @@ Closed forms are the textbook sample sizes. "Search" means the smallest n, by do
 which the named bound reaches the target; the bound at the final n is the proof. epsilon is the error (or
 excess error) wanted, delta the probability with which the statement may fail.
 
-References: Blumer, Ehrenfeucht, Haussler and Warmuth 1989; Mohri, Rostamizadeh and Talwalkar 2018; Langford
-2005.
+References: Blumer, Ehrenfeucht, Haussler and Warmuth 1989; Mohri, Rostamizadeh and Talwalkar 2018; Langford 2005.
 """
 
 import math

@@ -36,7 +36,5 @@ def progressive_bound(losses: ArrayLike, delta: float, *, rates: Sequence[float]
     values = check.losses(losses)
     n, mean = values.size, math.fsum(values) / values.size
     paid = (math.log(len(rates)) - math.log(check.failure(delta))) / n
-    bounds = [
-        math.expm1(-t * mean - paid) / math.expm1(-t) for t in (check.positive("rates", t) for t in rates)
-    ]
+    bounds = [math.expm1(-t * mean - paid) / math.expm1(-t) for t in (check.positive("rates", t) for t in rates)]
     return check.up(min(bounds), mean)

@@ -2,15 +2,13 @@
 
     R_S(F) = E_sigma sup_{f in F} (1/n) sum_i sigma_i f(x_i),    sigma_i = -1 or +1 with equal chance
 
-(no absolute value, 1/n inside). A `Suprema` object computes sup_f sum_i sigma_i f(x_i) exactly for a block
-of sign vectors; `exact` averages over all 2^n of them, `monte_carlo` over a seeded sample, with an interval
-of its own.
+(no absolute value, 1/n inside). A `Suprema` object computes sup_f sum_i sigma_i f(x_i) exactly for a block of sign
+vectors; `exact` averages over all 2^n of them, `monte_carlo` over a seeded sample, with an interval of its own.
 
 The signs come from SplitMix64 (Steele, Lea and Flood 2014), so that another program can make them again:
 see `signs`.
 
-References: Bartlett and Mendelson 2002; Koltchinskii 2001; Massart 2000; Mohri, Rostamizadeh and Talwalkar
-2018.
+References: Bartlett and Mendelson 2002; Koltchinskii 2001; Massart 2000; Mohri, Rostamizadeh and Talwalkar 2018.
 """
 
 import math
@@ -76,9 +74,7 @@ def of_functions(values: ArrayLike) -> Suprema:
     """Return the suprema over finitely many functions, one row of values at the n points for each."""
     A = np.asarray(values, dtype=np.float64)
     if A.ndim != 2 or A.size == 0 or not np.isfinite(A).all():
-        raise ValueError(
-            f"values must be a non-empty (functions, n) array of finite numbers; got shape {A.shape}."
-        )
+        raise ValueError(f"values must be a non-empty (functions, n) array of finite numbers; got shape {A.shape}.")
     return Suprema(A.shape[1], float((A * A).max(axis=0).sum()), lambda noise: (noise @ A.T).max(axis=1))
 
 
@@ -92,9 +88,7 @@ def of_space(space: Space, X: ArrayLike) -> Suprema:
         return of_functions(space.patterns(X))
     rows = _patterns.points(X, getattr(space, "d", 1), type(space).__name__)
     if isinstance(space, Thresholds | SignedThresholds | Stumps):
-        return Suprema(
-            len(rows), float(len(rows)), _threshold_scan(rows, signed=not isinstance(space, Thresholds))
-        )
+        return Suprema(len(rows), float(len(rows)), _threshold_scan(rows, signed=not isinstance(space, Thresholds)))
     if isinstance(space, Intervals):
         return Suprema(len(rows), float(len(rows)), _interval_scan(rows[:, 0]))
     if space.log_growth(len(rows)) > math.log(_MOST_PATTERNS):
@@ -143,9 +137,7 @@ def _scan_type(noise: np.ndarray) -> np.ndarray:
 def of_l2_ball(X: ArrayLike, radius: float = 1.0) -> Suprema:
     """Return the suprema over {w.x : |w| <= radius}: radius |sum_i sigma_i x_i|."""
     X, radius = _matrix(X), check.positive("radius", radius)
-    return Suprema(
-        len(X), radius**2 * float((X * X).sum()), lambda noise: radius * np.linalg.norm(noise @ X, axis=1)
-    )
+    return Suprema(len(X), radius**2 * float((X * X).sum()), lambda noise: radius * np.linalg.norm(noise @ X, axis=1))
 
 
 def of_kernel_ball(K: ArrayLike, radius: float = 1.0) -> Suprema:
@@ -187,9 +179,7 @@ def of_learner(learner: Any, X: ArrayLike) -> Suprema:
 
 
 def _fitted_signs(learner: Any, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    if np.all(
-        labels == labels[0]
-    ):  # a constant labelling needs no fit, and classifiers refuse a single class
+    if np.all(labels == labels[0]):  # a constant labelling needs no fit, and classifiers refuse a single class
         return labels
     return learner.fit(X, labels).predict(X)
 
@@ -253,9 +243,7 @@ def monte_carlo(suprema: Suprema, draws: int = 200, seed: int = 0, delta: float 
     value, error = average(suprema, signs(draws, suprema.n, seed))
     half = math.sqrt(2.0 * suprema.energy * math.log(2.0 / check.failure(delta)) / draws) / suprema.n
     lower = max(0.0, value - check.enlarge(half))
-    return Estimate(
-        value, error, lower, value + check.enlarge(half) if suprema.exact else math.inf, draws, seed
-    )
+    return Estimate(value, error, lower, value + check.enlarge(half) if suprema.exact else math.inf, draws, seed)
 
 
 def massart(radius: float, size: int, n: int) -> float:

@@ -35,12 +35,7 @@ def absolute(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
 def log_loss(y: ArrayLike, probability: ArrayLike) -> np.ndarray:
     """Return -ln P(y | x) for labels 0..K-1 and rows of class probabilities, clipped away from 0 by 1e-15."""
     labels, p = np.asarray(y), np.asarray(probability, dtype=np.float64)
-    if (
-        p.ndim != 2
-        or labels.shape != (len(p),)
-        or labels.dtype.kind not in "iu"
-        or labels.max() >= p.shape[1]
-    ):
+    if p.ndim != 2 or labels.shape != (len(p),) or labels.dtype.kind not in "iu" or labels.max() >= p.shape[1]:
         raise ValueError(f"y must be integers below the number of columns of the probabilities {p.shape}.")
     if not np.allclose(p.sum(axis=1), 1.0) or p.min() < 0.0:
         raise ValueError("each row of probabilities must be non-negative and add up to 1.")
@@ -67,12 +62,7 @@ class FiniteDistribution:
         self.X, self.y = np.asarray(X), np.asarray(y)
         self.probability = np.asarray(probability, dtype=np.float64)
         p = self.probability
-        if (
-            len(self.X) != len(self.y)
-            or p.shape != (len(self.y),)
-            or p.min() < 0
-            or abs(math.fsum(p) - 1) > 1e-9
-        ):
+        if len(self.X) != len(self.y) or p.shape != (len(self.y),) or p.min() < 0 or abs(math.fsum(p) - 1) > 1e-9:
             raise ValueError("X, y and probability must have one length, probabilities >= 0 adding up to 1.")
 
     def risk(self, predict: Callable[[np.ndarray], np.ndarray], loss: Loss = zero_one) -> float:
@@ -133,9 +123,7 @@ def simulated_risk(
     With losses in [0, high] the interval is Hoeffding's; without, 4 standard errors either side, and no
     promise.
     """
-    values = np.asarray(
-        losses_of(np.random.default_rng(seed), check.whole("draws", draws, low=2)), dtype=np.float64
-    )
+    values = np.asarray(losses_of(np.random.default_rng(seed), check.whole("draws", draws, low=2)), dtype=np.float64)
     mean, error = math.fsum(values) / values.size, float(values.std(ddof=1)) / math.sqrt(values.size)
     if high is None:
         return MonteCarlo(mean, error, mean - 4.0 * error, mean + 4.0 * error)

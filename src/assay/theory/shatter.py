@@ -8,9 +8,8 @@ orthogonal to r - 1 independent v_i (r the rank); away from these the labels are
 them every labelling of the smaller arrangement occurs nearby. So it walks over (r-1)-subsets: C(16, 5) =
 4,368 of them decide all 65,536 labellings of 16 points in five dimensions.
 
-`separate` decides one labelling by the simplex method on rationals (Bland's rule). It ends with w.y_i v_i >
-0 for all i, or with weights >= 0, not all 0, that make sum_i weight_i y_i v_i = 0 (Gordan's theorem of the
-alternative).
+`separate` decides one labelling by the simplex method on rationals (Bland's rule). It ends with w.y_i v_i > 0 for
+all i, or with weights >= 0, not all 0, that make sum_i weight_i y_i v_i = 0 (Gordan's theorem of the alternative).
 """
 
 import itertools
@@ -141,9 +140,7 @@ def _cells(rows: list[list[int]]) -> set[int]:
         mask = sum(1 << i for i, row in enumerate(rows) if row[0] > 0)
         return {mask, full - mask}
     if math.comb(len(rows), rank - 1) > _MOST_SUBSETS:
-        raise ValueError(
-            f"too many hyperplanes through {rank - 1} of {len(rows)} points; ask about fewer points."
-        )
+        raise ValueError(f"too many hyperplanes through {rank - 1} of {len(rows)} points; ask about fewer points.")
     found: set[int] = set()
     flats: set[tuple[int, ...]] = set()
     for subset in itertools.combinations(range(len(rows)), rank - 1):
@@ -157,9 +154,7 @@ def _cells(rows: list[list[int]]) -> set[int]:
         flats.add(flat)
         positive = sum(1 << i for i, value in enumerate(values) if value > 0)
         negative = sum(1 << i for i, value in enumerate(values) if value < 0)
-        nearby = _spread(
-            range(1 << len(flat)) if len(flat) == rank - 1 else _cells([rows[i] for i in flat]), flat
-        )
+        nearby = _spread(range(1 << len(flat)) if len(flat) == rank - 1 else _cells([rows[i] for i in flat]), flat)
         found.update(positive | local for local in nearby)
         found.update(negative | local for local in nearby)
     return found
@@ -180,9 +175,7 @@ def separate(points: ArrayLike, labels: ArrayLike) -> Separation:
     """
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or not np.isfinite(array).all():
-        raise ValueError(
-            f"points must be a two-dimensional array of finite numbers; got shape {array.shape}."
-        )
+        raise ValueError(f"points must be a two-dimensional array of finite numbers; got shape {array.shape}.")
     signs = np.asarray(labels)
     if signs.shape != (len(array),) or not np.isin(signs, (-1, 1)).all():
         raise ValueError(f"labels must be {len(array)} values, each -1 or +1.")
@@ -229,9 +222,7 @@ def _phase_one(columns: list[list[int]]):
         if entering is None:
             return prices, None, amounts
         direction = [sum(a * b for a, b in zip(row, columns[entering])) for row in inverse]
-        leaving = min(
-            (i for i in range(size) if direction[i] > 0), key=lambda i: (amounts[i] / direction[i], basis[i])
-        )
+        leaving = min((i for i in range(size) if direction[i] > 0), key=lambda i: (amounts[i] / direction[i], basis[i]))
         _pivot(inverse, amounts, direction, leaving)
         basis[leaving] = entering
 

@@ -1,9 +1,8 @@
 """Points on the unit sphere of many dimensions: nearly all of them lie near any equator.
 
-(w.x)^2 for x uniform on the sphere of R^d has the Beta(1/2, (d-1)/2) law, for x uniform in the ball
-Beta(1/2, (d+1)/2). Cover 1965: n points in general position, labelled by coins, are separable by a
-hyperplane through the origin with probability 2^(1-n) (C(n-1,0) + ... + C(n-1,d-1)), which is 1/2 at n =
-2d.
+(w.x)^2 for x uniform on the sphere of R^d has the Beta(1/2, (d-1)/2) law, for x uniform in the ball Beta(1/2,
+(d+1)/2). Cover 1965: n points in general position, labelled by coins, are separable by a hyperplane through the
+origin with probability 2^(1-n) (C(n-1,0) + ... + C(n-1,d-1)), which is 1/2 at n = 2d.
 """
 
 import math

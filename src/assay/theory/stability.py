@@ -35,11 +35,7 @@ def uniform_stability(
     """
     n, strength = check.whole("n", n), check.positive("strength", strength)
     sigma = check.positive("lipschitz", lipschitz)
-    other = (
-        sigma
-        if evaluation_lipschitz is None
-        else check.positive("evaluation_lipschitz", evaluation_lipschitz)
-    )
+    other = sigma if evaluation_lipschitz is None else check.positive("evaluation_lipschitz", evaluation_lipschitz)
     return check.enlarge(2.0 * sigma * other * check.positive("radius", radius) ** 2 / (strength * n))
 
 

@@ -83,9 +83,7 @@ def uniform_deviation(m: int, delta: float, log_growth: LogGrowth) -> float:
     sqrt((8 d ln(2em/d) + 8 ln(4/delta)) / m).
     """
     m, log_delta = check.whole("m", m), math.log(check.failure(delta))
-    return check.enlarge(
-        math.sqrt(8.0 * (check.log_growth_at(log_growth, 2 * m) + math.log(4.0) - log_delta) / m)
-    )
+    return check.enlarge(math.sqrt(8.0 * (check.log_growth_at(log_growth, 2 * m) + math.log(4.0) - log_delta) / m))
 
 
 def massart_deviation(n: int, delta: float, log_growth: LogGrowth) -> float:

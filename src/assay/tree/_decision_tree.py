@@ -5,9 +5,8 @@
     prune   see `_pruning`
     predict class shares, or the mean, of the leaf that a row reaches
 
-Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values
-and the gain ratio
-take the general way (`_general`). Both find the same splits where both apply.
+Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values and the
+gain ratio take the general way (`_general`). Both find the same splits where both apply.
 """
 
 from collections.abc import Iterator

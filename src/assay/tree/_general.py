@@ -6,11 +6,9 @@
     (C4.5)
 
 A nominal column has a branch for each level, or two: then the best subset of levels is found, exactly for two
-classes and for
-numbers (levels ordered by their mean, Breiman et al. 1984, 9.4), by trying all subsets of up to ten levels
-otherwise, one level
-against the rest beyond that. A row without the value goes to all branches with weight w r_v, or to the branch
-that is best.
+classes and for numbers (levels ordered by their mean, Breiman et al. 1984, 9.4), by trying all subsets of up to ten
+levels otherwise, one level against the rest beyond that. A row without the value goes to all branches with weight w
+r_v, or to the branch that is best.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,9 @@
 """Compiled growth of one binary tree on numeric columns: a whole tree in one call, on one thread.
 
 Columns come as codes: position of a value among the distinct values of its column, so that comparing codes is
-comparing values.
-At a node, the rows' codes of a column are counted (if there are few codes) or sorted (by digits), and a scan
-from small to
-large finds the best border. Nothing is approximated: every border between two different values is tried.
+comparing values. At a node, the rows' codes of a column are counted (if there are few codes) or sorted (by digits),
+and a scan from small to large finds the best border. Nothing is approximated: every border between two different
+values is tried.
 """
 
 from math import log

@@ -1,8 +1,7 @@
 """Fitted trees as plain arrays, the same for single trees, forests and boosting.
 
-The children of a node stand side by side. A row x at a node with a threshold goes to the first child if
-x[column] <= threshold,
-else to the second; at a node with a table, to the child that the table gives for its code.
+The children of a node stand side by side. A row x at a node with a threshold goes to the first child if x[column] <=
+threshold, else to the second; at a node with a table, to the child that the table gives for its code.
 """
 
 from typing import Any, NamedTuple
@@ -60,8 +59,7 @@ class Nodes(NamedTuple):
             n > 0
             and all(len(part) == n for part in self[1:10])
             and all(
-                part.dtype.kind in "iu"
-                for part in (self.root, self.column, self.table, self.child, self.n_children)
+                part.dtype.kind in "iu" for part in (self.root, self.column, self.table, self.child, self.n_children)
             )
             and self.root.size > 0
             and self.root.min() >= 0

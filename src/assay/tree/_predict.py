@@ -65,9 +65,7 @@ def _sums(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
 
     def work(i: int) -> None:
         part = X[i : i + step]
-        add_values(
-            part, nodes.column, nodes.threshold, nodes.child, nodes.root, nodes.value, out[i : i + step]
-        )
+        add_values(part, nodes.column, nodes.threshold, nodes.child, nodes.root, nodes.value, out[i : i + step])
 
     thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
     return out

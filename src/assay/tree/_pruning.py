@@ -62,9 +62,7 @@ def pre_pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> Nodes:
     hits = validation_hits(nodes, X, y)
     inner = np.flatnonzero(nodes.child >= 0)
     stop = [
-        at
-        for at in inner
-        if hits[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].sum() <= hits[at] + 1e-9
+        at for at in inner if hits[nodes.child[at] : nodes.child[at] + nodes.n_children[at]].sum() <= hits[at] + 1e-9
     ]
     return cut(nodes, np.array(stop, dtype=int))
 
@@ -91,9 +89,7 @@ def upper_limit(errors: np.ndarray, n: np.ndarray, confidence: float) -> np.ndar
     0.206
     """
     errors, n = np.asarray(errors, dtype=np.float64), np.maximum(n, 1e-9)
-    return np.where(
-        errors >= n - 1e-9, 1.0, betaincinv(errors + 1, np.maximum(n - errors, 1e-9), 1 - confidence)
-    )
+    return np.where(errors >= n - 1e-9, 1.0, betaincinv(errors + 1, np.maximum(n - errors, 1e-9), 1 - confidence))
 
 
 def bottom_up(nodes: Nodes, cost: np.ndarray, slack: float) -> Nodes:
@@ -158,9 +154,7 @@ def cost_complexity(nodes: Nodes, risk: np.ndarray, alpha: float) -> Nodes:
     return cut(nodes, (nodes.child >= 0) & (given_up <= alpha))
 
 
-def path_losses(
-    nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarray, losses: np.ndarray
-) -> np.ndarray:
+def path_losses(nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarray, losses: np.ndarray) -> np.ndarray:
     """Return the loss on rows X of the subtree for each alpha (ascending); losses (nodes, rows) are those of
     each node's prediction.
 

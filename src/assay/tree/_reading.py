@@ -1,9 +1,7 @@
-"""How rows reach a tree: numbers as they are, values of nominal columns as codes, NaN where a value is
-missing.
+"""How rows reach a tree: numbers as they are, values of nominal columns as codes, NaN where a value is missing.
 
-A frame says by its types which columns are nominal (text, categories, booleans) or ordered. For an array,
-`nominal` lists the
-positions of columns whose numbers are only names. A value that was not seen in `fit` counts as missing.
+A frame says by its types which columns are nominal (text, categories, booleans) or ordered. For an array, `nominal`
+lists the positions of columns whose numbers are only names. A value that was not seen in `fit` counts as missing.
 """
 
 from typing import Any, NamedTuple
@@ -50,9 +48,7 @@ def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *,
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.sum() > 0:
             raise refuse(learner, "the sample weights are all zero; at least one row must count.")
-        if (
-            reset and not weight.all()
-        ):  # a row that does not count must not move a border between values either
+        if reset and not weight.all():  # a row that does not count must not move a border between values either
             counts = np.flatnonzero(weight)
             X, y, weight = X[counts], y[counts], weight[counts]
     return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight)
@@ -105,9 +101,7 @@ def _declared(learner: Learner, X: np.ndarray) -> tuple[ColumnType, ...] | None:
         return None
     at = np.asarray(positions)
     if at.ndim != 1 or at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= X.shape[1]:
-        raise refuse(
-            learner, f"nominal must list column positions from 0 to {X.shape[1] - 1}; got {positions!r}."
-        )
+        raise refuse(learner, f"nominal must list column positions from 0 to {X.shape[1] - 1}; got {positions!r}.")
     chosen = set(at.tolist())
     names = getattr(learner, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])
     return tuple(

@@ -37,14 +37,8 @@ class Words(NamedTuple):
             return [f"{name} <= {nodes.threshold[at]:.6g}", f"{name} > {nodes.threshold[at]:.6g}"]
         table = nodes.tables[nodes.table[at]]
         levels = self.levels[f]
-        groups = [
-            [levels[i] for i in np.flatnonzero(table[: len(levels)] == v)]
-            for v in range(nodes.n_children[at])
-        ]
-        return [
-            f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {{{', '.join(group)}}}"
-            for group in groups
-        ]
+        groups = [[levels[i] for i in np.flatnonzero(table[: len(levels)] == v)] for v in range(nodes.n_children[at])]
+        return [f"{name} = {group[0]}" if len(group) == 1 else f"{name} in {{{', '.join(group)}}}" for group in groups]
 
     def prediction(self, nodes: Nodes, at: int) -> Any:
         if self.classes is None:
@@ -85,9 +79,7 @@ def as_rules(nodes: Nodes, words: Words) -> list[RuleLine]:
             found.append(RuleLine(conditions, words.prediction(nodes, at), float(nodes.weight[at]), purity))
             continue
         branches = words.conditions(nodes, at)
-        stack += [
-            (int(nodes.child[at]) + v, (*conditions, text)) for v, text in reversed(list(enumerate(branches)))
-        ]
+        stack += [(int(nodes.child[at]) + v, (*conditions, text)) for v, text in reversed(list(enumerate(branches)))]
     return found
 
 
@@ -98,9 +90,7 @@ def as_html(nodes: Nodes, words: Words) -> str:
         head = f"{escape(condition)} <b>{escape(words.caption(nodes, at))}</b> ({nodes.weight[at]:g})"
         if nodes.child[at] < 0:
             return f"<li>{head}</li>"
-        inside = "".join(
-            item(int(nodes.child[at]) + v, text) for v, text in enumerate(words.conditions(nodes, at))
-        )
+        inside = "".join(item(int(nodes.child[at]) + v, text) for v, text in enumerate(words.conditions(nodes, at)))
         return f"<li><details open><summary>{head}</summary><ul>{inside}</ul></details></li>"
 
     return f"<ul>{item(0, '')}</ul>"
@@ -128,9 +118,7 @@ def as_svg(nodes: Nodes, words: Words) -> str:
             drawn.append(f'<text x="{(x[at] + x[c]) / 2:g}" y="{(y[at] + y[c]) / 2:g}">{escape(text)}</text>')
     for at in range(len(place)):
         label = words.caption(nodes, at) if nodes.child[at] < 0 else words.names[int(nodes.column[at])]
-        drawn.append(
-            f'<rect x="{x[at] - 60:g}" y="{y[at] - 14}" width="120" height="28" fill="white" stroke="black"/>'
-        )
+        drawn.append(f'<rect x="{x[at] - 60:g}" y="{y[at] - 14}" width="120" height="28" fill="white" stroke="black"/>')
         drawn.append(f'<text x="{x[at]:g}" y="{y[at] + 4}">{escape(label)}</text>')
     width, height = 160 + 150 * max(leaf - 1, 0), 60 + 90 * int(depth.max())
     style = "font-family:sans-serif;font-size:11px;text-anchor:middle"

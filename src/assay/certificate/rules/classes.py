@@ -1,5 +1,4 @@
-"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the
-class."""
+"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the class."""
 
 import math
 from collections.abc import Mapping

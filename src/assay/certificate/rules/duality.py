@@ -38,9 +38,7 @@ class DualityGap(Rule):
         self.problem()
         self.loss, self.strength = LOSSES[self.loss_name], self.l2
         if self.loss.labels and not self.model.binary:
-            raise Rejected(
-                f"the {self.loss_name} loss needs a model of two classes with one row of coefficients"
-            )
+            raise Rejected(f"the {self.loss_name} loss needs a model of two classes with one row of coefficients")
         if not self.loss.labels and self.model.classes is not None:
             raise Rejected(f"the {self.loss_name} loss needs a numeric target")
         if self.loss.slope is None and self.theta is None:
@@ -102,9 +100,7 @@ class DualityGap(Rule):
         if self.loss.box is None:
             exact = self.sums.value.reshape(3, -1)
             self.mean = (exact[0] - exact[1]) / weight
-            self.repair_error = above(
-                (error[0] + error[1]) / weight + (8 * U + error[2] / weight) * np.abs(self.mean)
-            )
+            self.repair_error = above((error[0] + error[1]) / weight + (8 * U + error[2] / weight) * np.abs(self.mean))
         else:
             least = np.minimum(*self.sums.value.reshape(3, -1)[:2])
             self.shrink = np.stack([least / positive, least / negative])
@@ -222,9 +218,7 @@ class Enclosure(Rule):
         """Count rows whose score the exact optimum cannot have on the other side: |f| > |x| |w - w*|."""
         if "fixed_rows" in self.params:
             scores, errors = view.scores
-            reach = above(
-                np.sqrt(np.einsum("ij,ij->i", view.X, view.X)) * self.claim.value, view.X.shape[1] + 8
-            )
+            reach = above(np.sqrt(np.einsum("ij,ij->i", view.X, view.X)) * self.claim.value, view.X.shape[1] + 8)
             self.fixed += int(np.sum(np.abs(scores[:, 0]) > (reach + errors[0]) * (1 + 8 * U)))
 
     def measure(self) -> float:

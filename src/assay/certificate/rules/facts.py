@@ -1,5 +1,4 @@
-"""Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can
-avoid."""
+"""Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can avoid."""
 
 import numpy as np
 

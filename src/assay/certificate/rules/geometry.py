@@ -162,9 +162,7 @@ class Inseparable(Hyperplane):
         for name, vectors in self.vectors.items():
             signs = null_signs(vectors) if len(vectors) <= len(vectors[0]) + 1 else None
             if signs is None or {-1, 1} <= set(signs):
-                raise Rejected(
-                    f"set {name} is not shown to be inseparable: no unique null vector of one sign"
-                )
+                raise Rejected(f"set {name} is not shown to be inseparable: no unique null vector of one sign")
         return float(len(self.vectors))
 
 

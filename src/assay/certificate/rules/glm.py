@@ -1,5 +1,4 @@
-"""Generalised linear models: means of rows through a link, and how flat and how curved the deviance is
-(claim D32)."""
+"""Generalised linear models: means of rows through a link, and how flat and how curved the deviance is (claim D32)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -48,9 +47,7 @@ class Linked:
         bound the mean."""
         f, error = self.inner.scores(X, largest)
         mean, low, high = (_mean(self.link, f + side * error) for side in (0.0, -1.0, 1.0))
-        off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _WOBBLE * np.maximum(
-            np.abs(low), np.abs(high)
-        )
+        off = np.maximum(np.abs(low - mean), np.abs(high - mean)) + _WOBBLE * np.maximum(np.abs(low), np.abs(high))
         if self.link == "inverse" and np.any(np.abs(f) <= error):
             raise Refused("a score may be zero, where the inverse link has no mean")
         return mean, above(off.max(axis=0))
@@ -65,9 +62,7 @@ class Linked:
 def read_linked(link: str, W: np.ndarray, b: np.ndarray, classes: Any) -> Linked:
     """Return the model of that link; it has one row of coefficients."""
     if W.ndim != 1 or b.shape != (1,) or not W.size:
-        raise Rejected(
-            f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (d,) and one number"
-        )
+        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (d,) and one number")
     return Linked(Linear(W[None, :], b, None), link)
 
 
@@ -88,9 +83,7 @@ class GlmStationarity(Rule):
         self.kind = self.choice("distribution", list(CONVEX))
         self.link = self.choice("link", CONVEX[self.kind])
         model = self.model.inner if isinstance(self.model, Linked) else self.linear
-        if (self.model.link if isinstance(self.model, Linked) else "identity") != self.link or len(
-            model.W
-        ) != 1:
+        if (self.model.link if isinstance(self.model, Linked) else "identity") != self.link or len(model.W) != 1:
             raise Rejected("the link is not the model's")
         self.inner, self.intercept = model, self.flag("intercept")
         if not self.intercept and np.any(model.b):
@@ -123,9 +116,7 @@ class GlmStationarity(Rule):
         A = np.hstack([view.X, np.ones((len(f), 1))])[:, : self.size]
         largest = np.append(view.largest, 1.0)[: self.size]
         pull = np.where(np.abs(s * middle) < SMALLEST, 0.0, s * middle)
-        self.products.add(
-            A, pull, largest, above(s * off + 4 * U * np.abs(pull)).sum(axis=0) + len(f) * SMALLEST
-        )
+        self.products.add(A, pull, largest, above(s * off + 4 * U * np.abs(pull)).sum(axis=0) + len(f) * SMALLEST)
         self.weight += float(s.sum())
         if self.mu > 0:
             h = np.minimum(*(self._curve(y, f + side * error) for side in (-1.0, 1.0))) * (1 - 1e-6)
@@ -155,10 +146,7 @@ class GlmStationarity(Rule):
     def _size(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return the size of the terms whose difference the slope is."""
         return (
-            np.abs(y)
-            + np.abs(self._slope(np.zeros_like(y), f))
-            + np.abs(self._slope(np.ones_like(y), f))
-            + np.abs(f)
+            np.abs(y) + np.abs(self._slope(np.zeros_like(y), f)) + np.abs(self._slope(np.ones_like(y), f)) + np.abs(f)
         )
 
     def _slope(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:

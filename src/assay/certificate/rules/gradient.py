@@ -102,7 +102,5 @@ class Suboptimality(Rule):
         trace = above(float(np.trace(self.gram)), len(self.gram) + 8)
         slack = above(gamma(self.roundings + self.adds + 16) * trace * 2)
         if not is_psd_after(self.gram, above(self.mu + slack, 2)):
-            raise Rejected(
-                f"mu = {self.mu:g} is not shown to be below the least eigenvalue of the Gram matrix"
-            )
+            raise Rejected(f"mu = {self.mu:g} is not shown to be below the least eigenvalue of the Gram matrix")
         return float(above(norm * norm / (2 * self.mu)))

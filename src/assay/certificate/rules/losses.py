@@ -1,5 +1,4 @@
-"""Losses of the master duality theorem, one unit each: domain of the dual variable tau, its best value, the
-bracket.
+"""Losses of the master duality theorem, one unit each: domain of the dual variable tau, its best value, the bracket.
 
 The bracket  loss(f) + conjugate(-tau) + tau f  is never negative; it is zero where tau is minus a slope of
 the loss at f. Each `bracket` returns an upper bound of it for all f within `ef` and all tau within `et` of
@@ -93,9 +92,7 @@ def quantile(f, y, tau, level) -> np.ndarray:
 
 def insensitive(f, y, tau, epsilon) -> np.ndarray:
     t, r = np.abs(tau), np.where(tau < 0, f - y, y - f)
-    return np.maximum(
-        np.maximum((1 - t) * (r - epsilon), t * (epsilon - r)), (-r - epsilon) + t * (epsilon - r)
-    )
+    return np.maximum(np.maximum((1 - t) * (r - epsilon), t * (epsilon - r)), (-r - epsilon) + t * (epsilon - r))
 
 
 def squared_insensitive(f, y, tau, epsilon) -> np.ndarray:
@@ -126,9 +123,7 @@ def at_corners(bracket: Function, box: Function | None) -> Function:
         ef = ef + 4 * U * (1 + np.abs(f) + np.abs(y) + sum(params.values()))
         et = et + 4 * U * np.abs(tau)
         low, high = (-np.inf, np.inf) if box is None else box(y, **params)
-        corners = [
-            bracket(f + i, y, np.clip(tau + j, low, high), **params) for i in (ef, -ef) for j in (et, -et)
-        ]
+        corners = [bracket(f + i, y, np.clip(tau + j, low, high), **params) for i in (ef, -ef) for j in (et, -et)]
         return above(np.maximum.reduce(corners), 16) + UNDERFLOW
 
     return bound

@@ -29,9 +29,7 @@ def number(value: Any, name: str, *, zero: bool = False) -> float:
     if not -LARGEST <= value <= LARGEST or float(value) != value:  # also when it is NaN
         raise Rejected(f"{name} must be a finite binary64 number; it is {str(value)[:40]}")
     if value < SMALLEST and not (zero and value == 0):
-        raise Rejected(
-            f"{name} must be {'at least' if zero else 'above'} 0 and not tiny; it is {float(value)!r}"
-        )
+        raise Rejected(f"{name} must be {'at least' if zero else 'above'} 0 and not tiny; it is {float(value)!r}")
     return float(value)
 
 
@@ -71,9 +69,7 @@ def exact_decimal(text: Any, name: str) -> Fraction:
 def check_record(certificate: Certificate) -> None:
     """Check everything that needs neither model nor data: format, records, ledger."""
     if not isinstance(certificate, Certificate) or certificate.format != FORMAT:
-        raise Rejected(
-            f"unknown format {str(getattr(certificate, 'format', type(certificate).__name__))[:40]!r}"
-        )
+        raise Rejected(f"unknown format {str(getattr(certificate, 'format', type(certificate).__name__))[:40]!r}")
     if not set(certificate.data) <= {"train", "holdout"}:
         raise Rejected(f"unknown data sets {sorted(map(str, certificate.data))}")
     for name, reference in certificate.data.items():
@@ -84,16 +80,10 @@ def check_record(certificate: Certificate) -> None:
     if not 0 < total < 1:
         raise Rejected(f"delta_total must lie between 0 and 1; it is {certificate.delta_total}")
     spent = sum((_check_claim(claim, certificate) for claim in certificate.claims), Fraction(0))
-    spent += sum(
-        (exact_decimal(delta, "an unreported delta") for _, delta in certificate.unreported), Fraction(0)
-    )
+    spent += sum((exact_decimal(delta, "an unreported delta") for _, delta in certificate.unreported), Fraction(0))
     if spent > total:
-        raise Rejected(
-            f"the ledger spends {float(spent):.6g}, more than delta_total = {certificate.delta_total}"
-        )
-    named = [template for template, _ in certificate.unreported] + [
-        gap.template for gap in certificate.not_applicable
-    ]
+        raise Rejected(f"the ledger spends {float(spent):.6g}, more than delta_total = {certificate.delta_total}")
+    named = [template for template, _ in certificate.unreported] + [gap.template for gap in certificate.not_applicable]
     for template in named:
         if template not in TEMPLATES:
             raise Rejected(f"unknown template {str(template)[:40]!r}")
@@ -119,7 +109,5 @@ def _check_claim(claim: Claim, certificate: Certificate) -> Fraction:
     if not isinstance(claim.params, Mapping) or not isinstance(claim.witness, Mapping):
         raise Rejected(f"{name}: params and witness must be mappings")
     if not claim.data or not set(claim.data) <= set(certificate.data):
-        raise Rejected(
-            f"{name} speaks of data sets {tuple(claim.data)} that the certificate does not describe"
-        )
+        raise Rejected(f"{name} speaks of data sets {tuple(claim.data)} that the certificate does not describe")
     return delta

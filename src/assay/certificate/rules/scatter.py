@@ -1,5 +1,4 @@
-"""Fisher's criterion: that no direction has a larger ratio of scatter between classes to scatter within
-(claim D19)."""
+"""Fisher's criterion: that no direction has a larger ratio of scatter between classes to scatter within (claim D19)."""
 
 import math
 

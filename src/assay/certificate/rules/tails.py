@@ -63,9 +63,7 @@ def binomial_at_most(k: int, m: int, p: Fraction) -> LogBounds:
     """Bound ln P[Bin(m, p) <= k] for 0 < p < 1."""
     if not 0 <= k < m:
         return NEVER if k < 0 else ALWAYS
-    if (k + 1) * (1 - p) > (m - k) * p * Fraction(
-        3, 2
-    ):  # well above the mode: the other tail is the small one
+    if (k + 1) * (1 - p) > (m - k) * p * Fraction(3, 2):  # well above the mode: the other tail is the small one
         return _complement(binomial_at_most(m - k - 1, m, 1 - p))
     with localcontext(prec=_DIGITS):
         first = ln_binomial(m, k) + k * ln(p) + (m - k) * ln(1 - p)

@@ -1,10 +1,8 @@
-"""The checker's own predictor for trees, forests, sums of trees and votes of stumps; rules about trees and
-boosting.
+"""The checker's own predictor for trees, forests, sums of trees and votes of stumps; rules about trees and boosting.
 
-Nodes are arrays; the children of a node stand side by side after it. A row with x[column] <= threshold goes
-to the first child, else
-to the second; at a node with a branch table, to the child that the table gives for its code. Comparisons are
-exact.
+Nodes are arrays; the children of a node stand side by side after it. A row with x[column] <= threshold goes to the
+first child, else to the second; at a node with a branch table, to the child that the table gives for its code.
+Comparisons are exact.
 """
 
 from dataclasses import dataclass, field

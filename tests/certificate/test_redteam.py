@@ -11,7 +11,9 @@ from scipy import stats
 
 from assay.certificate.claim import Certificate, ModelReference
 from assay.certificate.rules.compression import ln_counts
+from assay.certificate.verify import verify
 from assay.ensemble import BaggingClassifier
+from assay.scan.blocks import Block
 from assay.svm import LinearSVC
 from tests.certificate import forge, tree_forge
 
@@ -230,6 +232,34 @@ def digest_of(model, family, names):
         for label in map(str, model.classes_.tolist()):
             digest.update(f"{len(label)}:{label}".encode())
     return ModelReference("Forged", family, digest.hexdigest())
+
+
+# Rows that come in one buffer -------------------------------------------------------------------------------
+
+
+class OneBuffer:
+    """Rows in blocks of fifty that are all the same array, filled anew."""
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+
+    def blocks(self):
+        buffer = np.empty((50, self.X.shape[1]))
+        for start in range(0, len(self.X), 50):
+            buffer[:] = self.X[start : start + 50]
+            yield Block(buffer, self.y[start : start + 50], None, start)
+
+
+def test_predictions_are_not_remembered_from_other_rows_of_the_same_array():
+    """D02: a stump that is right on the first fifty rows, and wrong on the others."""
+    X = np.repeat([[-1.0], [1.0]], 50, axis=0)
+    y = np.zeros(100, dtype=int)
+    model = tree_forge.trees(np.random.default_rng(0), 1, 1, 2, depth=1)
+    model.node_threshold_, model.node_value_ = np.zeros(3), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    fact = forge.claim("D02/1", 0.0, params={"set": "train", "rows": 100, "loss": "zero-one", "low": 0})
+    case = tree_forge.TreeCase((fact,), model, X, y).seal()
+    assert not case.verify().holds
+    assert not verify(case.sealed, model, OneBuffer(X, y)).holds
 
 
 # Integers ---------------------------------------------------------------------------------------------------

@@ -325,6 +325,8 @@ class _Table:
     def cut(self) -> Iterator[tuple[str, Block]]:
         """Yield the blocks of each set; `start` counts the rows of that set."""
         for block in self.X.blocks() if self.stored else blocks(self.X, self.y, self.weight):
+            if self.stored:  # its blocks may all be one array, filled anew; rules and models keep what they saw
+                block = block._replace(X=np.array(block.X))
             self.rows = block.start + len(block.X)
             for name, rows in self.sets.items():
                 part = block if rows is None else _select(block, rows)

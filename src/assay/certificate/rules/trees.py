@@ -243,6 +243,9 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
         raise Rejected(
             "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
         )
+    order = np.argsort(child[inner])
+    if np.any(child[inner][order][1:] <= last[order][:-1]):  # a walk down such a graph may take for ever
+        raise Rejected("the nodes do not describe trees: two nodes have a child in common")
     if np.any(tables < -1):
         raise Rejected("a branch table has negative branches")
     _check_outputs(family, value, extra, root, classes)

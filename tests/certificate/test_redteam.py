@@ -3,6 +3,8 @@
 import hashlib
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +13,7 @@ from scipy import stats
 
 from assay.certificate.claim import Certificate, ModelReference
 from assay.certificate.rules.compression import ln_counts
+from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.verify import verify
 from assay.ensemble import BaggingClassifier
 from assay.scan.blocks import Block
@@ -260,6 +263,27 @@ def test_predictions_are_not_remembered_from_other_rows_of_the_same_array():
     case = tree_forge.TreeCase((fact,), model, X, y).seal()
     assert not case.verify().holds
     assert not verify(case.sealed, model, OneBuffer(X, y)).holds
+
+
+# Rounding of the Gaussian kernel ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("near", [0.0, 1e-3, 1.0])
+def test_gaussian_kernel_values_lie_within_their_error(near):
+    """Norms that were rounded up are bounds, not values: distances from them are too long by twice what was allowed."""
+    d, rng = 1000, np.random.default_rng(9)
+    x = rng.standard_normal(d)
+    v = near * x + 1e-3 * (near > 0) * rng.standard_normal(d)
+    rate = 0.3 / float(x @ x)
+    machine = read_kernel_machine(
+        v[None], np.ones((1, 1)), np.zeros(1), np.zeros(1), np.array([2.0, rate, 1.0, 0.0, d]), None
+    )
+    distance = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x.tolist(), v.tolist()))
+    exponent = -Fraction(rate) * distance
+    with localcontext(prec=50):
+        true = (Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp()
+        value, slack, _ = machine.values(x[None])
+        assert abs(Decimal(float(value[0, 0])) - true) <= Decimal(float(slack[0]))
 
 
 # Integers ---------------------------------------------------------------------------------------------------

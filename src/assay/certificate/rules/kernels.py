@@ -73,8 +73,9 @@ class KernelMachine:
         if self.kind == "linear":
             return inner, slack, above(x * v)
         if self.kind == "rbf":
-            squares = np.subtract(np.square(x)[:, None], np.multiply(inner, 2.0, out=inner), out=inner)
-            squares += np.square(_norms(self.vectors))[None, :]
+            own, other = (np.einsum("ij,ij->i", A, A) for A in (X, self.vectors))
+            squares = np.subtract(own[:, None], np.multiply(inner, 2.0, out=inner), out=inner)
+            squares += other[None, :]
             np.maximum(squares, 0.0, out=squares)
             K = np.exp(np.multiply(squares, -self.gamma, out=squares), out=squares)
             return K, above(self.gamma * gamma(2 * d + 24) * np.square(x + v)) + 8 * U, np.ones(len(X))

@@ -15,7 +15,7 @@ from assay.certificate.claim import Certificate, ModelReference
 from assay.certificate.rules.compression import ln_counts
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.verify import verify
-from assay.ensemble import BaggingClassifier
+from assay.ensemble import BaggingClassifier, RandomForestClassifier
 from assay.scan.blocks import Block
 from assay.svm import LinearSVC
 from tests.certificate import forge, tree_forge
@@ -153,6 +153,16 @@ def test_members_of_an_earlier_fit_are_not_judged_on_rows_they_saw():
     model.set_params(n_estimators=41, max_samples=5).fit(X, y)
     found = [claim.value for claim in model.certify(X, y).claims if claim.template == "P19/1"]
     assert not found or min(found) > 0.4
+
+
+@pytest.mark.parametrize("make", [BaggingClassifier, RandomForestClassifier])
+def test_bags_that_were_never_drawn_are_not_believed(make):
+    """Every member saw every row; a parameter that is set afterwards says that each saw a bag."""
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((300, 5)), rng.integers(0, 2, 300)
+    model = make(n_estimators=40, bootstrap=False, random_state=0, n_jobs=1).fit(X, y)
+    found = model.set_params(bootstrap=True).certify(X, y)
+    assert all(claim.template != "P19/1" for claim in found.claims)
 
 
 # Scores that overflow ---------------------------------------------------------------------------------------

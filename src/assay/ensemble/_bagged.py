@@ -16,6 +16,7 @@ from assay.base import Learner
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
+from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import (
     member_values,
 )
@@ -68,7 +69,7 @@ class Bagging(TreeModel, Analysed, Learner):
             raise refuse(self, f"max_samples={size} rows cannot be drawn from {n} without replacement.")
         kept, seeds = self._earlier(total, (n, d))
         self.seeds_, self.bag_size_, self.n_columns_, self.n_rows_ = seeds, size, width, n
-        self.kept_members_ = len(kept)
+        self.kept_members_, self.sampled_by_ = len(kept), sampling(self)
         if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
             raise refuse(self, "out-of-bag rows need bootstrap=True or max_samples below the number of rows.")
 

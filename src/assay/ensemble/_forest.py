@@ -28,7 +28,7 @@ from assay.ensemble._counting import grow_forest
 from assay.ensemble._growing import find_bins
 from assay.ensemble._mixed import grow_mixed, is_mixed
 from assay.ensemble._out_of_bag import Curve, out_of_bag
-from assay.ensemble._vote_claims import vote_statements
+from assay.ensemble._vote_claims import sampling, vote_statements
 from assay.ensemble._votes import (
     Strength,
     clipped_mean_errors,
@@ -94,6 +94,7 @@ class Forest(TreeModel, Analysed, Learner):
             log.step(float(left), 0.0)
         self.trees_ = nodes.as_dict()
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
+        self.sampled_by_ = sampling(self)
         if self.oob_score:
             self._out_of_bag(data, n_classes)
 

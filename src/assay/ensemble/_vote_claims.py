@@ -28,7 +28,16 @@ def vote_statements(model: Any, rows: Rows) -> Iterator[Statement | NotApplicabl
     yield out_of_bag_vote(_blocks(model, rows, bags), bags, n, (T + 1) // 2 / T if hard else 0.5)
 
 
+def sampling(model: Any) -> dict[str, str]:
+    """Return the parameters that decide which rows a member depends on; kept at the fit, as they can be set later."""
+    return {name: repr(getattr(model, name, None)) for name in ("bootstrap", "class_weight", "out_of_bag")}
+
+
 def _conditions(model: Any, rows: Rows) -> Iterator[tuple[bool, str]]:
+    yield (
+        getattr(model, "sampled_by_", None) == sampling(model),
+        "Parameters that decide which rows a member saw were set after the fit: fit again.",
+    )
     yield (
         bool(model.bootstrap) or model.bag_size_ < model.n_rows_,
         "Every member saw every row; with bootstrap=True or smaller bags each is judged on the rows it did not see.",

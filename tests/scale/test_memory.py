@@ -207,6 +207,15 @@ def test_error_names_the_block_and_stops(n_jobs):
     assert len(calls) < 10
 
 
+@pytest.fixture
+def interruptible():
+    """Python's own answer to Ctrl-C, whatever another test or the runner of the tests made of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_ends_a_sum():
     running = []
 

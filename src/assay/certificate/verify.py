@@ -113,7 +113,7 @@ RULES: dict[str, type[Rule]] = {
     "P25/1": holdout_rules.Coverage,
 }
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
-_SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
 
 def verify(

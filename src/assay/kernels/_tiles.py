@@ -100,8 +100,6 @@ class GeneralTiles(Tiles):
 class MatrixTiles(Tiles):
     """A Gram matrix that is there already."""
 
-    dear = False
-
     def __init__(self, gram: np.ndarray) -> None:
         self.gram, self.diagonal = gram, np.diag(gram).astype(np.float64)
         self.n, self.dtype = len(gram), gram.dtype

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from assay.kernels._tiles import Tiles
+from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.scan import thread_map
 
 _TILE = (512, 256)  # rows and columns
@@ -30,7 +30,8 @@ def cache_floats(megabytes: float | str, itemsize: int) -> int:
 
 
 class KernelRows:
-    """Rows of the kernel matrix of `source`, of which some are kept in `buffer`; `computed` counts the others."""
+    """Rows of the kernel matrix of `source`, of which some are kept in `buffer` (all, if it is a matrix already);
+    `computed` counts the others."""
 
     def __init__(self, source: Tiles, buffer: np.ndarray, n_jobs: int | None) -> None:
         self.source, self.n_jobs = source, n_jobs
@@ -38,6 +39,8 @@ class KernelRows:
         self.rows = buffer[: self.most * source.n].reshape(self.most, source.n)
         self.slot = np.full(source.n, -1)
         self.kept = self.computed = 0
+        if isinstance(source, MatrixTiles):
+            self.rows, self.slot = source.gram, np.arange(source.n)
 
     def add(self, F: np.ndarray, moved: np.ndarray, change: np.ndarray, again: np.ndarray) -> None:
         """Add sum_m change_m K[m] to F; `again` marks the rows that are worth keeping."""

@@ -26,7 +26,7 @@ from bench.harness import Contestant, compare, save, touch_memory
 
 console = Console(width=110)
 FOLDER = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-CACHES = (500, 1000)
+CACHES = (200, 500, 1000, 2000)
 
 
 def adult(part: str = "trn") -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +54,7 @@ def dual_objective(model: Any, X: np.ndarray, linear: Callable[[np.ndarray], flo
 
 
 def contestants(ours: Any, theirs: str, X: np.ndarray, y: np.ndarray, slow: bool, **params: Any) -> list[Contestant]:
-    """Return Assay, oneDAL at two cache sizes and, unless `slow`, LIBSVM."""
+    """Return Assay, oneDAL at four cache sizes and, unless `slow`, LIBSVM."""
     found = [Contestant("assay", lambda: ours(**params).fit(X, y), peer=False)]
     try:
         import sklearnex.svm as onedal

@@ -149,7 +149,7 @@ def _bit_tiles(kernel: Gaussian, X: np.ndarray) -> Tiles:
     return BitTiles(pack_bits(X, words), table, np.ones(len(X)))
 
 
-def expansion(kernel: Kernel, vectors: np.ndarray, coef: np.ndarray, X: np.ndarray) -> np.ndarray:
+def double_expansion(kernel: Kernel, vectors: np.ndarray, coef: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Return sum_i coef_ki kappa(vector_i, x) in double precision, (n, k); tiles stay in the cache of a core."""
     from assay.kernels._loops import gaussian_double
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.certificate.claim import Claim, NotApplicable
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from assay.kernels._tiles import expansion
+from assay.kernels._tiles import double_expansion
 from assay.optim.duality import enclosure, outward
 from assay.scan import Rows
 from assay.scan.blocks import Block
@@ -65,7 +65,7 @@ def _scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(kernel, Precomputed):
         values = block.X[:, machine.support_] @ coef.T
     else:
-        values = expansion(kernel, vectors, coef, block.X)
+        values = double_expansion(kernel, vectors, coef, block.X)
     size, slack = kernel_magnitude(kernel, block.X, vectors)
     m = coef.shape[1]
     slip = slack + 4 * (2 * m + 32) * _UNIT * size

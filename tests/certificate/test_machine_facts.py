@@ -98,6 +98,26 @@ def test_the_residual_is_that_of_the_textbook(options):
     assert refused(certificate, model, X, y, template="D15/2", params={**claim.params, "C": 2 * claim.params["C"]})
 
 
+@pytest.mark.parametrize("kernel", ["sigmoid", "precomputed"])
+def test_without_a_proof_of_convexity_the_first_order_conditions_remain(kernel):
+    X, y = rows(6)
+    K = np.tanh(0.2 * X @ X.T + 0.1)
+    given = K if kernel == "precomputed" else X
+    model = SVC(kernel=kernel, gamma=0.2, coef0=0.1, C=3.0).fit(given, y)
+    certificate = model.certify(given, y)
+    assert assay.verify(certificate, model, given, y).holds
+    assert "D10/1" in {gap.template for gap in certificate.not_applicable}
+    claim = certificate.find("D15/2")
+    beta = np.zeros(len(y))
+    beta[model.support_] = model.dual_coef_[0]
+    e = (2.0 * y - 1) - K @ beta
+    up = np.where(y == 1, beta < 3.0, beta < 0)
+    down = np.where(y == 1, beta > 0, beta > -3.0)
+    assert claim.value == pytest.approx(max(0.0, e[up].max() - e[down].min()), rel=1e-5, abs=1e-9)
+    if claim.value > 1e-8:
+        assert refused(certificate, model, given, y, template="D15/2", value=0.9 * claim.value)
+
+
 def test_every_pair_of_classes_has_its_residual():
     X, _ = rows(4)
     y = np.arange(len(X)) % 3

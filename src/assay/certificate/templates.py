@@ -253,7 +253,7 @@ def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of pair {params['pair']} of classes" if "pair" in params else ""
-    return f"The optimality conditions{which} are broken by at most {value:.3g}, in units of the margin."
+    return f"The first-order optimality conditions{which} are broken by at most {value:.3g}, in units of the margin."
 
 
 _HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")

@@ -194,6 +194,9 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
     reason = why_no_gap(machine)
     if reason is not None:
         yield NotApplicable("D10/1", reason)
+        if np.isfinite(getattr(machine, "C", np.inf)) and machine.chosen_kernel_ != "given":
+            for p, pair, params in _pairs(machine):
+                yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
         return
     C = getattr(machine, "C", None)
     if C is None:
@@ -206,19 +209,25 @@ def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable
         if len(machine.classes_) == 2:
             yield from _margin_claims(machine, rows)
         return
-    weights = machine.class_weight_
-    pairs = list(combinations(range(len(machine.classes_)), 2)) if len(machine.classes_) > 2 else [(1, 0)]
-    for p, (first, second) in enumerate(pairs):
-        params = {"C": float(C), "class_weight": None if machine.class_weight is None else weights.tolist()}
-        if len(machine.classes_) > 2:
-            params["pair"] = p
-        gap = dual_gap(machine, rows, p, partial(hinge_bracket, machine, (first, second)))
+    for p, pair, params in _pairs(machine):
+        gap = dual_gap(machine, rows, p, partial(hinge_bracket, machine, pair))
         yield Claim("D10/1", gap, params=params)
-        yield Claim("D15/2", _kkt_residual(machine, rows, p, (first, second)), params=params)
-        if p == 0 and len(pairs) == 1:
+        yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
+        if len(machine.classes_) == 2:
             yield enclosure("D10/1", gap, 1.0)
     free = "A free intercept is not held by the penalty: the gap does not bound what a row left out changes."
     yield NotApplicable("D16/2", free)
+
+
+def _pairs(machine: Any) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
+    """Yield number, classes and the claims' parameters of each pair of classes."""
+    n_classes, weights = len(machine.classes_), machine.class_weight_
+    common = {"C": float(machine.C), "class_weight": None if machine.class_weight is None else weights.tolist()}
+    if n_classes == 2:
+        yield 0, (1, 0), common
+        return
+    for p, pair in enumerate(combinations(range(n_classes), 2)):
+        yield p, pair, {**common, "pair": p}
 
 
 def _kkt_residual(machine: Any, rows: Rows, output: int, pair: tuple[int, int]) -> float:

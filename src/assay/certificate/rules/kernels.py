@@ -196,11 +196,12 @@ class KernelGap(Rule):
 
     strength, intercept = 1.0, True
     loss_name = ""
+    needs_psd = True
 
     def prepare(self) -> None:
         if not isinstance(self.model, KernelMachine):
             raise Rejected("it needs a kernel machine")
-        if not self.model.psd:
+        if self.needs_psd and not self.model.psd:
             raise Rejected(
                 f"the {self.model.kind} kernel is not known to be positive semidefinite, so there is no bound"
             )

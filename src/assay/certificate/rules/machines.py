@@ -11,6 +11,7 @@ from assay.certificate.rules.record import Rejected
 from assay.certificate.rules.rule import Rule, View
 
 _AT_BOUND = 1 - 1e-12  # an alpha from this share of C on is at its bound: C may be rounded in another order
+_UNBALANCED = 1e-9  # share of sum |beta| by which sum beta may differ from zero
 
 
 class OneClassGap(Rule):
@@ -85,18 +86,29 @@ class OneClassGap(Rule):
 
 
 class KktResidual(HingeGap):
-    """D15/2: e_i = y_i - f_i; alpha_i y_i can rise where e_i is at most the value above all e_j that can fall."""
+    """D15/2: e_i = y_i - f_i; alpha_i y_i can rise where e_i is at most the value above all e_j that can fall.
+
+    The conditions are of first order, so they say something for kernels that are not positive semidefinite too.
+    """
+
+    needs_psd = False
 
     def prepare(self) -> None:
         super().prepare()
         self.rise, self.fall = -math.inf, math.inf
+
+    def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
+        if not abs(math.fsum(beta)) <= _UNBALANCED * math.fsum(np.abs(beta)):
+            raise Rejected("the dual vector does not sum to zero")
+        return beta, 0.0
 
     def block(self, view: View) -> None:
         c, y = self.costs_and_targets(view)
         beta = np.zeros(len(view.X))
         where, inside = view.pick(self.sorted)
         chosen = self.order[where]
-        if not np.array_equal(view.X[inside], self.model.vectors[chosen]):
+        given = self.model.kind == "precomputed"  # the rows are kernel values, support_ alone names the vectors
+        if not given and not np.array_equal(view.X[inside], self.model.vectors[chosen]):
             raise Rejected("a support vector is not the row that support_ names")
         beta[inside] = self.model.coef[self.output][chosen]
         self.seen += len(chosen)

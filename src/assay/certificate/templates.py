@@ -204,6 +204,12 @@ def _mean_loss(how: str) -> Phrase:
                 "Half the Brier score on new data of the logistic function of the scores is "
                 f"{_side(direction)} {value:.6g} ({how}{_choice(params)})."
             )
+        if params.get("loss") == "log":
+            low = params["low"]
+            return (
+                f"The mean of -ln p(x) on new data, clipped to [{low:g}, {low + params['clip']:g}], is {_side(direction)} "
+                f"{low + value:.6g} ({how}{_choice(params)})."
+            )
         return (
             f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} "
             f"{value:.6g} ({how}{_choice(params)})."
@@ -254,6 +260,38 @@ def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of pair {params['pair']} of classes" if "pair" in params else ""
     return f"The first-order optimality conditions{which} are broken by at most {value:.3g}, in units of the margin."
+
+
+def _log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The mean log-likelihood of the training rows is {params['center']:.6g} nats, to within {value:.1g}."
+
+
+def _em_stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f" of class number {params['class']}" if "class" in params else ""
+    added = f" with {params['reg_covar']:g} added to each variance" if params["reg_covar"] else ""
+    return (
+        f"The mixture{which} is a fixed point of EM{added}: an M step gains at most {value:.3g} nats per row and moves "
+        f"means (in units of spread), covariances and weights (as shares) by at most {params['moved']:.3g}."
+    )
+
+
+def _em_weights(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f" of class number {params['class']}" if "class" in params else ""
+    return f"No other weights of the same components{which} fit the training rows better by more than {value:.3g} nats per row."
+
+
+def _em_monotone(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"EM from the listed start comes within {params['distance']:.1g} of the model in {params['steps']} steps, none of "
+        f"which lowers the mean log-likelihood by more than {value:.1g}."
+    )
+
+
+def _histogram_counts(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The cells of the histogram hold exactly the stored numbers of the {params['rows']} training rows, of which "
+        f"{int(value)} lie outside the grid."
+    )
 
 
 _HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
@@ -327,6 +365,11 @@ TEMPLATES: dict[str, Template] = {
             "above that of these."
         ),
     ),
+    "D23/1": Template("density.log-likelihood", True, _log_likelihood),
+    "D23/2": Template("em.stationary", True, _em_stationary),
+    "D23/3": Template("em.weights", True, _em_weights),
+    "D23/4": Template("em.monotone", True, _em_monotone),
+    "D28/2": Template("histogram.counts", True, _histogram_counts),
     "D24/1": Template(
         "adaboost.product",
         True,
@@ -419,6 +462,18 @@ TEMPLATES: dict[str, Template] = {
         False,
         _risk("{members} members on their out-of-bag rows, {form} form"),
         ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
+    ),
+    "P16/4": Template(
+        "compression.voted-perceptron",
+        False,
+        _risk("{errors} errors outside the {kept} of {rows} training rows that were learnt from"),
+        (*_PRIOR, "A-ORDER"),
+    ),
+    "P20/1": Template(
+        "progressive.vote",
+        False,
+        _risk("{errors} mistakes on training rows that each hypothesis met before learning from them, a vote of all"),
+        (*_PRIOR, "A-ORDER"),
     ),
     "P22/1": Template(
         "cross-validation.mean",

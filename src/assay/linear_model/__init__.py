@@ -10,6 +10,7 @@ from assay.linear_model._perceptron_trace import PerceptronTrace, perceptron_tra
 from assay.linear_model._pocket import Pocket
 from assay.linear_model._separator import InseparableWarning, LinearSeparator
 from assay.linear_model._sgd import SGDClassifier, SGDRegressor
+from assay.linear_model._voted import VotedPerceptron
 
 __all__ = [
     "ElasticNet",
@@ -26,6 +27,7 @@ __all__ = [
     "Ridge",
     "SGDClassifier",
     "SGDRegressor",
+    "VotedPerceptron",
     "elastic_net_path",
     "hyperplane_margin",
     "likelihood_term",

@@ -12,12 +12,20 @@ Jensen's.
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
 from assay.theory import _checks as check
 
 RATES = tuple(2.0**j for j in range(-8, 5))  # t of the second form, fixed in advance
+
+
+class Progressive(NamedTuple):
+    """The smaller of the two forms, and the rate t of the second if it is that one."""
+
+    bound: float
+    rate: float | None
 
 
 def progressive_hoeffding(losses: ArrayLike, delta: float) -> float:
@@ -38,3 +46,16 @@ def progressive_bound(losses: ArrayLike, delta: float, *, rates: Sequence[float]
     paid = (math.log(len(rates)) - math.log(check.failure(delta))) / n
     bounds = [math.expm1(-t * mean - paid) / math.expm1(-t) for t in (check.positive("rates", t) for t in rates)]
     return check.up(min(bounds), mean)
+
+
+def progressive_choice(losses: ArrayLike, delta: float) -> Progressive:
+    """Return the smaller of `progressive_hoeffding` and `progressive_bound`, each at delta / 2.
+
+    >>> progressive_choice([0.0] * 99 + [1.0], 0.05).bound < progressive_choice([1.0, 0.0] * 50, 0.05).bound
+    True
+    """
+    half = check.failure(delta) / 2
+    plain = Progressive(progressive_hoeffding(losses, half), None)
+    share = half / len(RATES)
+    others = (Progressive(progressive_bound(losses, share, rates=(t,)), t) for t in RATES)
+    return min(plain, *others, key=lambda one: one.bound)

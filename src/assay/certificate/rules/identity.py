@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from assay.certificate.rules.densities import KINDS as MIXTURES
+from assay.certificate.rules.densities import read_classifier, read_histogram, read_mixture
 from assay.certificate.rules.expansions import read_expansion
 from assay.certificate.rules.folds import PREFIX as FOLDS
 from assay.certificate.rules.folds import read_folds
@@ -15,6 +17,7 @@ from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
 from assay.certificate.rules.oblique import read_oblique
+from assay.certificate.rules.online import read_voted
 from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.record import Refused, Rejected, array
 from assay.certificate.rules.trees import FAMILIES as TREES
@@ -30,10 +33,14 @@ _FAMILIES = {
     "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     **{f"{link}-link-regressor": ("coef_", "intercept_") for link in LINKS},
+    "voted-classifier": ("vectors_", "gained_", "lost_", "votes_", "constant_", "classes_"),
     "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
+    **{f"{kind}-gaussian-mixture": ("weights_", "means_", "precisions_cholesky_") for kind in MIXTURES},
+    "histogram-density": ("edges_", "cells_", "counts_", "alpha_"),
+    "mixture-classifier": ("priors_", "component_class_", "weights_", "means_", "precisions_cholesky_", "classes_"),
     **TREES,
 }
-WITHOUT_TARGET = ("expansion-map",)
+WITHOUT_TARGET = ("expansion-map", "histogram-density", *(f"{kind}-gaussian-mixture" for kind in MIXTURES))
 """Families of models that are learnt from X alone: y, if there is one, is neither read nor part of the fingerprint."""
 
 
@@ -92,7 +99,11 @@ _READERS: dict[str, Any] = {
     "kernel": read_kernel_machine,
     "expansion": read_expansion,
     "oblique": read_oblique,
+    "voted": read_voted,
     **{link: partial(read_linked, link) for link in LINKS},
+    **{kind: partial(read_mixture, kind) for kind in MIXTURES},
+    "histogram": read_histogram,
+    "mixture": read_classifier,
 }
 
 

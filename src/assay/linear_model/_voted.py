@@ -1,0 +1,280 @@
+"""The voted perceptron: one pass, after which all hypotheses met on the way vote.
+
+    h_1 = 0; for each row t: if h_t errs on it, w_y <- w_y + x, w_k <- w_k - x, k the class it was taken for
+    the class of x is the one that most of h_1 .. h_n decide for
+
+For two classes w_1 = -w_0, which is the perceptron. A score of zero, or equal scores, are an error and no vote.
+
+Claims: h_t was judged on row t before it learnt from it, so the mean risk of h_1 .. h_n is at most the share of
+        mistakes plus a deviation, and the vote errs at most twice as often. Freund and Schapire 1999; Blum, Kalai and
+        Langford 1999. The rows with mistakes rebuild the vote: a compression bound.
+Method: a compiled pass, O(n d). Right and wrong are decided in real numbers: a row whose score is within its rounding
+        error is decided in rational arithmetic, so that whoever repeats the pass meets the same mistakes.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay import scan
+from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.certificate.claim import NotApplicable
+from assay.certificate.online import Pass, vote_statements
+from assay.certificate.risk import Statement
+from assay.linear_model._ballot import Ballot, error_counts, lost_rows, sure_positions, tally
+from assay.params import flag, number, refuse
+from assay.scan import Rows
+from assay.theory.spaces import Space, Unbounded
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+
+
+class HalfSpaceVotes:
+    """The family of votes of half-spaces, as many as there are mistakes."""
+
+    def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
+        return Unbounded("votes of any number of half-spaces")
+
+    def __str__(self) -> str:
+        return "votes of linear classifiers, as many as there were mistakes"
+
+
+class VotedPerceptron(ClassifierMixin, Learner):
+    """Perceptron whose hypotheses vote, each with the number of rows that it survived.
+
+    One pass is all that it takes, and what makes its error rate on new data known from the training rows: every
+    hypothesis was tested on a row before it learnt from it.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether hyperplanes may miss the origin: a constant column of ones.
+    burn_in : float in [0, 1)
+        Share of the rows, the first ones of the pass, before which hypotheses have no vote; fix it in advance.
+    shuffle : bool
+        Pass over the rows in a random order; otherwise in that of the data, which must then have been left to chance:
+        rows sorted by class would be learnt badly and certified wrongly.
+    random_state : int, RandomState or None
+        Seed of the order.
+    n_jobs : int or None
+        Threads of prediction; the pass itself is sequential.
+
+    Attributes
+    ----------
+    classes_
+    vectors_ : (n_updates_, n_features)
+        Rows that were learnt from, in the order of the pass.
+    gained_, lost_ : (n_updates_,)
+        Positions in `classes_` of the class of each, and of the one that it was taken for.
+    votes_ : (n_updates_ + 1,)
+        Rows that the hypothesis before each update, and the last one, were judged on.
+    constant_ : (1,)
+        The constant column: 1, or 0 without intercept.
+    updates_ : (n_updates_,)
+        Row numbers of the updates.
+    n_updates_ : int
+    progressive_error_ : float
+        Share of mistakes on the rows after the burn-in.
+    seed_ : int or None
+        Seed of the order; None if it was that of the data.
+
+    Examples
+    --------
+    >>> from assay.linear_model import VotedPerceptron
+    >>> model = VotedPerceptron(shuffle=False).fit([[1.0], [-1.0], [2.0], [-2.0], [3.0]], [1, 0, 1, 0, 1])
+    >>> model.n_updates_, model.votes_.tolist(), model.predict([[-3.0], [3.0]]).tolist()
+    (2, [1, 1, 3], [0, 1])
+    """
+
+    card = Card(
+        name="Voted perceptron",
+        zh="投票感知机",
+        mission=("LIN-43",),
+        task="classify",
+        model=HalfSpaceVotes(),
+        strategy="number of misclassified rows, by correcting mistakes; a vote of all hypotheses met",
+        algorithm="one pass of perceptron updates",
+        guarantee=("progressive.vote", "compression.voted-perceptron"),
+        most_rows=20_000,
+    )
+    family = "voted-classifier"
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        burn_in: float = 0.0,
+        shuffle: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.burn_in = burn_in
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "VotedPerceptron":
+        """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
+        intercept, shuffled = flag(self, "fit_intercept"), flag(self, "shuffle")
+        burn_in = number(self, "burn_in", low=0.0, high=np.nextafter(1.0, 0.0))
+        rows = read_rows(self, X, y)
+        self.classes_ = label_classes(self, rows)
+        rows = rows.encoded(self.classes_)
+        require_finite(rows, self)
+        self.constant_ = np.array([float(intercept)])
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31)) if shuffled else None
+        self.skipped_ = int(burn_in * rows.n_rows)
+        self.n_rows_ = rows.n_rows
+        with fit_log(self, 1, X, y) as log:
+            run = self._visit(rows)
+            self._keep(run)
+            names = ("vectors_", "gained_", "lost_", "votes_", "constant_")
+            log.step(self.progressive_error_, run.mistakes, **{name: getattr(self, name) for name in names})
+        return self
+
+    def _keep(self, run: "_Run") -> None:
+        self.vectors_, self.gained_, self.lost_, self.updates_ = run.vectors, run.gained, run.lost, run.rows
+        borders = np.concatenate([[0], run.at + 1, [self.n_rows_]])
+        self.votes_ = np.diff(np.maximum(borders, self.skipped_))
+        self.n_updates_ = run.mistakes
+        self.progressive_error_ = self._errors(run) / (self.n_rows_ - self.skipped_)
+
+    def _errors(self, run: "_Run") -> int:
+        return int(np.count_nonzero(run.at >= self.skipped_))
+
+    def _visit(self, rows: Rows) -> "_Run":
+        """Make the pass; a row that rounding leaves open is decided in rational arithmetic."""
+        from assay.linear_model._voted_loop import voted_block
+
+        W = np.zeros((1 if len(self.classes_) == 2 else len(self.classes_), rows.n_features + 1))
+        constant, parts = float(self.constant_[0]), []
+        for X, y, order, start in self._order(rows):
+            at, lost = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
+            place, made = voted_block(X, y, order, 0, constant, W, at, lost, 0)
+            while place < len(order):
+                x, code = np.append(X[order[place]], constant), int(y[order[place]])
+                taken = self._decide(x, code, W)
+                if taken is not None:
+                    at[made], lost[made], made = place, taken, made + 1
+                    _correct(W, x, code, taken)
+                place, made = voted_block(X, y, order, place + 1, constant, W, at, lost, made)
+            met = order[at[:made]]
+            parts.append(_Run(at[:made] + start, met + start, X[met], y[met].astype(np.int64), lost[:made].copy()))
+        if not np.isfinite(W).all():
+            raise refuse(self, "the entries are too large: sums of rows overflow. Divide X by a constant.")
+        return _Run(*(np.concatenate(part) for part in zip(*parts)))
+
+    def _order(self, rows: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
+        """Yield (X, classes, order of the visit, number of the first row)."""
+        if self.seed_ is None:
+            for block in rows.blocks():
+                X = np.ascontiguousarray(block.X, dtype=np.float64)
+                yield X, np.asarray(block.y), np.arange(len(X)), block.start
+            return
+        if not hasattr(rows, "X"):
+            raise refuse(self, "rows that are not in memory are read in order; pass shuffle=False.")
+        yield np.ascontiguousarray(rows.X, dtype=np.float64), rows.y, drawn_order(self.seed_, rows.n_rows), 0
+
+    def _decide(self, x: np.ndarray, code: int, W: np.ndarray) -> int | None:
+        """Return the class that x is taken for, or None if it is right, in exact arithmetic."""
+        if not np.isfinite(W).all():
+            raise refuse(self, "the entries are too large: sums of rows overflow. Divide X by a constant.")
+        row = [Fraction(value) for value in x.tolist()]
+        scores = [sum((Fraction(w) * v for w, v in zip(weights, row)), Fraction(0)) for weights in W.tolist()]
+        scores = [-scores[0], scores[0]] if len(scores) == 1 else scores
+        others = [k for k in range(len(scores)) if k != code]
+        taken = max(others, key=lambda k: scores[k])  # the first of equals
+        return taken if scores[taken] >= scores[code] else None
+
+    # Prediction
+
+    @property
+    def _ballot(self) -> Ballot:
+        return Ballot(
+            self.vectors_, self.gained_, self.lost_, self.votes_, float(self.constant_[0]), len(self.classes_)
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the share of the votes for each class; for two classes that of the second minus that of the first."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        rows = scan.rows(X, None, None, n_jobs=self.n_jobs)
+        shares = np.concatenate([votes for votes, _ in rows.map(tally, self._ballot, False)]) / self.votes_.sum()
+        return shares[:, 1] - shares[:, 0] if len(self.classes_) == 2 else shares
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class with most votes; the first of equals."""
+        scores = self.decision_function(X)
+        winner = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[winner]
+
+    # Certificate
+
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
+        return np.concatenate(rows.map(sure_positions, self._ballot))
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors of the vote that rounding leaves open; ties are errors."""
+        low, high = rows.sum(error_counts, self._ballot)
+        return int(low), int(high)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield what the pass says of the vote's error rate, and what the rows that were learnt from do."""
+        reason = None
+        if rows.n_rows != self.n_rows_ or (self.seed_ is not None and not hasattr(rows, "X")):
+            reason = "These are not the rows of `fit`."
+        else:
+            run = self._visit(rows)
+            same = np.array_equal(run.rows, self.updates_) and np.array_equal(run.vectors, self.vectors_)
+            if not same or not np.array_equal(run.lost, self.lost_) or not np.array_equal(run.gained, self.gained_):
+                reason = "These are not the rows of `fit`, in order: the pass meets other mistakes."
+        if reason is not None:
+            yield NotApplicable("P20/1", reason)
+            yield NotApplicable("P16/4", reason)
+            return
+        one = Pass(self.n_rows_, self.skipped_, self._errors(run), self.n_updates_, self.seed_)
+        yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._ballot, np.sort(self.updates_))))
+
+
+class _Run(NamedTuple):
+    """The mistakes of a pass: their places in it, row numbers, rows, classes, and the classes they were taken for."""
+
+    at: np.ndarray
+    rows: np.ndarray
+    vectors: np.ndarray
+    gained: np.ndarray
+    lost: np.ndarray
+
+    @property
+    def mistakes(self) -> int:
+        return len(self.at)
+
+
+def drawn_order(seed: int, n: int) -> np.ndarray:
+    """Return the numbers 0 .. n - 1 in the order of n draws of SplitMix64 from the state mix(seed)."""
+    start = _mix(np.array([seed], dtype=np.uint64))
+    return np.argsort(_mix(start + np.arange(1, n + 1, dtype=np.uint64) * _GAMMA), kind="stable")
+
+
+def _mix(z: np.ndarray) -> np.ndarray:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _correct(W: np.ndarray, x: np.ndarray, code: int, taken: int) -> None:
+    if len(W) == 1:
+        W[0] += x if code == 1 else -x
+    else:
+        W[code] += x
+        W[taken] -= x

@@ -97,22 +97,25 @@ def _with(X: np.ndarray, constant: float) -> np.ndarray:
 
 def _decided(table: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the class (rows, members) of the largest score, -1 where all are exactly zero, and whether that is
-    certain."""
+    certain: first with one bound of the rounding for all rows, then, where that leaves one open, with its own."""
     members, K, d = W.shape
-    flat = W.reshape(-1, d).T
-    scores = (table @ flat).reshape(len(table), members, K)
-    size = (np.abs(table) @ np.abs(flat)).reshape(scores.shape).max(axis=2)
-    winner = scores.argmax(axis=2)
-    ordered = np.sort(scores, axis=2)
-    error = above(2 * gamma(2 * d + 8) * size) + UNDERFLOW
-    zero = (size == 0) & ~_meet(table, W)
-    return np.where(zero, -1, winner), zero | (ordered[:, :, -1] - ordered[:, :, -2] > error)
-
-
-def _meet(table: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Tell where row and member have a column in common in which neither is zero: (rows, members)."""
-    used = (W != 0).any(axis=1)
-    return (table != 0).astype(np.float64) @ used.T.astype(np.float64) > 0
+    if K == 2:  # the weights of the first class are those of the second with the other sign
+        score = table @ W[:, 1].T
+        winner, lead = (score > 0).astype(np.int64), 2 * np.abs(score)
+    else:
+        scores = (table @ W.reshape(-1, d).T).reshape(len(table), members, K)
+        ordered = np.partition(scores, K - 2, axis=2)
+        winner, lead = scores.argmax(axis=2), ordered[:, :, -1] - ordered[:, :, -2]
+    slip = above(2 * gamma(2 * d + 8))
+    sure = lead > above(slip * (np.abs(W).max(axis=1) @ np.abs(table).max(axis=0)), d) + UNDERFLOW
+    rows = np.flatnonzero(~sure.all(axis=1))
+    if len(rows):
+        left = table[rows]
+        size = (np.abs(left) @ np.abs(W).max(axis=1).T) * (1 + gamma(2 * d + 8))
+        zero = (left != 0).astype(np.float64) @ (W != 0).any(axis=1).T.astype(np.float64) == 0
+        sure[rows] = zero | (lead[rows] > above(slip * size) + UNDERFLOW)
+        winner[rows] = np.where(zero, -1, winner[rows])
+    return winner, sure
 
 
 def _exact(x: np.ndarray, W: np.ndarray) -> list[Fraction]:

@@ -34,6 +34,7 @@ _HOMES = {
 
 _ROOMS = (
     "certificate",
+    "cluster",
     "datasets",
     "decomposition",
     "discriminant_analysis",
@@ -42,7 +43,9 @@ _ROOMS = (
     "kernel_ridge",
     "kernels",
     "linear_model",
+    "mixture",
     "model_selection",
+    "neural_network",
     "plot",
     "report",
     "scan",

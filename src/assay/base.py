@@ -94,7 +94,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         delta: float = 0.05,
         holdout: Any = None,
         compared: Sequence[np.ndarray] = (),
-        clip: float | None = None,
+        clip: Any = None,
         coverage: float | None = None,
         scores: bool = False,
         against: np.ndarray | None = None,
@@ -114,9 +114,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         compared : sequence of arrays, optional
             Predictions on the hold-out rows of every model that was compared on them, this one included.
             The bounds then pay for the comparison.
-        clip : float, optional
-            Regression only: the absolute error is clipped here in statements about new data; fix it in
-            advance.
+        clip : float or pair of floats, optional
+            Regression: the absolute error is clipped here in statements about new data. Density: a pair, the least
+            and the largest -ln p(x) that counts. Fix it in advance.
         coverage : float in (0, 1), optional
             Ask for prediction sets that hold the target of at least this share of new data: the interval
             prediction +- value of a regression, the classes whose score is within value of the largest.
@@ -156,6 +156,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
         if not is_classifier(self) and (asked.scores or asked.against is not None):
             raise refuse(self, "scores and against are about classifiers.")
+        if hasattr(self, "log_density_bounds") and asked.clip is not None:
+            if not _is_range(asked.clip):
+                raise refuse(
+                    self, f"clip must be two finite numbers, the least and the largest log-loss; got {asked.clip!r}."
+                )
+            return
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
 
@@ -232,10 +238,12 @@ def read_rows(
     *,
     reset: bool = True,
     multi_output: bool = False,
+    dtype: Any = np.float64,
 ) -> Rows:
     """Return `X`, `y` and weights as rows to scan, checked as scikit-learn checks them, except that entries
     are finite: call `require_finite`, or look at a sum over all entries, since that saves a pass over the
-    data. A learner whose tags say that it needs no target (a transformer, say) never looks at `y`."""
+    data. A learner whose tags say that it needs no target (a transformer, say) never looks at `y`. Arrays become
+    of type `dtype`, or stay of one of the types if it is a list; blocks of rows are float64 all the same."""
     n_jobs, has_target = _threads(learner), get_tags(learner).target_tags.required
     if _streams(X, y):
         rows = scan.rows(X, y, sample_weight, n_jobs=n_jobs)
@@ -249,7 +257,7 @@ def read_rows(
         learner,
         X,
         reset=reset,
-        dtype=np.float64,
+        dtype=dtype,
         ensure_all_finite=False,
         ensure_min_samples=1,
         accept_sparse="csr" if get_tags(learner).input_tags.sparse else False,
@@ -333,6 +341,12 @@ def _streams(X: Any, y: Any = None) -> bool:
     if isinstance(X, (list, tuple)) and X:
         return all(isinstance(item, (str, PathLike)) for item in X)
     return type(X).__module__.partition(".")[0] == "pyarrow" and (y is None or isinstance(y, str))
+
+
+def _is_range(clip: Any) -> bool:
+    """Tell whether `clip` is a pair of finite numbers, the first below the second."""
+    real = isinstance(clip, (tuple, list)) and len(clip) == 2 and all(isinstance(end, Real) for end in clip)
+    return real and bool(np.isfinite(clip).all()) and clip[0] < clip[1]
 
 
 def _is_pair(holdout: Any) -> bool:

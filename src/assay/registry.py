@@ -8,9 +8,12 @@ LEARNER_ROOMS = (
     "discriminant_analysis",
     "linear_model",
     "kernel_ridge",
+    "neural_network",
     "kernel_model",
     "svm",
     "decomposition",
+    "mixture",
+    "cluster",
     "tree",
     "ensemble",
 )

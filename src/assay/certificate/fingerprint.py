@@ -28,6 +28,8 @@ FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
     **{f"{link}-link-regressor": ("coef_", "intercept_") for link in ("log", "logit", "probit", "inverse")},
+    "network-classifier": ("network_sizes_", "network_weights_", "network_codes_", "classes_"),
+    "network-regressor": ("network_sizes_", "network_weights_", "network_codes_"),
     "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
     "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),

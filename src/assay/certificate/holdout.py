@@ -6,6 +6,7 @@ rows, each statement is made at delta divided by their number.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -71,11 +72,41 @@ def of_regressor(learner: Any, holdout: Rows | None, asked: Asked) -> Iterator[S
         yield NotApplicable("P25/1", why) if why else partial(_interval, learner, holdout, asked.coverage, compared)
 
 
+def of_density(learner: Any, holdout: Rows | None, asked: Asked) -> Iterator[Statement | NotApplicable]:
+    """Yield bounds of the mean of -ln p(x), clipped to a range fixed in advance."""
+    if holdout is None:
+        yield NotApplicable("P05/1", _NO_ROWS)
+    elif asked.clip is None:
+        yield NotApplicable(
+            "P05/1", "A log-loss has no range: pass clip=(least, largest), fixed before looking at the data."
+        )
+    else:
+        for template in MEAN_LOSS:
+            yield partial(_log_loss, template, learner, holdout, asked.clip, max(1, len(asked.compared)))
+
+
+def _log_loss(template: str, learner: Any, holdout: Rows, clip: Any, compared: int, delta: str) -> Any:
+    if holdout.n_rows < 2:
+        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
+    low, width = float(clip[0]), float(clip[1]) - float(clip[0])
+    values, errors = learner.log_density_bounds(holdout)
+    with np.errstate(invalid="ignore"):
+        losses = np.clip(-values - low + 2 * errors, 0.0, width)
+        moved = float(np.max(losses - np.clip(-values - low - 2 * errors, 0.0, width)))
+    more = 0.0
+    if template == "P04/1":  # the checker's sample variance is that of other roundings
+        more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * moved
+    found = _mean_of(template, losses, "log", width, compared, delta, more)
+    if isinstance(found, NotApplicable):
+        return found
+    return replace(found, params={**found.params, "loss": "log", "low": low})
+
+
 def _why_no_losses(learner: Any) -> str:
     """Return why the errors of a regression cannot be used, or nothing."""
     if not hasattr(learner, "clipped_errors"):
         return "The checker has no predictor for this learner's numbers."
-    several = len(np.atleast_2d(getattr(learner, "coef_", 0.0))) > 1
+    several = len(np.atleast_2d(getattr(learner, "coef_", 0.0))) > 1 or getattr(learner, "n_outputs_", 1) > 1
     return "These bounds are about one target, and the model predicts several." if several else ""
 
 

@@ -33,7 +33,7 @@ class Asked:
     """What `certify` was asked to say about new data; see there."""
 
     compared: Sequence[np.ndarray] = ()
-    clip: float | None = None
+    clip: Any = None  # a number; for a density two, least and largest log-loss
     coverage: float | None = None
     scores: bool = False
     against: np.ndarray | None = None

@@ -34,6 +34,8 @@ def prepare(learner: Any, cut: Any, errors: Mapping[str, tuple[int, int]], asked
             list(_of_class(learner, cut.train, errors["train"][1], asked)),
             list(holdout.of_classifier(learner, cut.holdout, errors.get("holdout", (0, 0))[1], asked)),
         )
+    if hasattr(learner, "log_density_bounds"):
+        return Prepared([], list(holdout.of_density(learner, cut.holdout, asked)))
     if learner.card.task != "regress":
         return Prepared([], [])
     return Prepared(
@@ -57,7 +59,8 @@ def _by_class(learner: Any, train: Rows, errors: int) -> Iterator[Any]:
     space = learner.space(train)
     n = train.n_rows
     if space.vc_dimension is None or space.vc_dimension == np.inf:
-        yield NotApplicable("P10/1", f"{space}: the class has no finite VC dimension, so no bound of this kind exists.")
+        why = f"{space}: the class has no finite VC dimension, so no bound of this kind exists."
+        yield NotApplicable("P10/1", getattr(space, "why_no_bound", why))
     elif train.has_weight:
         yield NotApplicable("P10/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
     elif not hasattr(space, "price") and space.log_growth(5 * n) >= n / 3:

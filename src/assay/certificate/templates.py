@@ -178,6 +178,14 @@ def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"{near} by more than {value:.3g}.{curved}"
 
 
+def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rest = [f"decay = {params['decay']:g}"] + ([f"share = {params['share']:g}"] if params["share"] != 1 else [])
+    return (
+        f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has at most "
+        f"the length {value:.3g}; where it is zero the objective is level, which need not be its minimum."
+    )
+
+
 def _enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
     text = f"The coefficients are within distance {value:.3g} of the exact optimum's."
     if "fixed_rows" in params:
@@ -207,8 +215,8 @@ def _mean_loss(how: str) -> Phrase:
         if params.get("loss") == "log":
             low = params["low"]
             return (
-                f"The mean of -ln p(x) on new data, clipped to [{low:g}, {low + params['clip']:g}], is {_side(direction)} "
-                f"{low + value:.6g} ({how}{_choice(params)})."
+                f"The mean of -ln p(x) on new data, clipped to [{low:g}, {low + params['clip']:g}], is "
+                f"{_side(direction)} {low + value:.6g} ({how}{_choice(params)})."
             )
         return (
             f"The mean absolute error on new data, errors clipped at {params['clip']:g}, is {_side(direction)} "
@@ -268,22 +276,24 @@ def _log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> 
 
 def _em_stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of class number {params['class']}" if "class" in params else ""
+    which += f" ({params['covariance']} covariances)"
     added = f" with {params['reg_covar']:g} added to each variance" if params["reg_covar"] else ""
     return (
-        f"The mixture{which} is a fixed point of EM{added}: an M step gains at most {value:.3g} nats per row and moves "
-        f"means (in units of spread), covariances and weights (as shares) by at most {params['moved']:.3g}."
+        f"The mixture{which} is near a fixed point of EM{added}: an M step gains at most {value:.3g} nats per row and "
+        f"moves means (in units of spread), covariances and weights (as shares) by at most {params['moved']:.3g}."
     )
 
 
 def _em_weights(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of class number {params['class']}" if "class" in params else ""
-    return f"No other weights of the same components{which} fit the training rows better by more than {value:.3g} nats per row."
+    fit = f"No other weights of the same components{which} fit the training rows better"
+    return f"{fit} by more than {value:.3g} nats per row."
 
 
 def _em_monotone(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"EM from the listed start comes within {params['distance']:.1g} of the model in {params['steps']} steps, none of "
-        f"which lowers the mean log-likelihood by more than {value:.1g}."
+        f"EM from the listed start comes within {params['distance']:.1g} of the model in {params['steps']} steps, none "
+        f"of which lowers the mean log-likelihood by more than {value:.1g}."
     )
 
 
@@ -392,6 +402,7 @@ TEMPLATES: dict[str, Template] = {
         lambda v, d, p: f"The tree has {p['leaves']} leaves and at most {p['depth']} tests on a way down.",
     ),
     "D32/1": Template("glm.stationarity", True, _stationary),
+    "D34/1": Template("network.gradient", True, _gradient),
     "P01/1": Template("holdout.binomial", False, _risk("{errors} errors in {rows} hold-out rows"), _HOLDOUT, _BOTH),
     "P02/1": Template(
         "holdout.hoeffding", False, _mean_loss("Hoeffding, hold-out rows"), (*_HOLDOUT, "A-RANGE"), _BOTH

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import softmax
 
+from assay.certificate.rules.densities import is_density
 from assay.certificate.rules.numerics import Sums, U, gamma
 from assay.certificate.rules.predictors import margins, predicted
 from assay.certificate.rules.record import Rejected, exact_decimal
@@ -19,11 +20,14 @@ _LARGEST_STAKE = 0.75
 
 
 class MeanLoss(ClippedRisk):
-    """A bound on the mean of min(|y - f|, clip), or of sum_k (p_k - 1[y = k])^2 / 2 for p the logistic function of the
+    """A bound on the mean of min(|y - f|, clip), of the clipped log-loss of a density, or of
+    sum_k (p_k - 1[y = k])^2 / 2 for p the logistic function of the
     scores: of one score, or of one for each class (softmax)."""
 
     def prepare(self) -> None:
-        if self.choice("loss", ["absolute", "brier"]) == "absolute":
+        if self.choice("loss", ["absolute", "brier", "log"]) != "brier":
+            if (self.params["loss"] == "log") != is_density(self.model):
+                raise Rejected("the log-loss, and no other, is that of a density")
             super().prepare()
             return
         if self.model.classes is None:
@@ -36,7 +40,7 @@ class MeanLoss(ClippedRisk):
         self.sums = Sums(2)
 
     def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        if self.params["loss"] == "absolute":
+        if self.params["loss"] != "brier":
             return super().losses(view)
         scores, errors = view.scores
         if scores.shape[1] == 1:

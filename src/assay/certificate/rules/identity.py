@@ -15,6 +15,7 @@ from assay.certificate.rules.folds import PREFIX as FOLDS
 from assay.certificate.rules.folds import read_folds
 from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
+from assay.certificate.rules.networks import read_network
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
 from assay.certificate.rules.oblique import read_oblique
 from assay.certificate.rules.online import read_voted
@@ -27,6 +28,8 @@ CHUNK = 4096
 _FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
+    "network-classifier": ("network_sizes_", "network_weights_", "network_codes_", "classes_"),
+    "network-regressor": ("network_sizes_", "network_weights_", "network_codes_"),
     "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
     "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
@@ -96,6 +99,7 @@ def _quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, 
 _READERS: dict[str, Any] = {
     "linear": _linear,
     "quadratic": _quadratic,
+    "network": read_network,
     "kernel": read_kernel_machine,
     "expansion": read_expansion,
     "oblique": read_oblique,

@@ -33,6 +33,13 @@ def number(value: Any, name: str, *, zero: bool = False) -> float:
     return float(value)
 
 
+def signed(value: Any, name: str) -> float:
+    """Return a finite float of any sign."""
+    if isinstance(value, (int, float, np.floating)) and not isinstance(value, bool) and value < 0:
+        return -number(-value, name)
+    return number(value, name, zero=True)
+
+
 def count(value: Any, name: str, low: int = 0) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise Rejected(f"{name} must be an integer; it is {str(value)[:40]!r}")

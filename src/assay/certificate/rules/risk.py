@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from assay.certificate.rules.classes import ln_growth, size
+from assay.certificate.rules.densities import is_density
 from assay.certificate.rules.facts import ErrorCount
 from assay.certificate.rules.numerics import Sums, U, above
 from assay.certificate.rules.predictors import predicted
-from assay.certificate.rules.record import Rejected, exact_decimal
+from assay.certificate.rules.record import Rejected, exact_decimal, signed
 from assay.certificate.rules.rule import Rule, View
 from assay.certificate.rules.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
 from assay.certificate.rules.tree_classes import price
@@ -145,13 +146,17 @@ class Vc(CountedRisk):
 
 
 class ClippedRisk(Rule):
-    """A bound on the mean of min(|y - f|, clip) from the hold-out rows."""
+    """A bound on the mean of min(|y - f|, clip) from the hold-out rows; for a density, of -ln p(x) clipped to [low, low
+    + clip], less low."""
 
     set = "holdout"
 
     def prepare(self) -> None:
         if self.model.classes is not None:
             raise Rejected("it needs a regression with one target")
+        if is_density(self.model):
+            self.choice("loss", ["log"])
+            self.low = signed(self.param("low"), "low")
         self.check_rows()
         compared = self.count("compared", 1) if "compared" in self.params else 1
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta") / compared
@@ -159,6 +164,10 @@ class ClippedRisk(Rule):
 
     def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of each row's loss, from below and above."""
+        if is_density(self.model):
+            least, most = (-bound - self.low for bound in reversed(self.model.log_bounds(view.X, view.largest)))
+            slack = 4 * U * (np.abs(np.clip(most, -self.clip, self.clip)) + abs(self.low))
+            return np.clip(least - slack, 0.0, self.clip), np.clip(most + slack, 0.0, self.clip)
         scores, errors = view.scores
         if scores.shape[1] != 1 or view.targets.shape[1] != 1:
             raise Rejected("it needs a regression with one target")

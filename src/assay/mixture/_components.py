@@ -1,0 +1,356 @@
+"""Gaussian components of a mixture, and the problem that EM solves for them.
+
+    p(x) = sum_k w_k N(x; m_k, S_k),   S_k^-1 = U_k U_k',   ln N = -d/2 ln(2 pi) + sum_j ln U_jj - |U' (x - m)|^2 / 2
+
+    M step    w_k = N_k / N,   m_k = sum_i r_ik x_i / N_k,   S_k = sum_i r_ik (x_i - m_k)(x_i - m_k)' / N_k + reg I
+
+with shares r_ik of the components in row i and N_k their sum. Kinds of S_k: "full"; "tied", one for all, the mean of
+the S_k weighted by N_k; "diag", their diagonals; "spherical", the mean of each diagonal.
+"""
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from assay.optim.em import Expected
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+KINDS = ("full", "tied", "diag", "spherical")
+LOG_2PI = math.log(2 * math.pi)
+_WIDEST = 128  # columns beyond which BLAS is the faster way
+_FEWEST = 1024  # rows in a block below which compiling takes longer than any number of passes
+_CANCELLED = 1e-8  # share of a column's scatter that lies within components, below which it is summed row by row
+_EMPTY = 1e-10  # rows: a component that has less of them in all has died
+_MOST_RESTARTS = 10
+_NOTHING = np.empty(0)
+
+
+class DegenerateComponentWarning(UserWarning):
+    """A component shrank to a point or lost all rows and was started afresh."""
+
+
+class Components(NamedTuple):
+    """Weights (k,), means (k, d), covariances and U as scikit-learn shapes them for the kind."""
+
+    kind: str
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+    factors: np.ndarray
+
+    @property
+    def constants(self) -> np.ndarray:
+        """ln w_k + ln det U_k - d/2 ln(2 pi), for each component."""
+        d = self.means.shape[1]
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights) + log_volume(self.kind, self.factors, d) - 0.5 * d * LOG_2PI
+
+    def log_joint(self, X: np.ndarray) -> np.ndarray:
+        """Return ln w_k + ln N(x; m_k, S_k), (rows, k)."""
+        return self.constants - 0.5 * self.distances(X)
+
+    def distances(self, X: np.ndarray) -> np.ndarray:
+        """Return |U_k' (x - m_k)|^2, (rows, k)."""
+        out = np.empty((len(X), len(self.means)))
+        for k, mean in enumerate(self.means):
+            apart = whitened(self.kind, self.factors, k, X - mean)
+            np.einsum("ij,ij->i", apart, apart, out=out[:, k])
+        return out
+
+    def part(self, chosen: np.ndarray) -> "Components":
+        """Return some of the components, weights as they are."""
+        shared = self.kind == "tied"
+        covariances, factors = (part if shared else part[chosen] for part in (self.covariances, self.factors))
+        return Components(self.kind, self.weights[chosen], self.means[chosen], covariances, factors)
+
+    def each(self, values: np.ndarray) -> np.ndarray:
+        """Return covariances or factors of this kind as one matrix per component, (k, d, d)."""
+        k, d = self.means.shape
+        if self.kind in ("full", "tied"):
+            return np.broadcast_to(values, (k, d, d))
+        columns = values if self.kind == "diag" else np.repeat(values[:, None], d, axis=1)
+        return columns[:, :, None] * np.eye(d)
+
+
+def whitened(kind: str, factors: np.ndarray, k: int, apart: np.ndarray) -> np.ndarray:
+    """Return U_k' of each row of x - m_k."""
+    if kind in ("full", "tied"):
+        return apart @ (factors[k] if kind == "full" else factors)
+    return apart * factors[k]
+
+
+def log_volume(kind: str, factors: np.ndarray, d: int) -> np.ndarray:
+    """Return ln det U_k for each component; one number for "tied"."""
+    if kind == "full":
+        return np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    if kind == "tied":
+        return np.log(np.diag(factors)).sum()
+    return np.log(factors).sum(axis=1) if kind == "diag" else d * np.log(factors)
+
+
+def factor(covariance: np.ndarray) -> np.ndarray:
+    """Return the upper triangular U with U U' = S^-1; raise LinAlgError if S is not positive definite."""
+    lower = cholesky(covariance, lower=True)
+    return solve_triangular(lower, np.eye(len(covariance)), lower=True).T.copy()
+
+
+def factors_of(kind: str, covariances: np.ndarray) -> np.ndarray:
+    """Return U for covariances of the kind, NaN in components whose covariance has no inverse."""
+    if kind in ("diag", "spherical"):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inverse = 1.0 / np.sqrt(covariances)
+        bad = ~np.isfinite(inverse)
+        inverse[bad.any(axis=1) if kind == "diag" else bad] = np.nan
+        return inverse
+    matrices = covariances[None] if kind == "tied" else covariances
+    found = np.full(matrices.shape, np.nan)
+    for k, matrix in enumerate(matrices):
+        try:
+            found[k] = factor(matrix)
+        except (np.linalg.LinAlgError, ValueError):
+            continue
+        if not np.isfinite(found[k]).all():
+            found[k] = np.nan
+    return found[0] if kind == "tied" else found
+
+
+class Sums(NamedTuple):
+    """Expected statistics: N_k (k,), sums of x - m_k (k, d), and second moments about m_k as the kind needs them."""
+
+    mass: np.ndarray
+    linear: np.ndarray
+    quadratic: np.ndarray
+
+
+class GaussianProblem:
+    """Rows and the kind of components, as EM sees them (`optim.em.LatentModel`); log-likelihoods are per row.
+
+    A component that dies (no rows, or a covariance without inverse) starts afresh in the row that the mixture fits
+    worst, with the covariance of all rows; `restarts` counts them.
+    """
+
+    def __init__(self, rows: Rows, kind: str, reg_covar: float, *, hard: bool = False, name: str = "EM"):
+        self.rows, self.kind, self.reg_covar, self.hard, self.name = rows, kind, reg_covar, hard, name
+        self.restarts, self.restarted, self.direct = 0, False, False
+        total, self.center, self.scatter = _overall(rows)
+        self.total = total
+
+    @property
+    def exact(self) -> bool:
+        """Whether the last M step maximised the expected log-likelihood."""
+        return self.reg_covar == 0 and not self.restarted
+
+    def e_step(self, parameters: Components) -> Expected:
+        value, sums = self._pass(parameters, wanted=True)
+        return Expected(value / self.total, (parameters, sums))
+
+    def log_likelihood(self, parameters: Components) -> float:
+        return self._pass(parameters, wanted=False)[0] / self.total
+
+    def _pass(self, at: Components, wanted: bool) -> tuple[float, Any]:
+        value, found = self.rows.sum(_step, *self._shape(at), self.hard, wanted)
+        return float(value), self._sums(at, found) if wanted else None
+
+    def _shape(self, at: Components) -> tuple[Any, ...]:
+        """Return means, factors, constants and the map of the rows for one pass.
+
+        Components that share a covariance are round after the rows are mapped by U', so that distances cost d.
+        """
+        k, d = at.means.shape
+        if self.kind != "tied" or self.direct:
+            factors = at.each(at.factors) if self.kind in ("full", "tied") else at.factors
+            return at.means, factors if self.kind != "spherical" else np.tile(factors[:, None], d), at.constants, None
+        means = (at.means - self.center) @ at.factors
+        return means, np.ones((k, d)), at.constants, (self.center, at.factors)
+
+    def _sums(self, at: Components, found: np.ndarray) -> Sums:
+        d = at.means.shape[1]
+        if found.ndim == 3:
+            upper = found[:, :d, :d]
+            whole = np.triu(upper) + np.triu(upper, 1).transpose(0, 2, 1)
+            return Sums(found[:, d, d], found[:, :d, d], whole)
+        linear = found[:, :d]
+        if self.kind == "tied":  # sums are of U'(x - m): back to the columns
+            linear = solve_triangular(at.factors, linear.T, trans="T").T
+        return Sums(found[:, 2 * d], linear, found[:, d : 2 * d])
+
+    def m_step(self, statistics: tuple[Components, Sums]) -> Components:
+        before, sums = statistics
+        self.restarted = False
+        mass = np.maximum(sums.mass, 1e-300)
+        shift = sums.linear / mass[:, None]
+        means, weights = before.means + shift, sums.mass / sums.mass.sum()
+        covariances = self._covariances(before, sums, mass, shift, means)
+        found = Components(self.kind, weights, means, covariances, factors_of(self.kind, covariances))
+        dead = sums.mass <= _EMPTY
+        if self.kind == "tied":
+            if np.isnan(found.factors).any():
+                raise DegenerateError(f"{self.name}: {_SINGULAR}")
+        else:
+            dead |= np.isnan(found.factors).reshape(len(mass), -1).any(axis=1)
+        return self._restarted(found, dead) if dead.any() else found
+
+    def _covariances(self, before: Components, sums: Sums, mass: Any, shift: Any, means: Any) -> np.ndarray:
+        d, reg = means.shape[1], self.reg_covar
+        if self.kind in ("diag", "spherical"):
+            columns = np.maximum(sums.quadratic / mass[:, None] - shift**2, 0.0) + reg
+            return columns if self.kind == "diag" else columns.mean(axis=1)
+        if self.kind == "full" or self.direct:
+            apart = sums.quadratic / mass[:, None, None] - shift[:, :, None] * shift[:, None, :]
+            if self.kind == "full":
+                return apart + reg * np.eye(d)
+            return np.einsum("k,kij->ij", mass / mass.sum(), apart) + reg * np.eye(d)
+        offset = np.sqrt(mass)[:, None] * (means - self.center)
+        within = self.scatter - offset.T @ offset
+        if (np.diag(within) < _CANCELLED * np.diag(self.scatter)).any():
+            self.direct = True
+            return self._covariances(before, self._pass(before, wanted=True)[1], mass, shift, means)
+        return within / self.total + reg * np.eye(d)
+
+    def _restarted(self, found: Components, dead: np.ndarray) -> Components:
+        """Return the components with the dead ones in the rows that the others fit worst."""
+        self.restarts += int(dead.sum())
+        if self.restarts > _MOST_RESTARTS * len(dead):
+            raise DegenerateError(f"{self.name}: {_SINGULAR}")
+        self.restarted = True
+        warnings.warn(
+            f"{self.name}: component {', '.join(map(str, np.flatnonzero(dead)))} shrank to a point or lost all rows; "
+            "it starts again in the row that the mixture fits worst. Raise reg_covar, or ask for fewer components.",
+            DegenerateComponentWarning,
+            stacklevel=6,
+        )
+        wide = single(self.kind, self.center, self.scatter / self.total, self.reg_covar)
+        if np.isnan(wide.factors).any():
+            raise DegenerateError(f"{self.name}: {_SINGULAR}")
+        means, covariances, factors = (part.copy() for part in (found.means, found.covariances, found.factors))
+        means[dead] = self._worst_rows(found.part(~dead) if not dead.all() else wide, int(dead.sum()))
+        if self.kind != "tied":
+            covariances[dead], factors[dead] = wide.covariances[0], wide.factors[0]
+        weights = np.where(dead, 1.0 / len(dead), found.weights)
+        return Components(self.kind, weights / weights.sum(), means, covariances, factors)
+
+    def _worst_rows(self, at: Components, count: int) -> np.ndarray:
+        """Return the rows, all different where possible, that the components fit worst."""
+        parts = self.rows.map(_worst_of_block, at, count)
+        values, rows = (np.concatenate(part) for part in zip(*parts))
+        _, first = np.unique(rows, axis=0, return_index=True)
+        order = first[np.argsort(values[first], kind="stable")]
+        return rows[np.resize(order[:count], count)]
+
+
+class DegenerateError(ValueError):
+    """No mixture of the kind asked for can be fitted to these rows."""
+
+
+_SINGULAR = (
+    "a covariance has no inverse, because too few rows, or too few different ones, belong to a component. Raise "
+    "reg_covar, ask for fewer components, or choose covariance_type='diag' or 'spherical'."
+)
+
+
+def single(kind: str, mean: np.ndarray, covariance: np.ndarray, reg_covar: float) -> Components:
+    """Return one component with this mean and covariance, restricted to the kind."""
+    covariance = covariance + reg_covar * np.eye(len(mean))
+    if kind in ("diag", "spherical"):
+        variances = np.diag(covariance)
+        shaped = variances[None].copy() if kind == "diag" else np.array([variances.mean()])
+    else:
+        shaped = covariance if kind == "tied" else covariance[None]
+    return Components(kind, np.ones(1), mean[None], shaped, factors_of(kind, shaped))
+
+
+def _overall(rows: Rows) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the weight of all rows, their mean, and their scatter about it."""
+    pilot = next(iter(rows.blocks())).X.mean(axis=0)
+    moments = rows.sum(_moments, pilot)
+    d = len(pilot)
+    total, linear = float(moments[d, d]), moments[d, :d]
+    shift = linear / total
+    return total, pilot + shift, moments[:d, :d] - total * np.outer(shift, shift)
+
+
+# One block ----------------------------------------------------------------------------------------------------
+
+
+def _moments(block: Block, pilot: np.ndarray) -> np.ndarray:
+    from assay.loops.moments import moments
+
+    return moments(block.X, np.empty((len(block.X), 0)), block.weight, pilot)
+
+
+def _step(
+    block: Block, means: np.ndarray, factors: np.ndarray, constants: np.ndarray, mapped: Any, hard: bool, wanted: bool
+) -> tuple[float, np.ndarray]:
+    """Return the log-likelihood of a block and the sums that `_loops` describes."""
+    X = block.X if mapped is None else (block.X - mapped[0]) @ mapped[1]
+    if X.shape[1] > _WIDEST or len(X) < _FEWEST:
+        value, sums = plain_step(X, block.weight, means, factors, constants, hard)
+    else:
+        value, sums = _compiled_step(X, block.weight, means, factors, constants, hard, wanted)
+    return value, sums if wanted else _NOTHING
+
+
+def _compiled_step(
+    X: np.ndarray, weight: Any, means: np.ndarray, factors: np.ndarray, constants: Any, hard: bool, wanted: bool
+) -> tuple[float, np.ndarray]:
+    from assay.mixture import _loops
+
+    weight = _NOTHING if weight is None else weight
+    if factors.ndim == 2:
+        return _loops.scaled_block(X, weight, constants, means, factors, hard, wanted)
+    d = X.shape[1]
+    side = _loops.padded(d)
+    room = np.zeros((len(means), side, side))
+    room[:, :d, :d] = factors
+    return _loops.full_block(X, weight, constants, means, room, hard, wanted)
+
+
+def plain_step(
+    X: np.ndarray, weight: Any, means: np.ndarray, factors: np.ndarray, constants: Any, hard: bool
+) -> tuple[float, np.ndarray]:
+    """Return what the compiled loops return, by matrix products: for wide or few rows."""
+    kind = "full" if factors.ndim == 3 else "diag"
+    at = Components(kind, np.ones(len(means)), means, factors, factors)
+    joint = constants - 0.5 * at.distances(X)
+    largest = joint.max(axis=1)
+    if hard:
+        shares, values = np.zeros_like(joint), largest
+        shares[np.arange(len(X)), joint.argmax(axis=1)] = 1.0
+    else:
+        shares = np.exp(joint - largest[:, None])
+        total = shares.sum(axis=1)
+        shares, values = shares / total[:, None], largest + np.log(total)
+    if weight is not None:
+        shares, values = shares * weight[:, None], values * weight
+    return float(values.sum()), weighted_sums(X, shares, means, kind)
+
+
+def weighted_sums(X: np.ndarray, shares: np.ndarray, means: np.ndarray, kind: str) -> np.ndarray:
+    """Return the sums of rows about means, weighted by shares (rows, k), in the layout of the compiled loops."""
+    d, k = X.shape[1], len(means)
+    if kind == "diag":
+        out = np.empty((k, 2 * d + 1))
+        for c in range(k):
+            apart = X - means[c]
+            out[c] = np.concatenate([shares[:, c] @ apart, shares[:, c] @ apart**2, [shares[:, c].sum()]])
+        return out
+    side = (d + 4) // 4 * 4 + 4
+    moments = np.zeros((k, side, side))
+    for c in range(k):
+        root = np.sqrt(shares[:, c])[:, None]
+        A = np.hstack([(X - means[c]) * root, root])
+        moments[c, : d + 1, : d + 1] = A.T @ A
+    return moments
+
+
+def _worst_of_block(block: Block, at: Components, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `count` least densities of the block and their rows; rows of weight 0 are left out."""
+    values = np.logaddexp.reduce(at.log_joint(block.X), axis=1)
+    if block.weight is not None:
+        values = np.where(block.weight > 0, values, np.inf)
+    least = np.argsort(values, kind="stable")[:count]
+    return values[least], block.X[least]

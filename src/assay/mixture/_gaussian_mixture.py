@@ -1,0 +1,241 @@
+"""Gaussian mixtures, fitted by EM.
+
+    maximise over w, m, S    sum_i s_i ln sum_k w_k N(x_i; m_k, S_k)
+
+Claims: the log-likelihood of the parameters returned; that no M step gains more than a stated amount, and no other
+        weights of these components; and for small problems that no step from the start lowered the likelihood.
+Method: EM, each step one pass over the rows. A row costs O(k d^2) ("full"), O(d^2 + k d) ("tied") or O(k d).
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from assay.base import fit_log, read_rows, require_finite
+from assay.card import Card
+from assay.fitlog import FitLog
+from assay.mixture._components import KINDS, Components, GaussianProblem
+from assay.mixture._density import GaussianEstimator, attributes
+from assay.mixture._start import STARTS, components
+from assay.optim.em import Found, em
+from assay.params import choice, count, flag, number, refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+
+class GaussianMixture(GaussianEstimator):
+    """A mixture of Gaussians: a density, and a clustering of rows by their most probable component.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+    covariance_type : "full", "tied", "diag" or "spherical"
+        A covariance for each component; one for all; variances of the columns; one variance.
+    tol : float >= 0
+        In nats per row. After a step that gains less, one more is made and EM ends.
+    reg_covar : float >= 0
+        Added to the diagonal of every covariance. Above 0 the M step is not exact, and the likelihood may fall.
+    max_iter : int >= 0
+        Steps of EM allowed; 0 keeps the start.
+    n_init : int >= 1
+        Starts; the largest likelihood is kept.
+    init_params : "kmeans", "k-means++", "random" or "random_from_data"
+        Start from centres (rows go to the nearest), or from random shares of the components in each row.
+    weights_init (k,), means_init (k, d), precisions_init
+        The start, or a part of it; inverse covariances in the shape of `covariances_`.
+    assignment : "soft" or "hard"
+        "hard" gives each row to its most probable component alone: hard EM, which maximises the likelihood of rows and
+        components together.
+    random_state : int, RandomState or None
+    warm_start : bool
+        Begin where the last fit ended.
+    verbose, verbose_interval : int
+        Print a line for each start (1), and one for every `verbose_interval` steps (2).
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    weights_ (k,), means_ (k, d), covariances_, precisions_, precisions_cholesky_
+    converged_ : bool
+        Whether a step gained less than `tol`.
+    n_iter_ : int
+        Steps of the start that was kept.
+    lower_bound_ : float
+        Mean log-likelihood per row of the parameters returned.
+    lower_bounds_ : list of float
+        The same at the start and after each step.
+    restarts_ : int
+        Components that had shrunk to a point, or lost all rows, and began afresh.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.mixture import GaussianMixture
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = GaussianMixture(n_components=2, random_state=0).fit(X)
+    >>> np.sort(model.means_[:, 0]).round(6).tolist()
+    [1.0, 10.0]
+    >>> bool(model.predict([[0.0, 0.0]])[0] != model.predict([[12.0, 3.0]])[0])
+    True
+    """
+
+    card = Card(
+        name="Gaussian mixture",
+        zh="高斯混合模型",
+        mission=tuple(f"LAT-{i:02d}" for i in (2, 3, 7, 8, 9, 10, 11, 12, 13)),
+        task="density",
+        model="densities sum_k w_k N(x; m_k, S_k)",
+        strategy="log-likelihood of the rows",
+        algorithm="EM, one pass over the rows for each step",
+        guarantee=("density.log-likelihood", "em.stationary", "em.weights", "em.monotone"),
+    )
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        weights_init: Any = None,
+        means_init: Any = None,
+        precisions_init: Any = None,
+        assignment: str = "soft",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.assignment = assignment
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianMixture":
+        """Fit to rows X; they may be arrays, a frame, Parquet files or a Dask collection. y is not used."""
+        self._check()
+        rows = read_rows(self, X, y, sample_weight)
+        require_finite(rows, self)
+        enough(self, rows, self.n_components)
+        again = flag(self, "warm_start") and hasattr(self, "converged_")
+        random = check_random_state(self.random_state)
+        best: tuple[Found, Components] | None = None
+        with fit_log(self, self.max_iter * self.n_init, X, None, sample_weight) as log:
+            problem = GaussianProblem(
+                rows, self.covariance_type, self.reg_covar, hard=self.assignment == "hard", name=type(self).__name__
+            )
+            for turn in range(1 if again else self.n_init):
+                start = self.components_ if again else components(self, problem, self.n_components, random)
+                found = self._run(problem, start, log, turn)
+                if best is None or found.log_likelihood > best[0].log_likelihood:
+                    best = found, start
+                if log.stopped:
+                    break
+            assert best is not None
+            self._finish(*best, problem, log)
+        return self
+
+    def _check(self) -> None:
+        count(self, "n_components")
+        choice(self, "covariance_type", KINDS)
+        choice(self, "init_params", STARTS)
+        choice(self, "assignment", ("soft", "hard"))
+        number(self, "tol", low=0.0)
+        number(self, "reg_covar", low=0.0, why="it is added to variances")
+        count(self, "max_iter", low=0)
+        count(self, "n_init")
+        count(self, "verbose", low=0) if not isinstance(self.verbose, bool) else None
+        count(self, "verbose_interval")
+
+    def _run(self, problem: GaussianProblem, start: Components, log: FitLog, turn: int) -> Found:
+        """Run EM from one start, log its steps, and say what came of it."""
+        steps = 0
+
+        def watch(parameters: Components, value: float, gain: float) -> bool:
+            nonlocal steps
+            steps += 1
+            if self.verbose >= 2 and steps % self.verbose_interval == 0:
+                print(
+                    f"{type(self).__name__}: start {turn + 1}, step {steps}: {value:.10g} nats per row, gain {gain:.3g}"
+                )
+            return log.step(-value, abs(gain), **attributes(parameters))
+
+        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch)
+        if self.verbose:
+            end = "converged" if found.converged else "not converged"
+            print(
+                f"{type(self).__name__}: start {turn + 1} of {self.n_init}: {found.log_likelihood:.10g} nats per row "
+                f"after {found.n_iter} steps, {end}"
+            )
+        return found
+
+    def _finish(self, found: Found, start: Components, problem: GaussianProblem, log: FitLog) -> None:
+        if not np.isfinite(found.log_likelihood):
+            raise refuse(self, "the entries are too large or too far apart; their squares overflow. Scale the columns.")
+        if not log.history:
+            log.step(-found.log_likelihood, 0.0, **attributes(found.parameters))
+        self._keep(found.parameters)
+        self.converged_, self.n_iter_ = found.converged, found.n_iter
+        self.lower_bound_, self.lower_bounds_ = found.log_likelihood, found.history
+        self.restarts_ = problem.restarts
+        self.start_ = {"weights": start.weights, "means": start.means, "factors": start.factors}
+        if not found.converged and self.max_iter and not log.stopped:
+            gain = found.history[-1] - found.history[-2]
+            warnings.warn(
+                f"{type(self).__name__}: stopped after max_iter={self.max_iter} steps, the last of which still gained "
+                f"{gain:.3g} nats per row (tol={self.tol:g}); raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit, and return the most probable component of each row."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable component of each row."""
+        return np.concatenate(self._source(X).map(_best, self.components_))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each component given the row: w_k N(x; m_k, S_k) over their sum."""
+        return np.concatenate(self._source(X).map(_posterior, self.components_))
+
+
+def enough(owner: Any, rows: Rows, n_components: int) -> None:
+    """Refuse fewer rows than components, or a single row, which has no spread."""
+    needed = max(2, n_components)
+    if rows.n_rows < needed:
+        raise refuse(
+            owner, f"needs at least {needed} rows for {n_components} components; got n_samples = {rows.n_rows}."
+        )
+
+
+def _best(block: Block, at: Components) -> np.ndarray:
+    return at.log_joint(block.X).argmax(axis=1)
+
+
+def _posterior(block: Block, at: Components) -> np.ndarray:
+    return softmax(at.log_joint(block.X), axis=1)

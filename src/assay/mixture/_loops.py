@@ -1,0 +1,251 @@
+"""Compiled E steps of Gaussian mixtures: a block of rows in, its log-likelihood and expected moments out.
+
+A panel of rows is transposed so that every loop runs along rows in vector registers, and taken through all steps while
+it is in cache: distances to each component, shares of the components in each row, moments weighted by these shares. No
+array of rows by components outlives its panel.
+
+    ln joint_k = constant_k - |U_k' (x - m_k)|^2 / 2        U_k upper triangular, or a row of scales
+    share_k    = joint_k / sum_l joint_l, times the row's weight; in hard EM 1 for the largest and 0 for the others
+"""
+
+from math import log, sqrt
+
+import numpy as np
+
+from assay.jit import compiled
+from assay.loops.logistic import exp_of_negative
+from assay.loops.moments import _add_tile
+
+_PANEL = 256  # rows per panel
+_GROUP = 32  # totals in [1, components] multiplied before a logarithm is taken; the product is finite
+_SKIPPED = 1e-30  # a smaller share of a row adds nothing to a sum of shares and their squares that rounding keeps
+
+
+@compiled(reduction=True)
+def full_block(
+    X: np.ndarray,
+    weight: np.ndarray,
+    constants: np.ndarray,
+    means: np.ndarray,
+    factors: np.ndarray,
+    hard: bool,
+    wanted: bool,
+) -> tuple[float, np.ndarray]:
+    """Return the log-likelihood of a block, and for each component the moments sum share (a a'), a = (x - m_k, 1).
+
+    X (n, d); weight (n,) or empty; means (k, d); factors (k, p, p), zero beyond d, p = `padded(d)`. Moments are
+    (k, p, p), zero beyond d + 1, upper triangle; without `wanted` they stay zero. Writes no input.
+    """
+    n, d = X.shape
+    k, p = factors.shape[0], factors.shape[1]
+    moments = np.zeros((k, p, p))
+    rows, centred = np.zeros((p, _PANEL + 8)), np.zeros((p, _PANEL + 8))
+    joint, first, second, square = np.empty((k, _PANEL)), np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    picked = np.empty(_PANEL, np.int64)
+    wide = (d + 4) // 4 * 4
+    value = 0.0
+    for start in range(0, n, _PANEL):
+        size = min(_PANEL, n - start)
+        _transpose(X, start, size, rows)
+        for c in range(k):
+            for j in range(d):
+                shift, source, target = means[c, j], rows[j], centred[j]
+                for r in range(size):
+                    target[r] = source[r] - shift
+            _distance(centred, factors[c], first, second, square, size, d)
+            own, constant = joint[c], constants[c]
+            for r in range(size):
+                own[r] = constant - 0.5 * square[r]
+        value += _shares(joint, weight, start, size, hard, first, second)
+        if wanted:
+            for c in range(k):
+                chosen = _weighted(rows, means[c], joint[c], size, d, centred, picked, square)
+                for i in range(0, wide, 4):
+                    for j in range(i, wide, 4):
+                        _add_tile(moments[c], centred, i, j, chosen)
+    return value, moments
+
+
+@compiled(reduction=True)
+def scaled_block(
+    X: np.ndarray,
+    weight: np.ndarray,
+    constants: np.ndarray,
+    means: np.ndarray,
+    scales: np.ndarray,
+    hard: bool,
+    wanted: bool,
+) -> tuple[float, np.ndarray]:
+    """Return the log-likelihood of a block, and sums (k, 2 d + 1) of share times (x - m_k), their squares, and 1.
+
+    scales (k, d): U_k is diagonal. Otherwise as `full_block`.
+    """
+    n, d = X.shape
+    k = scales.shape[0]
+    sums = np.zeros((k, 2 * d + 1))
+    rows = np.zeros((d, _PANEL + 8))
+    joint, first, second = np.empty((k, _PANEL)), np.empty(_PANEL), np.empty(_PANEL)
+    value = 0.0
+    for start in range(0, n, _PANEL):
+        size = min(_PANEL, n - start)
+        _transpose(X, start, size, rows)
+        for c in range(k):
+            own = joint[c]
+            for r in range(size):
+                own[r] = constants[c]
+            for j in range(d):
+                shift, scale, source = means[c, j], 0.5 * scales[c, j] * scales[c, j], rows[j]
+                for r in range(size):
+                    own[r] -= scale * (source[r] - shift) * (source[r] - shift)
+        value += _shares(joint, weight, start, size, hard, first, second)
+        if wanted:
+            for c in range(k):
+                own, total = joint[c], 0.0
+                for r in range(size):
+                    total += own[r]
+                sums[c, 2 * d] += total
+                for j in range(d):
+                    shift, source, linear, quadratic = means[c, j], rows[j], 0.0, 0.0
+                    for r in range(size):
+                        apart = source[r] - shift
+                        linear += own[r] * apart
+                        quadratic += own[r] * apart * apart
+                    sums[c, j] += linear
+                    sums[c, d + j] += quadratic
+    return value, sums
+
+
+def padded(d: int) -> int:
+    """Return the side of the arrays of `full_block`: room for d + 1 rows in tiles of four, and for tiles of three."""
+    return (d + 4) // 4 * 4 + 4
+
+
+@compiled
+def _transpose(X: np.ndarray, start: int, size: int, rows: np.ndarray) -> None:
+    """Write the rows from `start` on into the columns of `rows`."""
+    d, whole = X.shape[1], size // 4 * 4
+    for r in range(0, whole, 4):
+        a, b, c, e = X[start + r], X[start + r + 1], X[start + r + 2], X[start + r + 3]
+        for j in range(d):
+            rows[j, r] = a[j]
+            rows[j, r + 1] = b[j]
+            rows[j, r + 2] = c[j]
+            rows[j, r + 3] = e[j]
+    for r in range(whole, size):
+        for j in range(d):
+            rows[j, r] = X[start + r, j]
+
+
+@compiled(reduction=True)
+def _distance(
+    centred: np.ndarray, U: np.ndarray, one: np.ndarray, two: np.ndarray, square: np.ndarray, size: int, d: int
+) -> None:
+    """Write |U' a|^2 of each column a of `centred`; two outputs from three inputs at a time keep the adders busy."""
+    for r in range(size):
+        square[r] = 0.0
+    for j in range(0, d, 2):
+        for i in range(0, j + 2, 3):
+            u, v, w = U[i, j], U[i + 1, j], U[i + 2, j]
+            x, y, z = U[i, j + 1], U[i + 1, j + 1], U[i + 2, j + 1]
+            a, b, c = centred[i], centred[i + 1], centred[i + 2]
+            if i == 0:
+                for r in range(size):
+                    one[r] = u * a[r] + v * b[r] + w * c[r]
+                    two[r] = x * a[r] + y * b[r] + z * c[r]
+            else:
+                for r in range(size):
+                    one[r] += u * a[r] + v * b[r] + w * c[r]
+                    two[r] += x * a[r] + y * b[r] + z * c[r]
+        for r in range(size):
+            square[r] += one[r] * one[r] + two[r] * two[r]
+
+
+@compiled(reduction=True)
+def _shares(
+    joint: np.ndarray, weight: np.ndarray, start: int, size: int, hard: bool, largest: np.ndarray, total: np.ndarray
+) -> float:
+    """Replace log joints (k, panel) by shares times row weights; return the sum of weight times log-likelihood."""
+    k = joint.shape[0]
+    first = joint[0]
+    for r in range(size):
+        largest[r] = first[r]
+    for c in range(1, k):
+        own = joint[c]
+        for r in range(size):
+            largest[r] = max(largest[r], own[r])
+    value = 0.0
+    if hard:
+        for r in range(size):
+            s = weight[start + r] if weight.size else 1.0
+            value += s * largest[r]
+            for c in range(k):
+                own_share = s if joint[c, r] == largest[r] else 0.0
+                s -= own_share  # the first of equals
+                joint[c, r] = own_share
+        return value
+    for r in range(size):
+        total[r] = 0.0
+    scratch = np.empty(size)
+    for c in range(k):
+        own = joint[c, :size]
+        for r in range(size):
+            own[r] -= largest[r]
+        exp_of_negative(own, own, scratch)
+        for r in range(size):
+            total[r] += own[r]
+    if weight.size:
+        for r in range(size):
+            value += weight[start + r] * (largest[r] + log(total[r]))
+            total[r] = weight[start + r] / total[r]
+    else:
+        for group in range(0, size, _GROUP):
+            product = 1.0
+            for r in range(group, min(group + _GROUP, size)):
+                value += largest[r]
+                product *= total[r]
+                total[r] = 1.0 / total[r]
+            value += log(product)
+    for c in range(k):
+        own = joint[c]
+        for r in range(size):
+            own[r] *= total[r]
+    return value
+
+
+@compiled
+def _weighted(
+    rows: np.ndarray,
+    mean: np.ndarray,
+    share: np.ndarray,
+    size: int,
+    d: int,
+    out: np.ndarray,
+    picked: np.ndarray,
+    root: np.ndarray,
+) -> int:
+    """Write sqrt(share) (x - mean, 1) of the rows whose share counts into the first columns of `out`; return how many.
+
+    Where most shares count all are written, which vectorises.
+    """
+    count = 0
+    for r in range(size):
+        picked[count] = r
+        count += share[r] > _SKIPPED
+    if 2 * count > size:
+        for r in range(size):
+            root[r] = sqrt(share[r])
+        for j in range(d):
+            shift, source, target = mean[j], rows[j], out[j]
+            for r in range(size):
+                target[r] = root[r] * (source[r] - shift)
+        count = size
+    else:
+        for t in range(count):
+            root[t] = sqrt(share[picked[t]])
+        for j in range(d):
+            shift, source, target = mean[j], rows[j], out[j]
+            for t in range(count):
+                target[t] = root[t] * (source[picked[t]] - shift)
+    for t in range(count):
+        out[d, t] = root[t]
+    return count

@@ -1,0 +1,97 @@
+"""Expectation and maximisation: parameters of a model in which a part Z of each row is hidden.
+
+    E step    the expected statistics of (X, Z) given X and the parameters: Q(T | T_t) = E[ln p(X, Z | T)] as a function
+              of T needs no more of the rows
+    M step    T_{t+1} = argmax_T Q(T | T_t)
+
+The log-likelihood ln p(X | T) never falls, since it rises by at least as much as Q does (Jensen's inequality); a
+fixed point is a stationary point, which need not be a maximum and depends on the start (Dempster, Laird and Rubin
+1977; Wu 1983). Hard EM puts the most probable value of Z in place of its distribution; what never falls is then
+ln p(X, Z | T), of X and that Z together.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+ROUNDING = 1e-9
+"""Share of the log-likelihood by which rounding may make it fall."""
+
+
+class Expected(NamedTuple):
+    """What an E step finds at some parameters: the log-likelihood there, and the statistics for the M step."""
+
+    log_likelihood: float
+    statistics: Any
+
+
+class LatentModel(Protocol):
+    """Rows with a hidden part, as EM sees them; parameters are whatever `m_step` returns.
+
+    `exact` tells that each M step maximises Q, so that a fall of the log-likelihood is an error; a model whose last M
+    step started a component afresh, or which adds to its covariances, says False.
+    """
+
+    @property
+    def exact(self) -> bool:
+        """Whether the last M step maximised Q."""
+
+    def e_step(self, parameters: Any) -> Expected:
+        """Return the log-likelihood at the parameters and the expected statistics of the complete rows."""
+
+    def m_step(self, statistics: Any) -> Any:
+        """Return the parameters of largest expected complete log-likelihood."""
+
+    def log_likelihood(self, parameters: Any) -> float:
+        """Return ln p(X | parameters), of hard EM ln p(X, Z | parameters)."""
+
+
+class Found(NamedTuple):
+    """The end of a run of EM.
+
+    `history` holds the log-likelihood of the start and after each of the `n_iter` steps, the last being that of
+    `parameters`.
+    """
+
+    parameters: Any
+    history: list[float]
+    n_iter: int
+    converged: bool
+
+    @property
+    def log_likelihood(self) -> float:
+        return self.history[-1]
+
+
+class LikelihoodFellError(ArithmeticError):
+    """A step of EM lowered the likelihood: its E or M step is wrong, or rounding has the better of it."""
+
+
+def em(
+    model: LatentModel,
+    start: Any,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Callable[[Any, float, float], bool] = lambda parameters, value, gain: False,
+) -> Found:
+    """Run EM from `start`: after a step that gains less than `tol`, one more is made and the run ends.
+
+    `watch(parameters, log_likelihood, gain)` is called after each step; if it returns True the run ends there.
+    """
+    before, statistics = model.e_step(start)
+    history, parameters, converged = [before], start, False
+    for step in range(1, max_iter + 1):
+        last = converged or step == max_iter
+        parameters = model.m_step(statistics)
+        if last:
+            value = model.log_likelihood(parameters)
+        else:
+            value, statistics = model.e_step(parameters)
+        history.append(value)
+        gain = value - history[-2]
+        if model.exact and gain < -ROUNDING * (1.0 + abs(value)):
+            raise LikelihoodFellError(f"EM: step {step} lowered the log-likelihood from {history[-2]!r} to {value!r}.")
+        if watch(parameters, value, gain) or last:
+            break
+        converged = abs(gain) < tol
+    return Found(parameters, history, len(history) - 1, converged)

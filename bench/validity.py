@@ -9,6 +9,7 @@ the claim said something.
 """
 
 import argparse
+import math
 import sys
 import time
 import zlib
@@ -54,7 +55,7 @@ def largest_accepted(repetitions: int, rate: float) -> int:
 def simulate(case: Case, delta: float, repetitions: int) -> Tally:
     """Run a case; its random numbers depend on its name and delta only."""
     rng = np.random.default_rng([zlib.crc32(f"{case.claim} {case.world}".encode()), round(delta * 1000)])
-    start, count = time.perf_counter(), repetitions * case.times
+    start, count = time.perf_counter(), math.ceil(repetitions * case.times)
     outcomes = np.array([case.run(rng, delta) for _ in range(count)], dtype=bool)
     rate = delta if case.rate is None else case.rate
     violations, informative = int(outcomes[:, 0].sum()), float(outcomes[:, 1].mean())

@@ -6,7 +6,19 @@ that the bound says something (an error bound below one half, unless the case sa
 wrong on purpose and must be caught.
 """
 
-from bench.worlds import classes, holdout, machines, margins, others, stumps, trees
+from bench.worlds import classes, holdout, machines, margins, online, others, penalised, stumps, trees
 from bench.worlds._case import CASES, Case
 
-__all__ = ["CASES", "Case", "classes", "holdout", "machines", "margins", "others", "stumps", "trees"]
+__all__ = [
+    "CASES",
+    "Case",
+    "classes",
+    "holdout",
+    "machines",
+    "margins",
+    "online",
+    "others",
+    "penalised",
+    "stumps",
+    "trees",
+]

@@ -11,20 +11,21 @@ Run = Callable[[np.random.Generator, float], Outcome]
 
 @dataclass(frozen=True)
 class Case:
-    """One claim in one world. `rate` fixes the promised rate if it is not delta; a control must exceed it."""
+    """One claim in one world. `rate` fixes the promised rate if it is not delta; a control must exceed it. `times`
+    multiplies the number of repetitions: a share of them for a case that takes long."""
 
     claim: str
     world: str
     run: Run
     control: bool = False
     rate: float | None = None
-    times: int = 1
+    times: float = 1
 
 
 CASES: list[Case] = []
 
 
-def case(claim: str, world: str, *, control: bool = False, rate: float | None = None, times: int = 1):
+def case(claim: str, world: str, *, control: bool = False, rate: float | None = None, times: float = 1):
     def add(run: Run) -> Run:
         CASES.append(Case(claim, world, run, control, rate, times))
         return run

@@ -1,5 +1,6 @@
 """LinearSVC and LinearSVR: against LIBLINEAR, by hand, optimality conditions, routes, certificate, refusals."""
 
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -518,3 +519,16 @@ def test_bad_rows_are_refused():
             LinearSVC(dual=dual).fit(X * 1e200, y)
     with pytest.raises(ValueError, match="too large"):
         LinearSVC(loss="hinge").fit(X * 1e200, y)
+
+
+def test_multipliers_that_reach_their_bound_end_the_interior_point_method():
+    """Asked for more than doubles hold, the method comes to rest; sample 27 of this stream once was an error."""
+    name = b"P17 linear support vector regression on the circle, absolute loss up to 2, n = 1000"
+    rng = np.random.default_rng([zlib.crc32(name), 200])
+    for _ in range(28):
+        angle = rng.uniform(0, 2 * np.pi, 1000)
+        X = np.column_stack([np.cos(angle), np.sin(angle)])
+        y = 0.5 * X[:, 0] + rng.uniform(-1, 1, 1000)
+    model = LinearSVR(C=5e-4, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert assay.verify(model.certify(X, y), model, X, y).holds

@@ -181,7 +181,10 @@ def _moves(
     def newton(e: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, ...]:
         """Solve for moves with alpha dp + p da = e, beta dq - q da = g, and both linear equations met."""
         pull = e / alpha - g / beta - slip
-        du = cho_solve(factor, (pull / D) @ A - rest)
+        right = (pull / D) @ A - rest
+        if not np.isfinite(right).all():  # an alpha has come to its bound exactly
+            raise LinAlgError
+        du = cho_solve(factor, right)
         da = (pull - A @ du) / D
         return du, da, (e - p * da) / alpha, (g + q * da) / beta
 

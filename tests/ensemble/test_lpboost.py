@@ -12,9 +12,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor as PeerTree
 
 import assay
+from assay import datasets
 from assay.ensemble import AdaBoostClassifier, AdaBoostRegressor, LPBoost
 from assay.ensemble._adaboost_regressor import weighted_median
-from assay.ensemble._lpboost import soft_margin
+from assay.ensemble._programme import soft_margin, solve_programme
 from assay.tree import DecisionTreeRegressor
 
 
@@ -62,6 +63,87 @@ def test_the_margin_is_that_of_the_whole_programme(seed, nu):
     if nu == 0:
         assert model.margin_ == pytest.approx(model.margins_.min())
         assert model.min_margin_ == model.margins_.min()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_programme_of_some_stumps_is_solved(seed):
+    rng = np.random.default_rng(seed)
+    signed, caps = np.where(rng.random((40, 25)) < 0.6, 1.0, -1.0), rng.uniform(0.03, 0.2, 40)
+    found = solve_programme(signed, caps, 1e-9)
+    peer = linprog(
+        np.append(np.zeros(40), 1.0),
+        A_ub=np.column_stack([signed.T, -np.ones(25)]),
+        b_ub=np.zeros(25),
+        A_eq=np.append(np.ones(40), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[*((0.0, c) for c in caps), (None, None)],
+    )
+    assert (found.u @ signed).max() == pytest.approx(peer.fun, abs=1e-8)
+    assert soft_margin(signed @ found.a, caps) == pytest.approx(peer.fun, abs=1e-8)
+    assert (found.a >= 0).all()
+    assert (found.u <= caps * (1 + 1e-9)).all()
+
+
+def overlapping(seed, gap, n=600, d=5):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, d))
+    X[:, :2] += gap * (2 * y - 1)[:, None]
+    return X, y
+
+
+def credit():
+    table, target = datasets.load("credit").split_target("default")
+    return np.nan_to_num(table.matrix(), nan=-1.0), target.values()
+
+
+TABLES = {
+    "credit": credit,
+    "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
+    "far apart": lambda: overlapping(0, 1.0),
+    "overlapping": lambda: overlapping(1, 0.5),
+    "hardly apart": lambda: overlapping(2, 0.15),
+}
+
+
+@pytest.mark.filterwarnings("ignore:LPBoost. the margin is proved")
+@pytest.mark.parametrize("name", TABLES)
+def test_a_fit_as_it_comes_is_as_good_as_adaboost(name):
+    X, y = TABLES[name]()
+    order = np.random.default_rng(0).permutation(len(y))
+    fit, new = order[: len(y) // 2], order[len(y) // 2 :]
+    own, other = (make().fit(X[fit], y[fit]) for make in (LPBoost, AdaBoostClassifier))
+    assert own.score(X[fit], y[fit]) > other.score(X[fit], y[fit]) - 0.03
+    assert own.score(X[new], y[new]) > other.score(X[new], y[new]) - 0.05
+    assert len(own.estimator_weights_) <= 50
+    assert own.margin_ > 0
+    assert own.gap_ < 0.3 * own.margin_bound_
+    assert own.margin_ > soft_margin(other.margins_, own.sample_caps_)
+    wrong = 1 - other.score(X[fit], y[fit])
+    assert own.nu_ == pytest.approx(min(max(0.1, 2 * wrong + 0.05), 0.95), abs=1e-9)
+
+
+def test_where_no_vote_has_a_positive_margin_adaboost_votes():
+    X, y = overlapping(2, 0.15)
+    with pytest.warns(ConvergenceWarning, match="raise n_estimators"):
+        model = LPBoost(nu=0.05, n_estimators=10).fit(X, y)
+    boosted = AdaBoostClassifier(n_estimators=10).fit(X, y)
+    assert model.margins_ == pytest.approx(boosted.margins_)
+    assert model.gap_ == pytest.approx(model.margin_bound_ - soft_margin(boosted.margins_, model.sample_caps_))
+    same = np.repeat(X[:20], 2, axis=0)  # every row with both labels: the largest soft margin is 0
+    with pytest.warns(ConvergenceWarning):
+        model = LPBoost(nu=0.5).fit(same, np.tile([0, 1], 20))
+    assert model.margin_bound_ == pytest.approx(0.0, abs=1e-6)
+
+
+def test_few_stumps_of_many_are_almost_as_good():
+    X, y = overlapping(0, 1.0)
+    many = LPBoost(nu=0.2, n_estimators=200).fit(X, y)
+    assert many.gap_ <= 1e-6
+    with pytest.warns(ConvergenceWarning):
+        few = LPBoost(nu=0.2, n_estimators=len(many.estimator_weights_) // 2).fit(X, y)
+    assert 0.5 * many.margin_ < few.margin_ < many.margin_
+    assert len(few.estimator_weights_) <= len(many.estimator_weights_) // 2
 
 
 def test_weak_duality_holds_in_every_round():
@@ -112,6 +194,8 @@ def test_soft_margin_by_brute_force():
 
 def test_weights_are_repeated_rows():
     X, y = small(3, flips=3)
+    without = LPBoost(nu=0.3).fit(X, y, [0.0] * 5 + [1.0] * 25)
+    assert without.margin_ == pytest.approx(LPBoost(nu=0.3).fit(X[5:], y[5:]).margin_, abs=1e-6)
     times = np.random.default_rng(0).integers(1, 4, len(y))
     weighted = LPBoost(nu=0.3).fit(X, y, times)
     repeated = LPBoost(nu=0.3).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
@@ -124,7 +208,12 @@ def test_a_fit_cut_short_says_so_and_classes_are_two():
         LPBoost(n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):
         LPBoost().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
-    for change, words in (({"nu": 1.5}, "nu must be"), ({"tol": 0.0}, "tol must be"), ({"n_estimators": 0}, "n_est")):
+    for change, words in (
+        ({"nu": 1.5}, "nu must be"),
+        ({"nu": "own"}, "nu must be"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"n_estimators": 0}, "n_est"),
+    ):
         with pytest.raises(ValueError, match=words):
             LPBoost(**change).fit(X, y)
 

@@ -10,6 +10,7 @@ MODULES = (
     "ensemble._adaboost_regressor",
     "ensemble._analysis",
     "ensemble._lpboost",
+    "ensemble._programme",
     "tree._absolute",
     "tree._general",
     "tree._oblique",

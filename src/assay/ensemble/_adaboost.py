@@ -100,16 +100,17 @@ def best_stump(
     f = int((found[:, 0] / found[:, 1]).argmax())
     position = int(found[f, 2])
     if position < 0:
-        return Stump(_stump(-1, 0.0, total[None]), np.empty(0, dtype=np.int32))
+        return Stump(stump_nodes(-1, 0.0, total[None]), np.empty(0, dtype=np.int32))
     a, b = X[columns.order[f, position], f], X[columns.order[f, position + 1], f]
     middle = a / 2 + b / 2
     left = columns.order[f, : position + 1]
     below = found[f, 3:] if K == 2 else np.bincount(y[left], weight[left], K)
     sums = np.stack([total, below, np.maximum(total - below, 0.0)])
-    return Stump(_stump(f, middle if a <= middle < b else a, sums), left)
+    return Stump(stump_nodes(f, middle if a <= middle < b else a, sums), left)
 
 
-def _stump(column: int, threshold: float, sums: np.ndarray) -> Nodes:
+def stump_nodes(column: int, threshold: float, sums: np.ndarray) -> Nodes:
+    """Return a stump from the weights of the classes in its root and, if it has a border, to both sides of it."""
     n = len(sums)
     inner = np.arange(n) == 0 if n > 1 else np.zeros(n, dtype=bool)
     weight = sums.sum(axis=1)

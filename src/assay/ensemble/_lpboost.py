@@ -4,10 +4,12 @@
     minimise over u                  E(u) = max_h  sum_i u_i y_i h(x_i),   sum u = 1, 0 <= u_i <= c_i
 
 over all stumps h, with c_i = 1 / (nu n) (nu = 0: c_i = 1, and P is the minimum margin). Linear programming duality:
-P(a) <= E(u) for every a and u, with equality at the optimum. Each round adds the stump with the largest edge under u
-(the exact search that AdaBoost uses, so that E(u) is known) and solves the programme of the stumps found so far, whose
-solution, mixed with the best u so far so that it swings less, gives the next u. Demiriz, Bennett and Shawe-Taylor,
-Machine Learning 46, 2002.
+P(a) <= E(u) for every a and u, with equality at the optimum. The programme starts with AdaBoost's stumps; each round
+solves it for the stumps found so far and adds those with the largest edges under its u, of which the largest is E(u).
+Demiriz, Bennett and Shawe-Taylor, Machine Learning 46, 2002.
+
+A vote that errs on a share e of the rows by margins like those of the other rows has P > 0 only if nu > 2 e; below, no
+vote of that kind beats stumps that cancel each other. nu = "auto" is chosen with that in mind.
 """
 
 import warnings
@@ -15,7 +17,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -24,59 +25,71 @@ from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement
-from assay.ensemble._adaboost import best_stump, sort_columns
+from assay.ensemble._adaboost import AdaBoostClassifier, Sorted, sort_columns, stump_nodes
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
+from assay.ensemble._programme import Programme, soft_margin, solve_programme
 from assay.fitlog import FitLog
 from assay.params import count, number, positive
-from assay.scan import Rows, rows
+from assay.scan import Rows, one_blas_thread, rows, thread_map
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
-_FRESH = 0.3  # share of the last solution in the weights that the next stump is found for
+_ROUNDS = 100
+_LEAST_NU, _MOST_NU = 0.1, 0.95  # of nu = "auto"
 
 
-class Programme(NamedTuple):
-    """Solution for some stumps: weights of the stumps, weights of the rows, and the largest edge of those stumps."""
+class Side(NamedTuple):
+    """A stump: votes `right` (1 or -1) above the threshold of a column, `left` up to it; column -1: always `right`."""
 
-    a: np.ndarray
-    u: np.ndarray
-    value: float
+    column: int
+    threshold: float
+    left: int
+    right: int
 
+    def votes(self, X: np.ndarray) -> np.ndarray:
+        if self.column < 0:
+            return np.full(len(X), float(self.right))
+        return np.where(X[:, self.column] <= self.threshold, float(self.left), float(self.right))
 
-def solve(signed: np.ndarray, caps: np.ndarray) -> Programme:
-    """Minimise beta over u in the capped simplex with  <u, signed_j> <= beta  for every column j of `signed` (n, T).
-
-    The multipliers of the constraints are the weights of the stumps.
-    """
-    n, T = signed.shape
-    found = linprog(
-        np.append(np.zeros(n), 1.0),
-        A_ub=np.column_stack([signed.T, -np.ones(T)]),
-        b_ub=np.zeros(T),
-        A_eq=np.append(np.ones(n), 0.0)[None],
-        b_eq=[1.0],
-        bounds=np.column_stack([np.append(np.zeros(n), -np.inf), np.append(caps, np.inf)]),
-        method="highs",
-    )
-    if found.status != 0:
-        raise RuntimeError(f"LPBoost: HiGHS did not solve the linear programme: {found.message}")
-    a, u = np.maximum(-found.ineqlin.marginals, 0.0), np.clip(found.x[:n], 0.0, caps)
-    return Programme(a / a.sum(), u / u.sum(), float(found.fun))
+    def nodes(self) -> Nodes:
+        sides = np.array([self.right] if self.column < 0 else [0, self.left, self.right])
+        return stump_nodes(self.column, self.threshold, np.column_stack([sides <= 0, sides >= 0]).astype(float))
 
 
-def soft_margin(margins: np.ndarray, caps: np.ndarray) -> float:
-    """Return max over rho of  rho - sum_i c_i max(0, rho - m_i); one of the margins attains it.
+class Search:
+    """All stumps on some rows: columns sorted once, and the stumps with large edges under any weights."""
 
-    >>> soft_margin(np.array([0.1, 0.5, 0.7]), np.ones(3)), soft_margin(np.array([-1.0, 0.5]), np.full(2, 0.25))
-    (0.1, 0.125)
-    """
-    order = np.argsort(margins, kind="stable")
-    m, c = margins[order], caps[order]
-    weight, mass = np.append(0.0, np.cumsum(c)[:-1]), np.append(0.0, np.cumsum(c * m)[:-1])
-    return float((m - (weight * m - mass)).max())
+    def __init__(self, X: np.ndarray, sign: np.ndarray, most: int, n_jobs: int | None):
+        self.X, self.sign, self.most, self.n_jobs = X, sign, most, n_jobs
+        self.columns: Sorted = sort_columns(X, n_jobs)
+        self.parts = -(-2 * most // X.shape[1])
+
+    def best(self, u: np.ndarray) -> tuple[float, list[Side]]:
+        """Return the largest edge of all stumps, and the stumps with the largest edges of stretches of columns."""
+        from assay.ensemble import _stump as loops
+
+        signed, d = u * self.sign, self.X.shape[1]
+        edges, places = np.zeros((d, self.parts)), np.full((d, self.parts), -1)
+        whole = float(signed.sum())
+
+        def work(f: int) -> None:
+            loops.peaks(self.columns.order[f], self.columns.last[f], signed, whole, edges[f], places[f])
+
+        thread_map(work, range(d), n_jobs=self.n_jobs)
+        height = np.where(places < 0, -1.0, np.abs(edges)).ravel()
+        found = [Side(-1, 0.0, 0, 1 if whole >= 0 else -1)] if abs(whole) >= height.max() else []
+        for at in np.argsort(-height, kind="stable")[: self.most]:
+            if height[at] >= 0:
+                found.append(self._side(at // self.parts, places.flat[at], 1 if edges.flat[at] >= 0 else -1))
+        return max(abs(whole), float(height.max())), found
+
+    def _side(self, f: int, place: int, right: int) -> Side:
+        a, b = (float(self.X[self.columns.order[f, at], f]) for at in (place, place + 1))
+        middle = a / 2 + b / 2
+        return Side(int(f), middle if a <= middle < b else a, -right, right)
 
 
 class LPBoost(TreeModel, ClassifierMixin, Learner):
@@ -86,11 +99,14 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
 
     Parameters
     ----------
-    nu : float in [0, 1]
-        Share of the rows that may fall short of the margin; 0 maximises the smallest margin of all rows, which is
-        positive only if votes of stumps can tell the classes apart.
+    nu : float in [0, 1] or "auto"
+        Share of the rows that may fall short of the margin. "auto" is 2 e + 0.05, between 0.1 and 0.95, e the share of
+        rows that AdaBoost of as many stumps gets wrong: votes that err on more than about nu / 2 of the rows have no
+        positive soft margin. 0 maximises the smallest margin of all rows, which is positive only if votes of stumps
+        can tell the classes apart.
     n_estimators : int
-        Rounds at most.
+        Stumps at most, chosen among 200 + 4 n_estimators. Where no vote of so many stumps has a soft
+        margin above `tol`, the vote is AdaBoost's.
     tol : float > 0
         Stop once the largest possible soft margin is proved to exceed that of the vote by at most `tol`; margins lie in
         [-1, 1].
@@ -100,6 +116,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     Attributes
     ----------
     classes_, trees_ (stumps), estimator_weights_ (non-negative, sum 1; stumps of weight 0 are left out)
+    nu_ : the share of the rows that may fall short
     margins_ : (rows,) y_i f(x_i);  min_margin_ : the smallest
     margin_ : P(a), the soft margin reached;  margin_bound_ : E(u), which no vote of stumps exceeds
     gap_ : margin_bound_ - margin_
@@ -124,13 +141,13 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         task="classify",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),
         strategy="soft margin, sum of weights 1",
-        algorithm="column generation: exact stump of largest edge, linear programme by HiGHS",
+        algorithm="column generation: exact stumps of largest edges, linear programmes by interior points",
         guarantee=("boosting.margin-duality", "margin.boosting", "vc"),
         most_rows=10_000,
     )
 
     def __init__(
-        self, *, nu: float = 0.1, n_estimators: int = 50, tol: float = 1e-6, n_jobs: int | None = None
+        self, *, nu: float | str = "auto", n_estimators: int = 50, tol: float = 1e-6, n_jobs: int | None = None
     ) -> None:
         self.nu = nu
         self.n_estimators = n_estimators
@@ -139,8 +156,9 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LPBoost":
         """Fit to rows X and labels y of two classes; weights multiply the caps c_i."""
-        rounds, tol = count(self, "n_estimators"), positive(self, "tol")
-        nu = number(self, "nu", low=0.0, high=1.0)
+        limit, tol = count(self, "n_estimators"), positive(self, "tol")
+        if self.nu != "auto":
+            number(self, "nu", low=0.0, high=1.0)
         data = read_columns(self, X, y, sample_weight, reset=True)
         known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
@@ -151,9 +169,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
             )
         sign = 2.0 * np.asarray(known.encoded(self.classes_).y) - 1.0
         weight = np.ones(len(sign)) if data.weight is None else data.weight
-        caps = np.minimum(weight / max(nu * weight.sum(), 1e-300), 1.0)
-        with FitLog(self, rounds, X, y) as log:
-            self._generate(data.X, sign, caps, rounds, tol, log)
+        boosted, share, wrong = _boosted(data.X, sign, weight, limit, self.n_jobs)
+        self.nu_ = min(max(2 * wrong + 0.05, _LEAST_NU), _MOST_NU) if self.nu == "auto" else float(self.nu)
+        caps = np.minimum(weight / max(self.nu_ * weight.sum(), 1e-300), 1.0)
+        with FitLog(self, _ROUNDS, X, y) as log, one_blas_thread():
+            self._generate(data.X, sign, caps, boosted, share, log)
         if self.gap_ > tol:
             warnings.warn(
                 f"{type(self).__name__}: the margin is proved to {self.gap_:.1e} of the largest, not to the {tol:.1e} "
@@ -163,45 +183,40 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
             )
         return self
 
-    def _generate(
-        self, X: np.ndarray, sign: np.ndarray, caps: np.ndarray, rounds: int, tol: float, log: FitLog
-    ) -> None:
-        columns, codes = sort_columns(X, self.n_jobs), (sign > 0).astype(np.int64)
-        u = caps / caps.sum()
-        stumps: list[Nodes] = []
-        signed = np.empty((len(sign), 0))
-        bound, proof, now = np.inf, u, Programme(np.empty(0), u, -np.inf)
-
-        def priced(weights: np.ndarray) -> tuple[Nodes, np.ndarray]:
-            nonlocal bound, proof
-            stump = best_stump(X, columns, codes, weights, 2, "error", self.n_jobs).nodes
-            vote = sign * _votes(stump, X, self.n_jobs)
-            if weights @ vote < bound:
-                bound, proof = float(weights @ vote), weights
-            return stump, vote
-
-        for _ in range(rounds):
-            stump, vote = priced(_FRESH * now.u + (1 - _FRESH) * proof)
-            if now.u @ vote <= now.value + 0.1 * tol:  # nothing new for the programme: ask for its own weights
-                stump, vote = priced(now.u)
-            if len(stumps) and bound - soft_margin(signed @ now.a, caps) <= tol:
+    def _generate(self, X, sign, caps, boosted: list[Side], share: np.ndarray, log: FitLog) -> None:
+        """Add stumps until the gap is small or there are enough, and keep the best vote of `n_estimators`."""
+        tol, most = self.tol, 200 + 4 * self.n_estimators
+        search = Search(X, sign, max(20, self.n_estimators), self.n_jobs)
+        stumps, signed = list(boosted), _signed(boosted, X, sign)
+        u, bound, reached, aim = caps / caps.sum(), np.inf, -np.inf, 1e-2
+        proof = u
+        for _ in range(_ROUNDS):
+            edge, found = search.best(u)
+            if edge < bound:
+                bound, proof = edge, u
+            new = [stump for stump in found if stump not in stumps][: most - len(stumps)]
+            if bound - reached <= tol or (not new and aim == 0.1 * tol):
                 break
-            stumps.append(stump)
-            signed = np.column_stack([signed, vote])
-            now = solve(signed, caps)
-            reached = soft_margin(signed @ now.a, caps)
-            if log.step(-reached, max(0.0, bound - reached)) or bound - reached <= tol:
+            stumps, signed = stumps + new, np.column_stack([signed, _signed(new, X, sign)])
+            now = solve_programme(signed, caps, aim if new else 0.1 * tol)
+            u, reached = now.u, max(reached, soft_margin(signed @ now.a, caps))
+            aim = max(0.1 * tol, min(1e-2, 0.05 * (bound - reached))) if new else 0.1 * tol
+            if log.step(-reached, max(0.0, bound - reached)):
                 break
-        self._keep(stumps, signed, now.a, caps, bound, proof)
-
-    def _keep(self, stumps: list[Nodes], signed: np.ndarray, a: np.ndarray, caps, bound: float, proof) -> None:
-        used = np.flatnonzero(a > 1e-12)
-        a = a[used] / a[used].sum()
-        self.trees_ = joined([stumps[j] for j in used]).as_dict()
-        self.estimator_weights_, self.margins_ = a, signed[:, used] @ a
-        self.min_margin_, self.margin_ = float(self.margins_.min()), soft_margin(self.margins_, caps)
+        chosen, a = boosted, share
+        if reached > tol:
+            kept, weights = _fewer(signed, caps, now, self.n_estimators, tol)
+            if soft_margin(signed[:, kept] @ weights, caps) > tol:
+                chosen, a = [stumps[j] for j in kept], weights
+        self._keep(X, sign, caps, chosen, a)
         self.margin_bound_, self.gap_ = bound, max(0.0, bound - self.margin_)
-        self.sample_weights_, self.sample_caps_ = proof, caps
+        self.sample_weights_ = proof
+
+    def _keep(self, X: np.ndarray, sign: np.ndarray, caps: np.ndarray, stumps: list[Side], a: np.ndarray) -> None:
+        self.trees_ = joined([stump.nodes() for stump in stumps]).as_dict()
+        self.estimator_weights_, self.margins_ = a, _signed(stumps, X, sign) @ a
+        self.min_margin_, self.margin_ = float(self.margins_.min()), soft_margin(self.margins_, caps)
+        self.sample_caps_ = caps
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f(x) = sum_j a_j h_j(x), in [-1, 1]."""
@@ -255,6 +270,39 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         return tags
 
 
-def _votes(stump: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Return the side, -1 or 1, that a stump votes for."""
-    return 2.0 * stump.value[leaves(stump, X, n_jobs)[:, 0]].argmax(axis=1) - 1.0
+def _signed(stumps: list[Side], X: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """Return (rows, stumps): 1 where a stump is right, -1 where it is wrong."""
+    return np.column_stack([np.empty((len(X), 0)), *(sign * stump.votes(X) for stump in stumps)])
+
+
+def _boosted(X, sign, weight, rounds: int, n_jobs: int | None) -> tuple[list[Side], np.ndarray, float]:
+    """Return AdaBoost's stumps without repetition, their shares of the vote, and the share of rows it gets wrong."""
+    model = AdaBoostClassifier(n_estimators=rounds, n_jobs=n_jobs).fit(X, sign, weight)
+    nodes, shares = model.nodes_, dict[Side, float]()
+    votes = 2 * nodes.value.argmax(axis=1) - 1
+    for root, alpha in zip(nodes.root, model.estimator_weights_, strict=True):
+        first = nodes.child[root]
+        left, right = (int(votes[root]),) * 2 if first < 0 else (int(votes[first]), int(votes[first + 1]))
+        column = -1 if left == right else int(nodes.column[root])
+        stump = Side(column, float(nodes.threshold[root]), left, right) if column >= 0 else Side(-1, 0.0, 0, right)
+        shares[stump] = shares.get(stump, 0.0) + float(alpha)
+    share = np.array(list(shares.values())) + 1e-300  # a stump that is right as often as wrong has no share
+    wrong = float(np.average(model.margins_ <= 0, weights=weight))
+    return list(shares), share / share.sum(), wrong
+
+
+def _fewer(signed: np.ndarray, c: np.ndarray, now: Programme, limit: int, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return at most `limit` columns and their weights: the lightest are left out, a few at a time, and the programme
+    of the others is solved again."""
+    kept, a = _in_use(np.arange(signed.shape[1]), now)
+    while True:
+        heavy = np.sort(kept[np.argsort(-a, kind="stable")[: max(limit, int(0.8 * len(kept)))]])
+        kept, a = _in_use(heavy, solve_programme(signed[:, heavy], c, 0.01 * tol))
+        if len(kept) <= limit:
+            return kept, a
+
+
+def _in_use(columns: np.ndarray, found: Programme) -> tuple[np.ndarray, np.ndarray]:
+    """Leave out stumps of weight 0: at the optimum the weight or the slack is 0, near it one is much smaller."""
+    used = found.a > np.minimum(found.slack, found.a.max() / 2)
+    return columns[used], found.a[used] / found.a[used].sum()

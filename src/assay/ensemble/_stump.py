@@ -108,6 +108,22 @@ def _try(order, last, signed, total, criterion, begin, end, negative, positive, 
             best[0], best[1], best[2], best[3], best[4] = merit, scale, i, negative, positive
 
 
+@compiled
+def peaks(order, last, signed, whole, edges, places):
+    """Find the border with the largest edge in each of `edges.size` stretches of one column.
+
+    The edge is the sum of `signed` to the right of the border less that to the left; it keeps its sign. A stretch
+    without a border keeps its place.
+    """
+    n, parts = order.shape[0], edges.shape[0]
+    left = 0.0
+    for part in range(parts):
+        for i in range(part * n // parts, (part + 1) * n // parts):
+            left += signed[order[i]]
+            if last[i] and (places[part] < 0 or abs(whole - 2 * left) > abs(edges[part])):
+                edges[part], places[part] = whole - 2 * left, i
+
+
 @compiled(reduction=True)
 def mark_right(left, y, left_class, right_class, weight, right):
     """Write to `right` (n,) whether each label y is the class of its side; return the weight of those that are not.

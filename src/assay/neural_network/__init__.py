@@ -1,0 +1,18 @@
+"""Neural networks: feed-forward networks by back-propagation and by search, threshold gates, single neurons."""
+
+from assay.neural_network._choice import Trial, hidden_units_by_trial, lambda_by_cross_validation
+from assay.neural_network._classifier import MLPClassifier
+from assay.neural_network._regressor import MLPRegressor
+from assay.neural_network._units import ACTIVATIONS, Activation, ThresholdNetwork, neuron
+
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "MLPClassifier",
+    "MLPRegressor",
+    "ThresholdNetwork",
+    "Trial",
+    "hidden_units_by_trial",
+    "lambda_by_cross_validation",
+    "neuron",
+]

@@ -1,0 +1,450 @@
+"""What classifiers and regressions by networks share: parameters, training, prediction."""
+
+import math
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state, shuffle
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.base import fit_log, read_rows, require_finite
+from assay.fitlog import FitLog
+from assay.neural_network._claims import CertifiedNetwork
+from assay.neural_network._epochs import Epochs, Memory, Penalty, Progress, Rule, Table
+from assay.neural_network._network import UNITS, Shape, outputs, pack, sums_of_last
+from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
+from assay.optim.search import multi_start
+from assay.params import choice, count, flag, number, positive, refuse
+from assay.scan import Rows
+
+STOCHASTIC = ("sgd", "adam", "standard_bp", "accumulated_bp")
+SOLVERS = ("lbfgs", *STOCHASTIC, "anneal", "genetic")
+_FEWEST = 2  # rows on which an early stop can be judged
+_LEAST_RATE = 1e-6  # the "adaptive" schedule ends here
+
+
+class Data(NamedTuple):
+    """What a fit reads: rows to sum over, and for stochastic solvers the same as a table in memory."""
+
+    rows: Rows
+    outputs: int
+    coded: bool  # y are positions of classes
+    table: Table | None
+
+
+class Outcome(NamedTuple):
+    """How one run from one start ended; `value` is what runs are compared by."""
+
+    theta: np.ndarray
+    value: float
+    fitted: dict[str, Any]
+
+
+class Network(CertifiedNetwork):
+    """A feed-forward network: fit, partial_fit, and the scores of its output units."""
+
+    hidden_layer_sizes: Any
+    activation: str
+    solver: str
+    loss: str
+    n_layers_: int
+    n_outputs_: int
+    n_iter_: int
+    t_: int
+    loss_: float
+    loss_curve_: list[float]
+    best_loss_: float | None
+    best_validation_score_: float | None
+    validation_scores_: list[float] | None
+    moments_: np.ndarray
+    updates_: int
+    rate_: float
+    waited_: int
+    batch_rows_: int
+
+    # What a task adds
+
+    def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
+        raise NotImplementedError
+
+    def _output(self) -> str:
+        raise NotImplementedError
+
+    def _held_score(self, Z: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> float:
+        raise NotImplementedError
+
+    # Parameters
+
+    def _shape(self, n_features: int, n_outputs: int) -> Shape:
+        given = self.hidden_layer_sizes
+        sizes: list[Any] = (
+            [given] if isinstance(given, Integral) else list(np.atleast_1d(given)) if np.size(given) else []
+        )
+        if not all(isinstance(size, Integral) and not isinstance(size, bool) and int(size) >= 1 for size in sizes):
+            raise refuse(
+                self, f"hidden_layer_sizes must be a number of units >= 1, or one for each hidden layer; got {given!r}."
+            )
+        unit = choice(self, "activation", UNITS)
+        return Shape((n_features, *map(int, sizes), n_outputs), unit, self._output())
+
+    def _penalty(self) -> Penalty:
+        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
+        if self.lam is None:
+            return Penalty(1.0, alpha, 0.0, 0.0)
+        lam = number(self, "lam", low=0.0, high=1.0, open_low=True, why="the share of the mean error in the objective")
+        return Penalty(lam, 0.0, 2 * (1 - lam), 2 * (1 - lam))
+
+    def _rule(self) -> Rule:
+        rate = positive(self, "learning_rate_init", why="the size of a step")
+        momentum = number(self, "momentum", low=0.0, high=1.0)
+        below = 1 - 1e-12
+        first, second = (
+            number(self, name, low=0.0, high=below, why="a mean that forgets") for name in ("beta_1", "beta_2")
+        )
+        epsilon = positive(self, "epsilon", why="it keeps a denominator from zero")
+        nesterov = flag(self, "nesterovs_momentum")
+        if self.solver in ("standard_bp", "accumulated_bp"):
+            return Rule(False, rate)
+        return Rule(self.solver == "adam", rate, momentum, nesterov, first, second, epsilon)
+
+    def _batch(self, n: int) -> int:
+        if self.solver in ("standard_bp", "accumulated_bp"):
+            return 1 if self.solver == "standard_bp" else n
+        if isinstance(self.batch_size, str):
+            choice(self, "batch_size", ("auto",))
+            return min(200, n)
+        size = count(self, "batch_size", why="rows per update, or 'auto'")
+        if size > n:
+            warnings.warn(
+                f"{type(self).__name__}: batch_size={size} is more than the {n} rows; all are taken.", stacklevel=6
+            )
+        return min(size, n)
+
+    def _check(self) -> None:
+        choice(self, "solver", SOLVERS)
+        choice(self, "learning_rate", ("constant", "invscaling", "adaptive"))
+        number(self, "power_t", low=0.0)
+        number(self, "tol", low=0.0)
+        count(self, "max_iter")
+        count(self, "max_fun")
+        count(self, "n_restarts")
+        flag(self, "shuffle")
+        flag(self, "warm_start")
+        if self.n_iter_no_change != math.inf:
+            count(self, "n_iter_no_change", why="epochs without progress; np.inf never stops for it")
+        if flag(self, "early_stopping"):
+            number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True)
+        if not isinstance(self.verbose, bool):
+            count(self, "verbose", low=0, why="True, False, or how much to print")
+        self._penalty()
+        self._rule()
+
+    # Training
+
+    def _fit(
+        self, given: tuple[Any, Any, Any], *, warm: bool, once: bool = False, classes: np.ndarray | None = None
+    ) -> Any:
+        """Fit to X, y, weights; `warm` starts at the weights that are there, `once` is one more epoch; `classes` are
+        all that will come, if they are known."""
+        self._check()
+        rows = read_rows(self, *given, reset=not warm, multi_output=True, dtype=[np.float64, np.float32])
+        require_finite(rows, self)
+        data = self._data(rows, warm, classes)
+        shape = self._shape(rows.n_features, data.outputs)
+        random = check_random_state(self.random_state)
+        dtype = np.float64 if data.table is None else data.table.Y.dtype
+        if warm:
+            self._check_warm(shape)
+            first = pack(self.coefs_, self.intercepts_).astype(dtype)
+        else:
+            first = shape.start(random, dtype)
+            self._forget()
+        self.n_layers_, self.n_outputs_ = len(shape.sizes), data.outputs
+        self.out_activation_ = "logistic" if shape.output == "squared_logistic" else shape.output
+        runs = 1 if warm else self.n_restarts
+        with fit_log(self, self.max_iter * runs, *given) as log:
+            learn = self._learner(data, shape, random, log, once)
+            outcome = self._best_of(learn, shape, first, random, runs, log)
+        for name, value in outcome.fitted.items():
+            setattr(self, name, value)
+        self.coefs_, self.intercepts_ = shape.unpack(outcome.theta)
+        if not np.isfinite(outcome.theta).all():
+            raise refuse(self, "the weights grew beyond all bounds; lower learning_rate_init or scale the columns.")
+        return self
+
+    def _best_of(
+        self,
+        learn: Callable[[np.ndarray], Outcome],
+        shape: Shape,
+        first: np.ndarray,
+        random: np.random.RandomState,
+        runs: int,
+        log: FitLog,
+    ) -> Outcome:
+        """Return the outcome of the lowest value among runs from different starts."""
+        if runs == 1:
+            return learn(first)
+        outcomes: list[Outcome] = []
+
+        def run(start: np.ndarray) -> tuple[np.ndarray, float]:
+            if outcomes and log.stopped:
+                return outcomes[0].theta, math.inf
+            outcomes.append(learn(start.astype(first.dtype)))
+            return outcomes[-1].theta, outcomes[-1].value
+
+        starts = (first if k == 0 else shape.start(random, first.dtype) for k in range(runs))
+        found = multi_start(run, starts)
+        outcome = min(outcomes, key=lambda one: one.value)
+        outcome.fitted["restarts_"] = found.history
+        return outcome
+
+    def _learner(
+        self, data: Data, shape: Shape, random: np.random.RandomState, log: FitLog, once: bool
+    ) -> Callable[[np.ndarray], Outcome]:
+        if self.solver not in STOCHASTIC:
+            return lambda theta: self._minimise(data, shape, theta, random, log)
+        assert data.table is not None
+        table, held = self._parted(data.table, random)
+        return lambda theta: self._descend(table, held, shape, theta.copy(), random, log, once)
+
+    def _minimise(
+        self, data: Data, shape: Shape, theta: np.ndarray, random: np.random.RandomState, log: FitLog
+    ) -> Outcome:
+        """Minimise the objective over all rows at once."""
+        objective = Objective(data.rows, shape, self._penalty(), data.coded)
+        curve: list[float] = []
+
+        def told(theta: np.ndarray, value: float, norm: float) -> bool:
+            curve.append(value)
+            if self.verbose:
+                print(f"Iteration {len(curve)}, objective = {value:.8f}")
+            return log.step(value, norm, **(_shown(shape, theta) if log.watched else {}))
+
+        theta = theta.astype(np.float64)
+        if self.solver == "lbfgs":
+            found = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, told)
+            if not found.converged:
+                self._warn(f"L-BFGS stopped after {found.iterations} iterations with a gradient above tol={self.tol:g}")
+        else:
+            search = annealed if self.solver == "anneal" else evolved
+            found = search(objective, theta, self.max_iter, int(random.randint(2**31)), told)
+        if not log.history:  # converged where it started, or interrupted before the first iteration
+            told(found.theta, found.value, objective.norm)
+        return Outcome(found.theta, found.value, self._found(found, objective, curve, data.rows.n_rows))
+
+    def _found(self, found: Found, objective: Objective, curve: list[float], n: int) -> dict[str, Any]:
+        reported = found.value
+        if objective.shape.output == "identity":  # scikit-learn reports the mean over targets
+            rest = objective.penalty.of(found.theta, objective.shape.n_weights, objective.mass)
+            reported = (found.value - rest) / objective.shape.sizes[-1] + rest
+        return {
+            "n_iter_": found.iterations,
+            "loss_": float(reported),
+            "loss_curve_": curve,
+            "best_loss_": float(reported),
+            "t_": found.iterations * n,
+            "batch_rows_": 0,
+        }
+
+    def _table(self, rows: Any, read: Callable[[], Any]) -> Table | None:
+        """Return rows and the targets that `read` returns as arrays of one floating type, if the solver visits them one
+        by one."""
+        if self.solver not in STOCHASTIC:
+            return None
+        if not hasattr(rows, "X"):
+            raise refuse(
+                self, f'solver="{self.solver}" visits rows in random order: they must be in memory, or use "lbfgs".'
+            )
+        X = np.ascontiguousarray(rows.X) if isinstance(rows.X, np.ndarray) else rows.X
+        weight = np.empty(0) if rows.weight is None else rows.weight
+        return Table(X, np.ascontiguousarray(read(), dtype=X.dtype), weight.astype(X.dtype))
+
+    def _parted(self, table: Table, random: np.random.RandomState) -> tuple[Table, Table | None]:
+        """Return the rows that updates visit, and those kept out to judge progress by."""
+        if not self.early_stopping:
+            return table, None
+        single = hasattr(self, "classes_") and table.Y.shape[1] == 1
+        kept, held = train_test_split(
+            np.arange(len(table.Y)),
+            random_state=random,
+            test_size=self.validation_fraction,
+            stratify=table.Y if single else None,
+        )
+        if len(held) < _FEWEST:
+            raise refuse(
+                self, f"early_stopping keeps out {len(held)} row, too few to judge by; raise validation_fraction."
+            )
+        return table.take(kept), table.take(held)
+
+    def _descend(
+        self,
+        table: Table,
+        held: Table | None,
+        shape: Shape,
+        theta: np.ndarray,
+        random: np.random.RandomState,
+        log: FitLog,
+        once: bool,
+    ) -> Outcome:
+        """Run epochs until progress ends. With rows held out the weights that were best on them are kept; Ctrl-C keeps
+        those of the epoch with the lowest loss."""
+        course = _Course(self, table, held, shape, theta, once)
+        order, status = np.arange(len(table.Y)), "max_iter"
+        try:
+            for _ in range(1 if once else self.max_iter):
+                order = shuffle(order, random_state=random) if self.shuffle else order
+                loss, norm = course.epoch(order)
+                stopped = log.step(loss, norm, **(_shown(shape, course.kept) if log.watched else {}))
+                if course.over():
+                    status = "converged"
+                    break
+                if stopped:
+                    status = "stopped"
+                    break
+        except KeyboardInterrupt:
+            status, log.stopped = "interrupted", True
+            course.theta = course.lowest
+        if not log.history:
+            log.step(math.inf if not course.curve else course.curve[-1], 0.0)
+        if status == "interrupted":
+            self._warn(f"interrupted after {course.epochs} epochs; the weights are those of the best epoch")
+        elif status == "max_iter" and not once:
+            self._warn(f"the loss was still falling by more than tol={self.tol:g} after {course.epochs} epochs")
+        return course.outcome()
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{type(self).__name__}: {what}. Raise max_iter or tol.", ConvergenceWarning, stacklevel=8)
+
+    def _forget(self) -> None:
+        """Drop what past fits left behind for the next ones."""
+        for name in ("moments_", "updates_", "rate_", "waited_", "restarts_", "loss_curve_", "t_"):
+            self.__dict__.pop(name, None)
+        self.best_loss_ = None if self.early_stopping else math.inf
+        self.validation_scores_ = [] if self.early_stopping else None
+        self.best_validation_score_ = -math.inf if self.early_stopping else None
+
+    def _check_warm(self, shape: Shape) -> None:
+        have = (*(len(W) for W in self.coefs_), self.coefs_[-1].shape[1])
+        if have != shape.sizes:
+            raise refuse(
+                self, f"the weights that are there have layers {have}, these rows and sizes ask for {shape.sizes}."
+            )
+
+    # Prediction
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return what the output units receive, (n, outputs), in the type of X."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr")
+        return sums_of_last(X, self.coefs_, self.intercepts_, self.activation)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+learns_by_epochs = available_if(lambda self: self.solver in STOCHASTIC)
+"""`partial_fit` is one more epoch, which other solvers do not have."""
+
+
+class _Course:
+    """The epochs of one run: where it stands, what it met, when it ends."""
+
+    def __init__(
+        self, model: Network, table: Table, held: Table | None, shape: Shape, theta: np.ndarray, once: bool
+    ) -> None:
+        self.model, self.held, self.shape, self.theta = model, held, shape, theta
+        rule = model._rule()
+        fresh = not (once and hasattr(model, "moments_"))
+        moments = np.zeros((2, len(theta)), theta.dtype) if fresh else model.moments_.astype(theta.dtype)
+        self.moments, batch = moments, model._batch(len(table.Y))
+        memory = Memory(moments, 0 if fresh else model.updates_)
+        self.engine = Epochs(shape, table, batch, rule, model._penalty(), memory)
+        self.engine.rate = rule.rate if fresh else model.rate_
+        self.rows, self.epochs, self.t = len(table.Y), 0, getattr(model, "t_", 0)
+        self.curve = list(getattr(model, "loss_curve_", []))
+        self.scores = None if held is None else list(model.validation_scores_ or [])
+        best = -model.best_validation_score_ if held is not None else model.best_loss_  # type: ignore[operator]
+        waited = getattr(model, "waited_", 0)
+        self.progress = Progress(model.tol, model.n_iter_no_change, math.inf if best is None else best, waited)
+        self.lowest, self.best_theta, self._least = theta.copy(), theta.copy(), math.inf
+
+    @property
+    def kept(self) -> np.ndarray:
+        """The weights that the model would have if the run ended here."""
+        return self.theta if self.held is None else self.best_theta
+
+    def epoch(self, order: np.ndarray) -> tuple[float, float]:
+        loss, norm = self.engine.run(self.theta, order)
+        if not math.isfinite(loss) or not np.isfinite(self.theta).all():
+            raise refuse(
+                self.model, "the weights grew beyond all bounds; lower learning_rate_init or scale the columns."
+            )
+        self.epochs, self.t = self.epochs + 1, self.t + self.rows
+        self.curve.append(loss)
+        if self.model.verbose:
+            print(f"Iteration {self.epochs}, loss = {loss:.8f}")
+        if self.held is None:
+            self.progress.judge(loss)
+        else:
+            self._judge_held()
+        if loss < self._least:
+            self._least, self.lowest = loss, self.theta.copy()
+        if self.model.solver != "adam" and self.model.learning_rate == "invscaling":
+            self.engine.rate = self.engine.rule.rate / (self.t + 1) ** self.model.power_t
+        return loss, norm
+
+    def _judge_held(self) -> None:
+        assert self.held is not None
+        assert self.scores is not None
+        Z = sums_of_last(self.held.X, *self.shape.unpack(self.theta), self.shape.unit)
+        score = self.model._held_score(Z, self.held.Y, self.held.weight if self.held.weight.size else None)
+        self.scores.append(score)
+        if self.model.verbose:
+            print(f"Validation score: {score:f}")
+        if self.progress.judge(-score):
+            self.best_theta = self.theta.copy()
+
+    def over(self) -> bool:
+        """Tell whether the run ends; the "adaptive" schedule first takes smaller steps."""
+        if not self.progress.over:
+            return False
+        if self.model.solver == "adam" or self.model.learning_rate != "adaptive" or self.engine.rate <= _LEAST_RATE:
+            return True
+        self.engine.rate /= 5.0
+        self.progress.waited = 0
+        return False
+
+    def outcome(self) -> Outcome:
+        judged = self.progress.best if self.held is not None else self.curve[-1] if self.curve else math.inf
+        fitted = {
+            "n_iter_": self.epochs,
+            "t_": self.t,
+            "loss_": self.curve[-1] if self.curve else math.inf,
+            "loss_curve_": self.curve,
+            "best_loss_": self.progress.best if self.held is None else None,
+            "validation_scores_": self.scores,
+            "best_validation_score_": None if self.held is None else -self.progress.best,
+            "moments_": self.moments,
+            "updates_": self.engine.updates,
+            "rate_": self.engine.rate,
+            "waited_": self.progress.waited,
+            "batch_rows_": self.engine.batch,
+        }
+        return Outcome(self.kept, judged, fitted)
+
+
+def _shown(shape: Shape, theta: np.ndarray) -> dict[str, Any]:
+    """Return the attributes that make a model usable as it stands."""
+    coefs, intercepts = shape.unpack(theta)
+    return {"coefs_": coefs, "intercepts_": intercepts}
+
+
+__all__ = ["Data", "Network", "learns_by_epochs", "outputs"]

@@ -1,0 +1,249 @@
+"""Classification by a feed-forward network.
+
+    minimise over W, b   1/S sum_i s_i loss(y_i, f(x_i)) + alpha / (2 S) sum |W|^2
+
+f passes x through layers a <- f(a W + b); the last layer has one logistic unit for two classes, a softmax for more, one
+logistic unit per label if rows have several.
+
+Claims: errors, hold-out statements from the checker's own forward pass, and the length of the objective's gradient.
+        The objective has many stationary points, so that nothing is said about how far it is above its minimum.
+Method: back-propagation with Adam, gradient descent with momentum, L-BFGS, annealing or a genetic search.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import type_of_target, unique_labels
+from sklearn.utils.validation import column_or_1d
+
+from assay.base import label_classes
+from assay.card import Card
+from assay.certificate.claim import Certificate
+from assay.neural_network._base import Data, Network, learns_by_epochs
+from assay.neural_network._claims import Networks
+from assay.neural_network._network import outputs
+from assay.neural_network._objective import targets
+from assay.neural_network._parameters import ATTRIBUTES, PARAMETERS
+from assay.params import choice, flag, refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+
+class MLPClassifier(ClassifierMixin, Network):
+    __doc__ = f"""Classifier by a multi-layer feed-forward network.
+
+    Started from the same seed it makes scikit-learn's steps: the same weights up to rounding, the same `loss_curve_`.
+
+    Parameters
+    ----------
+{PARAMETERS}    loss : "log_loss" or "squared_error"
+        What is minimised: the log loss of logistic or softmax outputs, or E = 1/2 sum_j (y^_j - y_j)^2 of logistic
+        outputs.
+
+{ATTRIBUTES}    classes_
+        The classes in order; for rows with several labels their numbers.
+
+    Examples
+    --------
+    >>> from assay.neural_network import MLPClassifier
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> xor = MLPClassifier(4, "tanh", solver="lbfgs", random_state=1).fit(X, y)
+    >>> xor.predict(X).tolist()
+    [0, 1, 1, 0]
+    """
+
+    family = "network-classifier"
+    card = Card(
+        name="Neural network classifier",
+        zh="多层前馈神经网络",
+        mission=("NNW-07", "NNW-11", "NNW-12", "NNW-14", "NNW-18", "NNW-38", "NNW-39"),
+        task="classify",
+        model=Networks(),
+        strategy="log loss or squared error + L2 on the weights",
+        algorithm="back-propagation: Adam, momentum, L-BFGS; or annealing, genetic search, several starts",
+        guarantee=("network.gradient",),
+        most_rows=50_000,
+    )
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Any = (100,),
+        activation: str = "relu",
+        *,
+        solver: str = "adam",
+        alpha: float = 1e-4,
+        batch_size: Any = "auto",
+        learning_rate: str = "constant",
+        learning_rate_init: float = 1e-3,
+        power_t: float = 0.5,
+        max_iter: int = 200,
+        shuffle: bool = True,
+        random_state: Any = None,
+        tol: float = 1e-4,
+        verbose: Any = False,
+        warm_start: bool = False,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        n_iter_no_change: float = 10,
+        max_fun: int = 15_000,
+        loss: str = "log_loss",
+        lam: float | None = None,
+        n_restarts: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.max_fun = max_fun
+        self.loss = loss
+        self.lam = lam
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MLPClassifier":
+        """Fit to rows X, labels y (or a table of 0 and 1, one column per label) and row weights.
+
+        X may be a file or a cluster's table with solver="lbfgs", which is a sum over rows.
+        """
+        return self._fit((X, y, sample_weight), warm=flag(self, "warm_start") and hasattr(self, "coefs_"))
+
+    @learns_by_epochs
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> "MLPClassifier":
+        """Visit these rows once, from where the last call ended. `classes` lists all labels, in the first call."""
+        first = not hasattr(self, "coefs_")
+        if first and classes is None:
+            raise refuse(self, "the first call of partial_fit needs classes, the list of all labels.")
+        if not first and classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
+            raise refuse(self, f"classes must be those of the first call, {self.classes_}; got {classes!r}.")
+        if flag(self, "early_stopping"):
+            raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
+        known = unique_labels(classes) if first else self.classes_
+        return self._fit((X, y, sample_weight), warm=not first, once=True, classes=known)
+
+    def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
+        choice(self, "loss", ("log_loss", "squared_error"))
+        y = getattr(rows, "y", None)
+        if y is not None and y.ndim == 2 and y.shape[1] == 1:
+            y = rows.y = column_or_1d(y, warn=True)
+        several = y is not None and y.ndim == 2
+        if several and type_of_target(y) != "multilabel-indicator":
+            raise refuse(self, f"y with columns must hold 0 and 1, one column per label; got {type_of_target(y)}.")
+        if several:
+            classes = np.arange(rows.y.shape[1])
+        elif classes is None:
+            classes = label_classes(self, rows)
+        if warm and not np.array_equal(classes, self.classes_):
+            raise refuse(self, f"warm_start needs the classes of the last fit, {self.classes_}; got {classes}.")
+        self.classes_, self.several_labels_ = classes, several
+        if several:
+            return Data(rows, len(classes), False, self._table(rows, lambda: y))
+        rows = rows.encoded(classes)
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        return Data(rows, n_outputs, True, self._table(rows, lambda: targets(rows.y, n_outputs, True)))
+
+    def _output(self) -> str:
+        if self.loss == "squared_error":
+            return "squared_logistic"
+        return "logistic" if self.several_labels_ or len(self.classes_) == 2 else "softmax"
+
+    def _held_score(self, Z: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> float:
+        truth = Y.argmax(axis=1) if not self.several_labels_ and Y.shape[1] > 1 else Y.astype(np.int64)
+        return float(accuracy_score(truth, self._winners(Z).reshape(truth.shape), sample_weight=weight))
+
+    def _winners(self, Z: np.ndarray) -> np.ndarray:
+        """Return the position of the class that scores decide for, or which labels they give."""
+        if self.several_labels_:
+            return (Z > 0).astype(np.int64)
+        return (Z[:, 0] > 0).astype(np.int64) if Z.shape[1] == 1 else Z.argmax(axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted label of each row; with several labels a table of 0 and 1."""
+        winners = self._winners(self._scores(X))
+        return winners if self.several_labels_ else self.classes_[winners]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, (n, n_classes); with several labels that of each label."""
+        P = outputs(self._scores(X), self.out_activation_)
+        if self.several_labels_:
+            return P
+        if P.shape[1] == 1:
+            return np.hstack([1 - P, P])
+        return P / P.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    # Certificate
+
+    def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
+        """As `Learner.certify`; for one label per row."""
+        if getattr(self, "several_labels_", False):
+            raise refuse(self, "certificates are about one label per row; fit one model to each column of y.")
+        return super().certify(*args, **options)
+
+    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
+        """Return the scores of each row, and how far rounding can move them."""
+        return np.concatenate(rows.map(self._double_scores)), float(self._rounding(rows).max())
+
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
+        Z, error = self.score_bounds(rows)
+        best = np.sort(Z, axis=1)[:, -2:]
+        lead = np.abs(Z[:, 0]) if Z.shape[1] == 1 else best[:, 1] - best[:, 0]
+        return np.where(lead > 2 * error, self._winners(Z), -1)
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
+        error = float(self._rounding(rows).max())
+
+        def counts(block: Block) -> np.ndarray:
+            Z, codes = self._double_scores(block), np.asarray(block.y)
+            margin, slack = _margins(Z, codes), error * (1 if Z.shape[1] == 1 else 2)
+            left = np.flatnonzero(~(np.abs(margin) > slack))
+            own = self._row_rounding(block.X[left]).max(axis=1) * (1 if Z.shape[1] == 1 else 2)
+            low = int(np.sum(margin < -slack))
+            wrong, right = np.sum(margin[left] < -own), np.sum(margin[left] > own)
+            return np.array([low + wrong, low + len(left) - right])
+
+        low, high = np.sum(rows.map(counts), axis=0)
+        return int(low), int(high)
+
+
+def _margins(Z: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return how far the score of each row's class is above the largest other one."""
+    if Z.shape[1] == 1:
+        return Z[:, 0] * (2.0 * codes - 1.0)
+    at, others = np.arange(len(Z)), Z.copy()
+    others[at, codes] = -np.inf
+    return Z[at, codes] - others.max(axis=1)

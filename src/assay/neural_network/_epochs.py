@@ -1,0 +1,137 @@
+"""Stochastic training: epochs over rows in memory, in batches, by gradient descent with momentum or by Adam."""
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.neural_network._network import Shape
+from assay.scan import one_blas_thread
+
+_THREADS_FROM = 4_000_000  # multiplications of a layer from which a second BLAS thread pays
+_CHUNK = 2e9  # multiplications between two looks at the keyboard
+
+
+class Table(NamedTuple):
+    """Rows (n, d), dense or CSR; targets (n, outputs); weights (n,), empty for ones; all of one floating type."""
+
+    X: Any
+    Y: np.ndarray
+    weight: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Table":
+        return Table(self.X[rows], self.Y[rows], self.weight[rows] if self.weight.size else self.weight)
+
+
+class Penalty(NamedTuple):
+    """The objective is share x mean loss + alpha / (2 mass) |W|^2 + decay / 2 |W|^2 + intercept_decay / 2 |b|^2, where
+    mass is the sum of the row weights of the batch."""
+
+    share: float
+    alpha: float
+    decay: float
+    intercept_decay: float
+
+    def of(self, theta: np.ndarray, n_weights: int, mass: float) -> float:
+        """Return what the penalty adds to the objective."""
+        W, b = theta[:n_weights].astype(np.float64), theta[n_weights:].astype(np.float64)
+        return 0.5 * (self.alpha / mass + self.decay) * float(W @ W) + 0.5 * self.intercept_decay * float(b @ b)
+
+    def gradient(self, theta: np.ndarray, n_weights: int, mass: float) -> np.ndarray:
+        """Return the gradient of the penalty."""
+        rates = np.full(len(theta), self.alpha / mass + self.decay)
+        rates[n_weights:] = self.intercept_decay
+        return rates * theta
+
+
+class Rule(NamedTuple):
+    """How gradients become moves: Adam, or descent with momentum."""
+
+    adam: bool
+    rate: float
+    momentum: float = 0.0
+    nesterov: bool = False
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-8
+
+
+class Memory(NamedTuple):
+    """What a rule remembers: both moments (2, parameters) and the number of updates made."""
+
+    moments: np.ndarray
+    updates: int
+
+
+class Epochs:
+    """Epochs of one run. `theta` and `moments` are moved in place; nothing is allocated after the start."""
+
+    def __init__(self, shape: Shape, table: Table, batch: int, rule: Rule, penalty: Penalty, memory: Memory) -> None:
+        from assay.neural_network import _loops
+
+        self.shape, self.table, self.batch, self.rule = shape, table, batch, rule
+        self.updates, self.rate = memory.updates, rule.rate
+        dtype, sizes = table.Y.dtype, shape.sizes
+        self._train = _loops.train
+        self._numbers = np.zeros(12, dtype)
+        self._numbers[[_loops.SHARE, _loops.ALPHA, _loops.DECAY, _loops.INTERCEPT_DECAY]] = penalty
+        places = [_loops.MOMENTUM, _loops.BETA_1, _loops.BETA_2, _loops.EPSILON]
+        self._numbers[places] = rule.momentum, rule.beta_1, rule.beta_2, rule.epsilon
+        self._numbers[[_loops.LEAST, _loops.ONE]] = np.finfo(dtype).eps, 1.0
+        self._rate_place, self._rule_code = _loops.RATE, _loops.ADAM if rule.adam else _loops.SGD
+        self._work = (
+            np.zeros(shape.n_parameters, dtype),
+            memory.moments[0],
+            memory.moments[1],
+            np.zeros((batch, sizes[0]), dtype),
+            np.zeros((batch, sizes[-1]), dtype),
+            np.zeros(batch, dtype),
+            np.zeros(batch * sum(sizes[1:]), dtype),
+            np.zeros(2 * batch * max(sizes[1:]), dtype),
+        )
+
+    def run(self, theta: np.ndarray, order: np.ndarray) -> tuple[float, float]:
+        """Visit the rows in that order; return the mean objective met, and the length of the last gradient."""
+        step = self.batch * max(1, int(_CHUNK / (2.0 * self.batch * self.shape.n_parameters)))
+        total = norm = 0.0
+        with self._blas():
+            for start in range(0, len(order), step):
+                met, norm = self._visit(theta, order[start : start + step])
+                total += met
+        return total / len(order), norm
+
+    def _visit(self, theta: np.ndarray, order: np.ndarray) -> tuple[float, float]:
+        X, Y, weight = self.table
+        if not isinstance(X, np.ndarray):
+            X, Y, weight = self.table.take(order)
+            X, order = X.toarray(), np.arange(len(order))
+        self._numbers[self._rate_place] = self.rate
+        codes = self.shape.codes
+        met, norm, self.updates = self._train(
+            X, Y, weight, order, self.batch, *codes, self._rule_code, self.rule.nesterov, self._numbers, self.updates,
+            theta, self._work,
+        )  # fmt: skip
+        return met, norm
+
+    def _blas(self) -> AbstractContextManager[None]:
+        small = self.batch * self.shape.widest_product < _THREADS_FROM
+        return one_blas_thread() if small else nullcontext()
+
+
+class Progress:
+    """When a stochastic run ends: what was judged last did not improve by more than tol for `patience` epochs."""
+
+    def __init__(self, tol: float, patience: float, best: float = math.inf, waited: int = 0) -> None:
+        self.tol, self.patience, self.best, self.waited = tol, patience, best, waited
+
+    def judge(self, value: float) -> bool:
+        """Take in a value that should fall; return whether it is the lowest so far."""
+        self.waited = self.waited + 1 if value > self.best - self.tol else 0
+        lowest = value < self.best
+        self.best = min(self.best, value)
+        return lowest
+
+    @property
+    def over(self) -> bool:
+        return self.waited > self.patience

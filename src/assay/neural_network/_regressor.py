@@ -1,0 +1,204 @@
+"""Regression by a feed-forward network.
+
+    minimise over W, b   1/S sum_i s_i loss(y_i, f(x_i)) + alpha / (2 S) sum |W|^2
+
+The outputs are the sums of the last layer, or their exponentials for counts (Poisson deviance).
+
+Claims: mean squared error, hold-out statements from the checker's own forward pass, and the length of the gradient.
+Method: as `MLPClassifier`.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import column_or_1d
+
+from assay.card import Card
+from assay.neural_network._base import Data, Network, learns_by_epochs
+from assay.neural_network._claims import Networks
+from assay.neural_network._network import outputs
+from assay.neural_network._parameters import ATTRIBUTES, PARAMETERS
+from assay.params import choice, flag, refuse
+from assay.scan import Rows
+from assay.scan.blocks import Block
+
+_UNIT, _LEAST = 2.0**-53, 1e-140
+
+
+class MLPRegressor(RegressorMixin, Network):
+    __doc__ = f"""Regression by a multi-layer feed-forward network.
+
+    Started from the same seed it makes scikit-learn's steps: the same weights up to rounding, the same `loss_curve_`
+    (except L-BFGS with several targets, where scikit-learn's loss and gradient belong to different objectives).
+
+    Parameters
+    ----------
+    loss : "squared_error" or "poisson"
+        Half the squared error of the outputs, or half the Poisson deviance of their exponentials.
+{PARAMETERS}
+{ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.neural_network import MLPRegressor
+    >>> x = np.linspace(-3, 3, 50)[:, None]
+    >>> model = MLPRegressor(hidden_layer_sizes=8, activation="tanh", solver="lbfgs", alpha=0, max_iter=2000,
+    ...                      tol=1e-8, random_state=0).fit(x, np.sin(x[:, 0]))
+    >>> bool(np.abs(model.predict(x) - np.sin(x[:, 0])).max() < 0.02)
+    True
+    """
+
+    family = "network-regressor"
+    card = Card(
+        name="Neural network regression",
+        zh="神经网络回归",
+        mission=("NNW-07", "NNW-14", "NNW-15", "NNW-38"),
+        task="regress",
+        model=Networks(),
+        strategy="squared error or Poisson deviance + L2 on the weights",
+        algorithm="back-propagation: Adam, momentum, L-BFGS; or annealing, genetic search, several starts",
+        guarantee=("network.gradient",),
+        most_rows=50_000,
+    )
+
+    def __init__(
+        self,
+        loss: str = "squared_error",
+        hidden_layer_sizes: Any = (100,),
+        activation: str = "relu",
+        *,
+        solver: str = "adam",
+        alpha: float = 1e-4,
+        batch_size: Any = "auto",
+        learning_rate: str = "constant",
+        learning_rate_init: float = 1e-3,
+        power_t: float = 0.5,
+        max_iter: int = 200,
+        shuffle: bool = True,
+        random_state: Any = None,
+        tol: float = 1e-4,
+        verbose: Any = False,
+        warm_start: bool = False,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        n_iter_no_change: float = 10,
+        max_fun: int = 15_000,
+        lam: float | None = None,
+        n_restarts: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.max_fun = max_fun
+        self.lam = lam
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MLPRegressor":
+        """Fit to rows X, targets y, (n,) or (n, targets), and row weights.
+
+        X may be a file or a cluster's table with solver="lbfgs", which is a sum over rows.
+        """
+        return self._fit((X, y, sample_weight), warm=flag(self, "warm_start") and hasattr(self, "coefs_"))
+
+    @learns_by_epochs
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MLPRegressor":
+        """Visit these rows once, from where the last call ended."""
+        if flag(self, "early_stopping"):
+            raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
+        return self._fit((X, y, sample_weight), warm=hasattr(self, "coefs_"), once=True)
+
+    def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
+        choice(self, "loss", ("squared_error", "poisson"))
+        y = getattr(rows, "y", None)
+        if y is not None and y.ndim == 2 and y.shape[1] == 1:
+            y = rows.y = column_or_1d(y, warn=True)
+        if self.loss == "poisson" and any(rows.map(_has_negative)):
+            raise refuse(self, 'loss="poisson" needs y >= 0 (counts or rates); some targets are negative.')
+        several = max(rows.map(_columns)) if y is None else 1 if y.ndim == 1 else y.shape[1]
+        return Data(rows, several, False, self._table(rows, lambda: rows.y.reshape(len(rows.y), -1)))
+
+    def _output(self) -> str:
+        return "exp" if self.loss == "poisson" else "identity"
+
+    def _held_score(self, Z: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> float:
+        said = outputs(Z, self._output())
+        return float(r2_score(Y, said, sample_weight=weight)) if np.isfinite(said).all() else np.nan
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted value of each row, (n,), or (n, targets)."""
+        said = outputs(self._scores(X), self.out_activation_)
+        return said.ravel() if said.shape[1] == 1 else said
+
+    # Certificate
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the outputs."""
+        error = self._rounding(rows)
+        total, cross = np.sum(rows.map(self._squared_residuals, error), axis=0)
+        count = rows.n_rows * len(error)
+        mean, slack = total / count, (cross + 1e-12 * total) / count
+        return mean - slack if mean - slack > _LEAST else 0.0, mean + slack + _LEAST
+
+    def loss_rounding(self, rows: Rows) -> float:
+        """Return how far rounding can move the absolute error of any row, doubled."""
+        return float(self._rounding(rows).max())
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row (mean over targets), rounded up by what rounding can hide."""
+        error = self._rounding(rows)
+
+        def clipped(block: Block) -> np.ndarray:
+            residuals = np.abs(self._residuals(block)) * (1 + 2 * _UNIT) + error
+            return np.minimum(residuals, clip).mean(axis=1)
+
+        return np.concatenate(rows.map(clipped))
+
+    def _residuals(self, block: Block) -> np.ndarray:
+        said = self._double_scores(block)
+        return np.asarray(block.y).reshape(said.shape) - said
+
+    def _squared_residuals(self, block: Block, error: np.ndarray) -> np.ndarray:
+        """Return sum r^2, and a bound on how much rounding of the residuals changes it."""
+        residuals = self._residuals(block)
+        slack = error + 2 * _UNIT * np.abs(residuals)
+        return np.array([(residuals**2).sum(), ((2 * np.abs(residuals) + slack) * slack).sum()])
+
+
+def _has_negative(block: Block) -> bool:
+    return bool(np.any(np.asarray(block.y) < 0))
+
+
+def _columns(block: Block) -> int:
+    return 1 if np.ndim(block.y) == 1 else np.shape(block.y)[1]

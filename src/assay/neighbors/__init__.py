@@ -1,0 +1,10 @@
+"""Learners that answer from the nearest rows or prototypes: k nearest neighbours, learning vector quantisation.
+
+Distances beyond Minkowski's are in `assay.metrics.distance` and serve as `metric=` here.
+"""
+
+from assay.neighbors._classifier import KNeighborsClassifier
+from assay.neighbors._lvq import LearningVectorQuantization
+from assay.neighbors._regressor import KNeighborsRegressor
+
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "LearningVectorQuantization"]

@@ -1,0 +1,253 @@
+"""What all nearest-neighbour learners share: the stored rows, the distance, and the search."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.metrics import pairwise_distances
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.neighbors._search import Boxes, Pairwise, Products, may_use_boxes, nearest, prefers_boxes
+from assay.params import choice, count, number, refuse
+from assay.scan import Rows
+from assay.scan.memory import MemoryRows
+
+ALGORITHMS = ("auto", "brute", "kd_tree", "ball_tree")
+CODES = {"euclidean": 0, "manhattan": 1, "chebyshev": 2, "minkowski": 3}
+_NAMES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan", "infinity": "chebyshev"}
+_ORDERS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
+
+
+class Neighbors(Learner):
+    """Rows kept as they are; whatever is asked is answered from the nearest of them.
+
+    Of rows at the same distance those that come first in the training rows are nearer.
+    """
+
+    n_neighbors: int
+    algorithm: str
+    leaf_size: int
+    p: float
+    metric: Any
+    metric_params: Any
+    n_jobs: int | None
+    fit_X_: np.ndarray
+
+    def _read(self, X: Any, y: Any) -> Rows:
+        """Check the parameters and the rows of `fit`."""
+        self._check_parameters()
+        rows = read_rows(self, X, y)
+        require_finite(rows, self)
+        return rows
+
+    def _check_parameters(self) -> None:
+        choice(self, "algorithm", ALGORITHMS)
+        count(self, "leaf_size")
+        number(self, "p", low=0.0, open_low=True, allow_inf=True)
+        self.effective_metric_, self.effective_metric_params_ = self._named_metric()
+
+    def _named_metric(self) -> tuple[Any, dict[str, Any]]:
+        """Return the metric by the one name it has here, and its parameters."""
+        params = dict(self.metric_params or {})
+        if not isinstance(self.metric, str):
+            if callable(self.metric) or hasattr(self.metric, "pairwise"):
+                return self.metric, params
+            raise refuse(self, f"metric must be a name, a distance or a function of two rows; got {self.metric!r}.")
+        name = _NAMES.get(self.metric, self.metric)
+        if name != "minkowski":
+            return name, params
+        p = float(params.get("p", self.p))
+        if p < 1:
+            raise refuse(self, f"p must be >= 1 (below 1 the triangle inequality fails); got {p:g}.")
+        params.pop("p", None)
+        if p not in _ORDERS or "w" in params:
+            return "minkowski", {"p": p, **params}
+        return _ORDERS[p], params
+
+    def _keep(self, rows: Rows, X: Any, y: Any) -> Any:
+        """Store the rows, log the fit, and return the targets."""
+        with fit_log(self, 1, X, y) as log:
+            stored, targets = in_memory(rows)
+            if self.metric == "precomputed" and stored.shape[0] != stored.shape[1]:
+                raise refuse(self, f"a precomputed X must be square: distances between rows; got {stored.shape}.")
+            self.fit_X_ = np.array(stored, dtype=np.float64, order="C")
+            self.n_samples_fit_ = len(self.fit_X_)
+            self._made: dict[Any, Any] = {}  # searches, and what certificates ask for twice
+            log.step(0.0, 0.0)
+        return targets
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_made"}
+
+    # Queries
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """Return the distances to the nearest training rows, nearest first, and their row numbers.
+
+        Parameters
+        ----------
+        X : (n, n_features), or None for the training rows, none of which is then its own neighbour
+        n_neighbors : int, optional
+            How many; the learner's own number if None.
+        return_distance : bool
+            Whether to return (distances, row numbers) or the row numbers alone.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise refuse(self, f"n_neighbors must be an integer >= 1; got {k!r}.")
+        most = self.n_samples_fit_ - (X is None)
+        if k > most:
+            raise refuse(
+                self,
+                f"n_neighbors: {k} neighbours are asked for, but n_samples_fit = {self.n_samples_fit_}; expected "
+                f"n_neighbors <= {most}.",
+            )
+        distance, index = self._nearest(self._queries(X), int(k), leave_out=X is None)
+        return (distance, index) if return_distance else index
+
+    def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> csr_matrix:
+        """Return the matrix (queries, training rows) with an entry for each neighbour: 1, or with mode="distance" the
+        distance."""
+        if mode not in ("connectivity", "distance"):
+            raise refuse(self, f"mode must be 'connectivity' or 'distance'; got {mode!r}.")
+        distance, index = self.kneighbors(X, n_neighbors)
+        values = np.ones(index.size) if mode == "connectivity" else distance.ravel()
+        starts = np.arange(0, index.size + 1, index.shape[1])
+        return csr_matrix((values, index.ravel(), starts), shape=(len(index), self.n_samples_fit_))
+
+    def _queries(self, X: Any) -> np.ndarray:
+        if X is None:
+            return self.fit_X_
+        Q = X.X if isinstance(X, MemoryRows) else X
+        return np.ascontiguousarray(validate_data(self, Q, dtype=np.float64, reset=False))
+
+    def _nearest(self, Q: np.ndarray, k: int, leave_out: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances and row numbers; with `leave_out` the queries are the training rows, and none is its own
+        neighbour."""
+        engine = self._engine(Q, k)
+        powers, index = nearest(engine, self._moved(Q), k + leave_out, self.n_jobs)
+        if leave_out:
+            powers, index = without(powers, index, np.arange(len(Q)))
+        return engine.distance(powers), index
+
+    def _moved(self, Q: np.ndarray) -> np.ndarray:
+        """Return queries in the space in which the distance is the engine's."""
+        if self._is_cosine():
+            return _unit_rows(Q)
+        weights = self._column_factors()
+        return Q if weights is None else Q * weights
+
+    def _is_cosine(self) -> bool:
+        return isinstance(self.effective_metric_, str) and self.effective_metric_ == "cosine"
+
+    def _column_factors(self) -> np.ndarray | None:
+        if not isinstance(self.effective_metric_, str) or self.effective_metric_ != "minkowski":
+            return None
+        w = self.effective_metric_params_.get("w")
+        if w is None:
+            return None
+        w = np.asarray(w, dtype=np.float64)
+        if w.shape != (self.n_features_in_,) or not np.isfinite(w).all() or (w < 0).any():
+            raise refuse(self, f"metric_params: w must hold {self.n_features_in_} finite numbers >= 0; got {w!r}.")
+        return w ** (1 / self.effective_metric_params_["p"])
+
+    def _engine(self, Q: np.ndarray, k: int) -> Any:
+        """Return what searches: products, boxes or all distances; made when first needed."""
+        if "_made" not in self.__dict__:
+            self._made = {}
+        kind = self._kind(Q, k)
+        if kind not in self._made:
+            self._made[kind] = self._make(kind)
+        return self._made[kind]
+
+    def _kind(self, Q: np.ndarray, k: int) -> str:
+        metric = self.effective_metric_
+        if not isinstance(metric, str) or metric not in (*CODES, "cosine"):
+            return "pairwise"
+        if metric == "cosine":
+            has_zero = not (self.fit_X_.any(axis=1).all() and Q.any(axis=1).all())
+            return "pairwise" if has_zero else "products"
+        euclidean = self._order() == 2.0
+        if not euclidean or self.algorithm in ("kd_tree", "ball_tree"):
+            return "boxes"
+        if self.algorithm == "brute" or not may_use_boxes(self.fit_X_):
+            return "products"
+        if len(Q) * len(self.fit_X_) < 200_000:
+            return "boxes"
+        if "boxes" not in self._made:
+            self._made["boxes"] = self._make("boxes")
+        return "boxes" if prefers_boxes(self._made["boxes"], self._moved(Q), k) else "products"
+
+    def _make(self, kind: str) -> Any:
+        if kind == "pairwise":
+            return Pairwise(self._all_distances())
+        X = np.ascontiguousarray(self._moved(self.fit_X_))
+        if kind == "products":
+            return Products(X, halve if self._is_cosine() else np.sqrt)
+        metric = {1.0: 1, 2.0: 0, np.inf: 2}.get(self._order(), 3)
+        return Boxes(X, metric, self._order(), int(self.leaf_size))
+
+    def _order(self) -> float:
+        """Return p of the Minkowski distance."""
+        named = {"euclidean": 2.0, "cosine": 2.0, "manhattan": 1.0, "chebyshev": np.inf}
+        return named.get(self.effective_metric_) or float(self.effective_metric_params_["p"])
+
+    def _all_distances(self) -> Callable[[np.ndarray], np.ndarray]:
+        metric, params = self.effective_metric_, self.effective_metric_params_
+        if hasattr(metric, "pairwise"):
+            return lambda Q: metric.pairwise(Q, self.fit_X_)
+        if isinstance(metric, str) and metric == "precomputed":
+            return lambda Q: Q
+        return lambda Q: pairwise_distances(Q, self.fit_X_, metric=metric, **params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        return tags
+
+
+def in_memory(rows: Rows) -> tuple[np.ndarray, Any]:
+    """Return X and y of all rows."""
+    if isinstance(rows, MemoryRows):
+        return rows.X, rows.y
+    blocks = list(rows.blocks())
+    targets = None if blocks[0].y is None else np.concatenate([block.y for block in blocks])
+    return np.concatenate([block.X for block in blocks]), targets
+
+
+def without(powers: np.ndarray, index: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the neighbours without row own[i] of each query i; without the last where it is not among them."""
+    mine = index == own[:, None]
+    mine[~mine.any(axis=1), -1] = True
+    shape = (len(index), index.shape[1] - 1)
+    return powers[~mine].reshape(shape), index[~mine].reshape(shape)
+
+
+def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarray | None:
+    """Return the weight of each neighbour, None if all are equal; rows at distance zero outweigh all others."""
+    if weights in (None, "uniform"):
+        return None
+    if callable(weights):
+        return np.asarray(weights(distance), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        found = 1.0 / distance
+    on_top = np.isinf(found)
+    return np.where(on_top.any(axis=1, keepdims=True), on_top, found)
+
+
+def check_weights(owner: Any) -> None:
+    """Refuse weights that are neither a known name nor a function."""
+    if not callable(owner.weights):
+        choice(owner, "weights", ("uniform", "distance", None))
+
+
+def halve(squares: np.ndarray) -> np.ndarray:
+    """Return 1 - cosine for squared distances between rows of length 1."""
+    return squares / 2
+
+
+def _unit_rows(X: np.ndarray) -> np.ndarray:
+    return X / np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]

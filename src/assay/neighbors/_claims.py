@@ -1,0 +1,187 @@
+"""What nearest-neighbour learners prove: neighbours that are right in exact arithmetic, and rows left out in turn."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Vacuous, error_rate
+from assay.neighbors._base import without
+from assay.neighbors._search import nearest
+from assay.scan import Rows
+from assay.theory.neighbors import loo_bound, majority
+
+_LISTED = 64  # rows whose neighbours a certificate lists
+_SPARE = 3  # neighbours looked at beyond the k-th, to see where a band of near-ties ends
+_MOST_EXACT = 2048  # rows that are decided in rational arithmetic
+_WHOLE = 2.0**20  # sums of squares of whole numbers up to here are exact
+_CHECKED = ("euclidean", "manhattan", "chebyshev")
+
+
+def why_not(learner: Any) -> str:
+    """Return why the checker cannot follow this learner, or nothing."""
+    metric = learner.effective_metric_
+    if not isinstance(metric, str) or metric not in _CHECKED:
+        return f"certificates are about the distances {', '.join(_CHECKED)}; this model has {metric!r}."
+    if learner.weights not in ("uniform", "distance", None):
+        return "certificates are about weights 'uniform' or 'distance', not about a function."
+    return ""
+
+
+def exact_neighbors(
+    learner: Any, Q: np.ndarray, own: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return distances and row numbers of the k nearest rows in exact arithmetic, and where that is certain.
+
+    own[i] is the training row that query i is and that is not its neighbour. Rows whose k-th and next neighbours are
+    nearly as far are decided in rational arithmetic, unless there are too many.
+    """
+    Q, k, n = np.ascontiguousarray(Q), int(learner.n_neighbors), learner.n_samples_fit_
+    left_out = own is not None
+    reach = min(n, k + left_out + _SPARE)
+    engine = learner._engine(Q, k)
+    powers, index = nearest(engine, Q, reach, learner.n_jobs)
+    if own is not None:
+        powers, index = without(powers, index, own)
+    sure = np.ones(len(Q), dtype=bool)
+    if powers.shape[1] > k and not _is_exact(learner, Q):
+        close = 8 * (Q.shape[1] + 4) * 2.0**-53
+        open_rows = np.flatnonzero(powers[:, k] <= powers[:, k - 1] * (1 + close))
+        for at in open_rows[:_MOST_EXACT]:
+            index[at, :k] = _ranked_exactly(learner, Q[at], None if own is None else int(own[at]), k, close)
+            powers[at, :k] = _powers(learner, Q[at], index[at, :k])
+        sure[open_rows[_MOST_EXACT:]] = False
+    return engine.distance(powers[:, :k]), index[:, :k], sure
+
+
+def _is_exact(learner: Any, Q: np.ndarray) -> bool:
+    """Tell whether the entries are whole numbers so small that distances have no rounding error."""
+    X = learner.fit_X_
+    if X.shape[1] > 2048 or max(np.abs(X).max(), np.abs(Q).max()) > _WHOLE:
+        return False
+    return bool((np.rint(X) == X).all() and (np.rint(Q) == Q).all())
+
+
+def _powers(learner: Any, q: np.ndarray, rows: Any) -> np.ndarray:
+    gap = np.abs(learner.fit_X_[rows] - q)
+    if learner.effective_metric_ == "euclidean":
+        return (gap * gap).sum(axis=1)
+    return gap.sum(axis=1) if learner.effective_metric_ == "manhattan" else gap.max(axis=1)
+
+
+def _ranked_exactly(learner: Any, q: np.ndarray, own: int | None, k: int, close: float) -> np.ndarray:
+    """Return the k nearest rows of q, those near the k-th distance compared as rational numbers."""
+    powers = _powers(learner, q, slice(None))
+    if own is not None:
+        powers[own] = np.inf
+    edge = np.partition(powers, k - 1)[k - 1]
+    inside = np.flatnonzero(powers < edge * (1 - close))
+    band = np.flatnonzero((powers >= edge * (1 - close)) & (powers <= edge * (1 + close)))
+    combine = max if learner.effective_metric_ == "chebyshev" else sum
+    exact = [
+        combine(_term(Fraction(a) - Fraction(b), learner) for a, b in zip(q.tolist(), learner.fit_X_[row].tolist()))
+        for row in band
+    ]
+    ranked = [row for _, row in sorted(zip(exact, band.tolist()))]
+    chosen = np.array([*inside, *ranked[: k - len(inside)]], dtype=np.int64)
+    return chosen[np.lexsort((chosen, powers[chosen]))]
+
+
+def _term(gap: Fraction, learner: Any) -> Fraction:
+    return gap * gap if learner.effective_metric_ == "euclidean" else abs(gap)
+
+
+def predicted_codes(learner: Any, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class of each row (-1 for a tie) and whether the exact neighbours, and so the votes, are certain."""
+    from assay.neighbors._classifier import count_votes, neighbor_weights
+
+    distance, index, sure = exact_neighbors(learner, Q)
+    weights = neighbor_weights(learner, learner.weights, distance)
+    votes = count_votes(learner.fit_y_[index], weights, len(learner.classes_))
+    best = np.sort(votes, axis=1)
+    lead, whole = best[:, -1] - best[:, -2], weights is None
+    tied = lead == 0 if whole else np.zeros(len(Q), dtype=bool)
+    sure = sure & (whole | (lead > 1e-9 * votes.sum(axis=1)))
+    return np.where(tied, -1, votes.argmax(axis=1)), sure
+
+
+# Claims -----------------------------------------------------------------------------------------------------
+
+_OTHER_ROWS = "These are not the rows of `fit`, in order."
+
+
+def _same_rows(learner: Any, rows: Rows) -> bool:
+    """Tell whether `rows` are the stored ones, in order."""
+    at = 0
+    for block in rows.blocks():
+        part = slice(at, at + len(block.X))
+        if not np.array_equal(block.X, learner.fit_X_[part]) or not np.array_equal(block.y, learner.fit_y_[part]):
+            return False
+        at += len(block.X)
+    return at == learner.n_samples_fit_
+
+
+def neighbor_facts(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield the k nearest other rows of a few rows, evenly spaced among the training rows."""
+    k, n = int(learner.n_neighbors), learner.n_samples_fit_
+    if n <= k or not _same_rows(learner, rows):
+        yield NotApplicable("D30/1", _OTHER_ROWS if n > k else f"It needs more than {k} training rows.")
+        return
+    asked = np.unique(np.linspace(0, n - 1, min(n, _LISTED)).astype(np.int64))
+    _, index, sure = exact_neighbors(learner, learner.fit_X_[asked], asked)
+    asked, index = asked[sure], index[sure]
+    if len(asked):
+        witness = {"queries": asked, "neighbors": index}
+        yield Claim("D30/1", float(len(asked)), "lower", {"k": k}, witness=witness)
+    else:
+        yield NotApplicable("D30/1", "Too many rows are nearly as far as each other to tell their order.")
+
+
+def why_no_majorities(learner: Any, rows: Rows) -> str:
+    """Return why no row can be left out and put to the vote, or nothing."""
+    if learner.weights not in ("uniform", None):
+        return "It is told of votes with equal weights."
+    if learner.n_samples_fit_ < int(learner.n_neighbors) + 2:
+        return f"It needs at least k + 2 = {learner.n_neighbors + 2} training rows."
+    return "" if _same_rows(learner, rows) else _OTHER_ROWS
+
+
+def vote_facts(learner: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield the number of rows whose label has no majority among their k nearest other rows."""
+    reason = why_no_majorities(learner, rows)
+    if reason:
+        yield NotApplicable("D16/3", reason)
+    else:
+        k = int(learner.n_neighbors)
+        yield Claim("D16/3", float(lost_rows(learner)), params={"k": k, "rows": learner.n_samples_fit_})
+
+
+def lost_rows(learner: Any) -> int:
+    """Return how many training rows have no majority of their own label among their k nearest other rows; a row that
+    rounding leaves open counts."""
+    n, k = learner.n_samples_fit_, int(learner.n_neighbors)
+    known = ("lost", k)
+    if known in learner._made:
+        return learner._made[known]
+    _, index, sure = exact_neighbors(learner, learner.fit_X_, np.arange(n))
+    agree = (learner.fit_y_[index] == learner.fit_y_[:, None]).sum(axis=1)
+    learner._made[known] = int(np.sum(~sure | (agree < majority(k))))
+    return learner._made[known]
+
+
+def loo_statement(learner: Any, rows: Rows) -> Any:
+    """Return how to state P23: the error rate of this model from the rows left out in turn, or why it is not."""
+    reason = why_no_majorities(learner, rows)
+    return NotApplicable("P23/1", reason) if reason else partial(_loo, learner)
+
+
+def _loo(learner: Any, delta: str) -> Claim | NotApplicable:
+    n, k = learner.n_samples_fit_, int(learner.n_neighbors)
+    errors = lost_rows(learner)
+    bound = loo_bound(errors, n, k, float(delta))
+    if bound >= 1:
+        return Vacuous("P23/1", f"{n} rows are too few for k = {k} at this confidence: the bound is 1.", delta)
+    return error_rate("P23/1", bound, {"k": k, "errors": errors, "rows": n}, "train", delta)

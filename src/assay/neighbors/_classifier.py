@@ -1,0 +1,191 @@
+"""k nearest neighbours, classification: the label that most of the k nearest training rows have.
+
+    votes_c(x) = sum over the k nearest rows i of w_i 1[y_i = c],   w_i = 1, or 1 / distance
+
+Nothing is minimised: the rows are the model. Of rows at the same distance the ones that come first count as nearer.
+
+Claims: training errors with near-ties decided in exact arithmetic; the listed neighbours of some rows are the nearest
+        ones (knn.neighbors); the number of rows whose label has no majority among their k nearest other rows
+        (knn.loo-errors), and from it the error rate on new data of this very model (knn.loo; `assay.theory.neighbors`
+        has the proof). The class has infinite VC dimension, so its size says nothing.
+Method: `_search`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import label_classes
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.risk import Statement
+from assay.neighbors._base import Neighbors, check_weights, neighbor_weights
+from assay.neighbors._claims import loo_statement, neighbor_facts, predicted_codes, vote_facts, why_not
+from assay.params import count, refuse
+from assay.scan import Rows
+from assay.theory.spaces import Space, Unbounded
+
+
+class NearestRows:
+    """The family of classifiers by k nearest rows, which depend on every row and shatter sets of any size."""
+
+    def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Space:
+        return Unbounded("labels of nearest training rows, of which any number can be given any labels")
+
+    def __str__(self) -> str:
+        return "labels of the k nearest training rows"
+
+
+class KNeighborsClassifier(ClassifierMixin, Neighbors):
+    """Classification by the vote of the k nearest training rows.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        k, the number of voters.
+    weights : "uniform", "distance" or a function of an array of distances
+        Weight of each voter: 1, the inverse of its distance, or what the function returns.
+    algorithm : "auto", "brute", "kd_tree" or "ball_tree"
+        How to search: products of matrices ("brute"), a tree of boxes (either name), or whichever a sample of the
+        queries says is faster. All find the same neighbours.
+    leaf_size : int
+        Rows that a part of the tree may hold.
+    p : float >= 1
+        Order of the Minkowski distance.
+    metric : str, distance of `assay.metrics.distance`, or function of two rows
+        "minkowski", "euclidean", "manhattan", "chebyshev", "cosine", "precomputed" (X holds distances to the training
+        rows), or any name that `sklearn.metrics.pairwise_distances` knows.
+    metric_params : dict, optional
+        For "minkowski" `w`, the weights of the columns; for other metrics what they take.
+    n_jobs : int or None
+        Threads; None uses all cores. The number changes no neighbour.
+
+    Attributes
+    ----------
+    classes_
+    fit_X_ : (n, n_features), fit_y_ : (n,)
+        The training rows and the positions of their labels in `classes_`.
+
+    Examples
+    --------
+    >>> from assay.neighbors import KNeighborsClassifier
+    >>> model = KNeighborsClassifier(n_neighbors=3).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[1.1]]), model.predict_proba([[0.9]])
+    (array([0]), array([[0.66666667, 0.33333333]]))
+    >>> distance, row = model.kneighbors([[2.9]], n_neighbors=2)
+    >>> distance.round(3), row
+    (array([[0.1, 0.9]]), array([[3, 2]]))
+    """
+
+    card = Card(
+        name="k nearest neighbours",
+        zh="k近邻",
+        mission=("CLU-03", "CLU-35", "CLU-36"),
+        task="classify",
+        model=NearestRows(),
+        strategy="none: the vote of the k nearest training rows",
+        algorithm="single-precision products ranked again in double, or a tree of boxes",
+        guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
+        most_rows=50_000,
+    )
+    family = "neighbors-classifier"
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "KNeighborsClassifier":
+        """Keep the rows X and their labels y."""
+        count(self, "n_neighbors")
+        check_weights(self)
+        rows = self._read(X, y)
+        self.classes_ = label_classes(self, rows)
+        self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label with most votes, the first of equals, for each row."""
+        return self.classes_[self._votes(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the share of the votes of each class."""
+        votes = self._votes(X)
+        return votes / votes.sum(axis=1, keepdims=True)
+
+    def _votes(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        distance, index = self.kneighbors(X)
+        return count_votes(self.fit_y_[index], neighbor_weights(self, self.weights, distance), len(self.classes_))
+
+    # What the checker reads, and what is told to it
+
+    @property
+    def neighbor_numbers_(self) -> np.ndarray:
+        """k, the number of the distance (0 Euclidean, 1 Manhattan, 2 Chebyshev) and of the weights (0 equal, 1 inverse
+        distance), as the checker reads them."""
+        reason = why_not(self)
+        if reason:
+            raise refuse(self, reason)
+        codes = ("euclidean", "manhattan", "chebyshev"), ("uniform", "distance")
+        weights = "uniform" if self.weights is None else self.weights
+        return np.array([self.n_neighbors, codes[0].index(self.effective_metric_), codes[1].index(weights)])
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        reason = why_not(self)
+        if reason:
+            raise refuse(self, reason)
+        return super()._known_rows(X, y, sample_weight)
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding leaves open; a tie is an error."""
+        low = high = 0
+        for block in rows.blocks():
+            codes, sure = predicted_codes(self, block.X)
+            wrong = codes != block.y
+            low, high = low + int(np.sum(sure & wrong)), high + int(np.sum(~sure | wrong))
+        return low, high
+
+    def predicted_positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row as a position in `classes_`, -1 for ties and where rounding leaves it
+        open."""
+        parts = [predicted_codes(self, block.X) for block in rows.blocks()]
+        return np.concatenate([np.where(sure, codes, -1) for codes, sure in parts])
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the neighbours of some rows, and the number of rows without a majority when left out."""
+        yield from neighbor_facts(self, rows)
+        yield from vote_facts(self, rows)
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the error rate on new data from the rows left out one at a time."""
+        yield loo_statement(self, rows)
+
+
+def count_votes(codes: np.ndarray, weights: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """Return the sum of the weights of each class in each row of codes (rows, k)."""
+    votes, rows = np.zeros((len(codes), n_classes)), np.arange(len(codes))
+    for j in range(codes.shape[1]):
+        votes[rows, codes[:, j]] += 1.0 if weights is None else weights[:, j]
+    return votes

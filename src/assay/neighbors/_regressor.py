@@ -1,0 +1,138 @@
+"""k nearest neighbours, regression: the mean target of the k nearest training rows.
+
+    f(x) = sum over the k nearest rows i of w_i y_i / sum of w_i,   w_i = 1, or 1 / distance
+
+Claims: the mean squared error on the rows, with near-ties decided in exact arithmetic; the listed neighbours of some
+        rows are the nearest ones (knn.neighbors).
+Method: `_search`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from assay.card import Card
+from assay.certificate.claim import Claim, NotApplicable
+from assay.neighbors._base import Neighbors, check_weights, neighbor_weights
+from assay.neighbors._claims import exact_neighbors, neighbor_facts, why_not
+from assay.neighbors._classifier import KNeighborsClassifier, NearestRows
+from assay.params import count, refuse
+from assay.scan import Rows
+
+_ROUNDING = 2.0**-44  # of a weighted mean, relative to its largest term; the checker bounds its own
+
+
+class KNeighborsRegressor(RegressorMixin, Neighbors):
+    """Regression by the mean of the k nearest training rows.
+
+    Parameters
+    ----------
+    n_neighbors, weights, algorithm, leaf_size, p, metric, metric_params, n_jobs
+        As in `KNeighborsClassifier`.
+
+    Attributes
+    ----------
+    fit_X_ : (n, n_features), fit_y_ : (n,) or (n, n_targets)
+        The training rows and their targets.
+
+    Examples
+    --------
+    >>> from assay.neighbors import KNeighborsRegressor
+    >>> model = KNeighborsRegressor(n_neighbors=2).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0])
+    >>> model.predict([[1.4]])
+    array([2.5])
+    """
+
+    card = Card(
+        name="k nearest neighbours regression",
+        zh="k近邻回归",
+        mission=("CLU-03",),
+        task="regress",
+        model=NearestRows(),
+        strategy="none: the mean of the k nearest training rows",
+        algorithm="single-precision products ranked again in double, or a tree of boxes",
+        guarantee=("knn.neighbors",),
+        most_rows=50_000,
+    )
+    family = "neighbors-regressor"
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "KNeighborsRegressor":
+        """Keep the rows X and their targets y, one column or several."""
+        count(self, "n_neighbors")
+        check_weights(self)
+        rows = self._read(X, y)
+        self.fit_y_ = np.array(self._keep(rows, X, y), dtype=np.float64)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean target of the k nearest rows, weighted if `weights` says so."""
+        check_is_fitted(self)
+        distance, index = self.kneighbors(X)
+        return self._means(distance, index)
+
+    def _means(self, distance: np.ndarray, index: np.ndarray) -> np.ndarray:
+        weights, targets = neighbor_weights(self, self.weights, distance), self.fit_y_[index]
+        if weights is None:
+            return targets.mean(axis=1)
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        return np.einsum("ij,ij...->i...", shares, targets)
+
+    neighbor_numbers_ = KNeighborsClassifier.neighbor_numbers_
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        reason = why_not(self)
+        if reason:
+            raise refuse(self, reason)
+        return super()._known_rows(X, y, sample_weight)
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - prediction|, clip) of each row, rounded up; only for one target."""
+        return np.concatenate([np.minimum(high[:, 0], clip) for _, high in self._residuals(rows)])
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`, over all targets."""
+        parts = list(self._residuals(rows))
+        low, high = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+        least = float(np.mean(low * low)) * (1 - 1e-12)
+        return least if least > 1e-140 else 0.0, float(np.mean(high * high)) * (1 + 1e-12) + 1e-140
+
+    def _residuals(self, rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the least and largest |y - prediction| (rows, targets) of each block."""
+        stored = self.fit_y_.reshape(self.n_samples_fit_, -1)
+        spread, size = np.ptp(stored, axis=0), np.abs(stored).max(axis=0)
+        for block in rows.blocks():
+            distance, index, sure = exact_neighbors(self, block.X)
+            means = self._means(distance, index).reshape(len(index), -1)
+            gap = np.abs(block.y.reshape(means.shape) - means)
+            slack = np.where(sure[:, None], 0.0, spread) + _ROUNDING * (size + gap)
+            yield np.maximum(gap - slack, 0.0), gap + slack
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the neighbours of some rows."""
+        yield from neighbor_facts(self, rows)

@@ -14,6 +14,7 @@ LEARNER_ROOMS = (
     "decomposition",
     "mixture",
     "cluster",
+    "neighbors",
     "tree",
     "ensemble",
 )

@@ -36,6 +36,9 @@ FAMILIES = {
     "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
     "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     "voted-classifier": ("vectors_", "gained_", "lost_", "votes_", "constant_", "classes_"),
+    "neighbors-classifier": ("fit_X_", "fit_y_", "neighbor_numbers_", "classes_"),
+    "neighbors-regressor": ("fit_X_", "fit_y_", "neighbor_numbers_"),
+    "prototype-classifier": ("prototypes_", "prototype_codes_", "neighbor_numbers_", "classes_"),
     "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
     **{
         f"{kind}-gaussian-mixture": ("weights_", "means_", "precisions_cholesky_")
@@ -43,6 +46,8 @@ FAMILIES = {
     },
     "histogram-density": ("edges_", "cells_", "counts_", "alpha_"),
     "mixture-classifier": ("priors_", "component_class_", "weights_", "means_", "precisions_cholesky_", "classes_"),
+    "centroids": ("cluster_centers_",),
+    "projection": ("components_", "center_"),
     "tree-classifier": (*_NODES, "classes_"),
     "tree-regressor": _NODES,
     "tree-vote-classifier": (*_NODES, "classes_"),

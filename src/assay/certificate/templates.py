@@ -22,6 +22,7 @@ ASSUMPTIONS = {
     "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
     "A-BAGS": "each member depends on the training rows of its own bag alone, and bags were drawn without looking at "
     "the rows; the number of members was fixed in advance",
+    "A-SUPP": "no row, of the training rows or of new data, is longer than the radius, which was fixed in advance",
     "A-KERNEL": "the kernel is positive semidefinite",
 }
 
@@ -212,6 +213,11 @@ def _mean_loss(how: str) -> Phrase:
                 "Half the Brier score on new data of the logistic function of the scores is "
                 f"{_side(direction)} {value:.6g} ({how}{_choice(params)})."
             )
+        if params.get("loss") == "distance":
+            return (
+                f"The mean squared distance of new data to the fitted centres or flat, clipped at {params['clip']:g}, is "
+                f"{_side(direction)} {value:.6g} ({how}{_choice(params)})."
+            )
         if params.get("loss") == "log":
             low = params["low"]
             return (
@@ -304,6 +310,43 @@ def _histogram_counts(value: float, direction: str, params: Mapping[str, Any]) -
     )
 
 
+def _flat(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    where = "of" if params["centred"] else "through the origin of"
+    return (
+        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their mean "
+        f"squared distance to this one is at most {value:.3g} above the least."
+    )
+
+
+def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres sum to "
+        f"at most {value:.10g}, and no centre is farther than {params['shift']:.2g} from the mean of its rows."
+    )
+
+
+def _cluster_floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
+    return f"No {params['clusters']} centres have squared distances to the training rows that sum to less than {value:.6g} ({how})."
+
+
+def _line_optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training rows is "
+        f"at most {value:.3g} above the least."
+    )
+
+
+def _distance_risk(what: str) -> Phrase:
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        return (
+            f"The mean squared distance of new data to {what.format(**params)} is at most {value:.6g}, if no row is longer "
+            f"than {params['radius']:g} ({params['rows']} training rows)."
+        )
+
+    return Bound("mean squared distance", sentence)
+
+
 _HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 _UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
 _PRIOR = ("A-IID(train)", "A-CLASS", "A-PRIOR", "A-DELTA")
@@ -355,6 +398,14 @@ TEMPLATES: dict[str, Template] = {
         True,
         lambda v, d, p: f"The exact algorithm makes at most {int(v)} leave-one-out errors on these rows.",
     ),
+    "D16/3": Template(
+        "knn.loo-errors",
+        True,
+        lambda v, d, p: (
+            f"For at most {int(v)} of the {p['rows']} rows their own label has no majority among the {p['k']} nearest "
+            "other rows."
+        ),
+    ),
     "D17/1": Template("perceptron.mistakes", True, _mistakes),
     "D17/2": Template("kernel-perceptron.mistakes", True, _mistakes),
     "D18/2": Template(
@@ -375,6 +426,16 @@ TEMPLATES: dict[str, Template] = {
             "above that of these."
         ),
     ),
+    "D18/1": Template("pca.optimality", True, _flat),
+    "D20/1": Template("kmeans.fixed-point", True, _fixed_point),
+    "D21/1": Template("kmeans.lower-bound", True, _cluster_floor, (), ("lower",)),
+    "D22/1": Template("kmeans-1d.optimal", True, _line_optimum),
+    "P26/1": Template(
+        "kmeans.risk", False, _distance_risk("the nearest of the {clusters} centres"), (*_UNIFORM, "A-SUPP")
+    ),
+    "P26/2": Template(
+        "projection.risk", False, _distance_risk("the flat of {components} dimensions"), (*_UNIFORM, "A-SUPP")
+    ),
     "D23/1": Template("density.log-likelihood", True, _log_likelihood),
     "D23/2": Template("em.stationary", True, _em_stationary),
     "D23/3": Template("em.weights", True, _em_weights),
@@ -388,6 +449,16 @@ TEMPLATES: dict[str, Template] = {
         ),
     ),
     "D25/1": Template("boosting.margin-duality", True, _vote_margin, (), _BOTH),
+    "D30/1": Template(
+        "knn.neighbors",
+        True,
+        lambda v, d, p: (
+            f"For {int(v)} of the rows, the {p['k']} nearest other rows are exactly those listed, the first of rows "
+            "at the same distance."
+        ),
+        (),
+        ("lower",),
+    ),
     "D33/1": Template(
         "tree.pruned",
         True,
@@ -491,6 +562,12 @@ TEMPLATES: dict[str, Template] = {
         False,
         Bound("mean error rate of the folds", _fold_mean),
         ("A-IID(train)", "A-FOLDS", "A-DELTA"),
+    ),
+    "P23/1": Template(
+        "knn.loo",
+        False,
+        _risk("{errors} of {rows} rows lost, left out in turn, {k} neighbours and the distance fixed in advance"),
+        ("A-IID(train)", "A-ORDER", "A-CLASS", "A-DELTA"),
     ),
     "P24/1": Template(
         "regression.rademacher", False, _mean_loss("training rows, length of the weights"), (*_UNIFORM, "A-RANGE")

@@ -215,11 +215,11 @@ def _tables(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
 def cosine_similarity(a: Any, b: Any) -> float:
     """Return <a, b> / (|a| |b|), for bags of counts between 0 (nothing in common) and 1 (equal shares).
 
-    >>> cosine_similarity([1, 1, 0], [2, 2, 0]), cosine_similarity([1, 0], [0, 3])
+    >>> cosine_similarity([3, 4], [6, 8]), cosine_similarity([1, 0], [0, 3])
     (1.0, 0.0)
     """
     a, b = _histograms(a, b)
-    return float(min(1.0, (a / np.linalg.norm(a)) @ (b / np.linalg.norm(b))))
+    return float(min(1.0, a @ b / (np.linalg.norm(a) * np.linalg.norm(b))))
 
 
 def histogram_intersection(a: Any, b: Any) -> float:

@@ -106,7 +106,7 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         learning_rate: float = 0.1,
         schedule: str = "constant",
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-2,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:

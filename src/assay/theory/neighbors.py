@@ -92,7 +92,7 @@ def loo_second_moment(n: int, k: int) -> Fraction:
     """Return V, an upper bound of the mean of (loo - L)^2 over samples of n rows; n >= k + 2.
 
     >>> round(float(loo_second_moment(1000, 5)), 6)
-    0.00124
+    0.001239
     """
     if n < k + 2:
         raise ValueError(f"loo_second_moment: it takes n >= k + 2 = {k + 2} rows; got {n}.")
@@ -113,7 +113,7 @@ def loo_bound(lost: int, n: int, k: int, delta: float) -> float:
         Probability over samples that the bound fails.
 
     >>> round(loo_bound(500, 10_000, 5, 0.05), 4)
-    0.0989
+    0.0988
     """
     check.probability("loo_bound: delta", delta)
     return min(1.0, lost / n + math.sqrt(float(loo_second_moment(n, k)) / delta))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.certificate.rules.neighbors import StoredRows
 from assay.certificate.rules.predictors import Linear, Quadratic
 from assay.certificate.rules.record import Rejected, count
 from assay.certificate.rules.tails import ln
@@ -31,6 +32,8 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
         return ln(size(descriptor, model))
     if kind == "function-space":
         return _function_space(descriptor, points, model)
+    if kind == "prototypes":
+        return _prototypes(descriptor, points, model)
     d, pairs = _dimension(descriptor, model), 1
     bias = descriptor.get("bias", True if kind == "multiclass-halfspaces" else None)
     if not isinstance(bias, bool):
@@ -63,6 +66,19 @@ def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> D
         return ln(2 * _ball(points - 1, dimension - 1)) * (k * (k - 1) // 2)
 
 
+def _prototypes(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
+    """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are
+    half-spaces, k(k-1)/2 of them, and the points have labels."""
+    d, k = (count(descriptor.get(name), f"{name} of the class", 1) for name in ("d", "k"))
+    labels = count(descriptor.get("classes"), "classes of the class", 2)
+    if not isinstance(model, StoredRows) or model.k != 1 or model.metric != 0 or model.classes is None:
+        raise Rejected("the model is not the label of the nearest prototype")
+    if len(model.X) > k or len(model.classes) > labels or not model.columns <= d <= _MOST_COLUMNS:
+        raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
+    with localcontext(prec=60):
+        return ln(2 * _ball(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
+
+
 def _polynomials(model: Any) -> int:
     """Return the dimension of the polynomials that the model's scores lie in; refuse scores that are none."""
     if isinstance(model, (Linear, Quadratic)):
@@ -91,7 +107,7 @@ def size(descriptor: Any, model: Linear) -> int:
 
 
 def _kind(descriptor: Any) -> str:
-    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces", *KINDS)
+    known = ("prototypes", "function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces", *KINDS)
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]

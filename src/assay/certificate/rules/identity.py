@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from assay.certificate.rules.clusters import read_centroids
 from assay.certificate.rules.densities import KINDS as MIXTURES
 from assay.certificate.rules.densities import read_classifier, read_histogram, read_mixture
 from assay.certificate.rules.expansions import read_expansion
+from assay.certificate.rules.flats import read_projection
 from assay.certificate.rules.folds import PREFIX as FOLDS
 from assay.certificate.rules.folds import read_folds
 from assay.certificate.rules.glm import LINKS, read_linked
 from assay.certificate.rules.kernels import read_kernel_machine
+from assay.certificate.rules.neighbors import read_stored
 from assay.certificate.rules.networks import read_network
 from assay.certificate.rules.numerics import LARGEST, SMALLEST
 from assay.certificate.rules.oblique import read_oblique
@@ -37,13 +40,18 @@ _FAMILIES = {
     "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
     **{f"{link}-link-regressor": ("coef_", "intercept_") for link in LINKS},
     "voted-classifier": ("vectors_", "gained_", "lost_", "votes_", "constant_", "classes_"),
+    "neighbors-classifier": ("fit_X_", "fit_y_", "neighbor_numbers_", "classes_"),
+    "neighbors-regressor": ("fit_X_", "fit_y_", "neighbor_numbers_"),
+    "prototype-classifier": ("prototypes_", "prototype_codes_", "neighbor_numbers_", "classes_"),
     "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
     **{f"{kind}-gaussian-mixture": ("weights_", "means_", "precisions_cholesky_") for kind in MIXTURES},
     "histogram-density": ("edges_", "cells_", "counts_", "alpha_"),
     "mixture-classifier": ("priors_", "component_class_", "weights_", "means_", "precisions_cholesky_", "classes_"),
+    "centroids": ("cluster_centers_",),
+    "projection": ("components_", "center_"),
     **TREES,
 }
-WITHOUT_TARGET = ("expansion-map", "histogram-density", *(f"{kind}-gaussian-mixture" for kind in MIXTURES))
+WITHOUT_TARGET = ("expansion-map", "centroids", "projection", "histogram-density", *(f"{kind}-gaussian-mixture" for kind in MIXTURES))
 """Families of models that are learnt from X alone: y, if there is one, is neither read nor part of the fingerprint."""
 
 
@@ -103,6 +111,10 @@ _READERS: dict[str, Any] = {
     "kernel": read_kernel_machine,
     "expansion": read_expansion,
     "oblique": read_oblique,
+    "centroids": read_centroids,
+    "projection": read_projection,
+    "neighbors": read_stored,
+    "prototype": read_stored,
     "voted": read_voted,
     **{link: partial(read_linked, link) for link in LINKS},
     **{kind: partial(read_mixture, kind) for kind in MIXTURES},

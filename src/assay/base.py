@@ -99,6 +99,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         scores: bool = False,
         against: np.ndarray | None = None,
         fixed_class: bool = True,
+        radius: float | None = None,
     ) -> Certificate:
         """Return a certificate of this fitted model on the rows it was fitted to.
 
@@ -129,6 +130,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         fixed_class : bool
             Whether features and encodings were fixed without looking at the training rows. If not, no
             statement is made that rests on the size of the class of hypotheses.
+        radius : float, optional
+            Centres and flats: a length that no row exceeds, of these or of new data. Fix it in advance; the longest row
+            seen is no such number.
         """
         check_is_fitted(self)
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
@@ -138,7 +142,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
         if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
-        asked = Asked(compared, clip, coverage, scores, against, fixed_class)
+        asked = Asked(compared, clip, coverage, scores, against, fixed_class, radius)
         self._check_asked(asked, holdout is not None)
         return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
 
@@ -162,6 +166,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
                     self, f"clip must be two finite numbers, the least and the largest log-loss; got {asked.clip!r}."
                 )
             return
+        if asked.radius is not None:
+            if not hasattr(self, "squared_distances"):
+                raise refuse(self, "radius is for centres and flats, whose distances to rows it bounds.")
+            if not (isinstance(asked.radius, Real) and 0 < asked.radius < np.inf):
+                raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 # Re-association and fused multiply-add let a reduction use vector registers; NaN and infinity keep their meaning.
@@ -80,3 +81,115 @@ def _reinterpret(typing: Any, value: Any) -> Any:
 
 
 reinterpret: Any = _reinterpret  # callable as reinterpret(number) from compiled code
+
+
+LANES = 16
+"""Numbers that `four_rows_to_lanes` handles side by side."""
+
+
+@intrinsic
+def _four_rows_to_lanes(typing: Any, X: Any, rows: Any, at: Any, points: Any, group: Any, out: Any) -> Any:
+    """Write squared distances of four rows of X (n, d) to sixteen points, points[group] (d, 16), to out (4, 16).
+
+    The rows are rows[at], ..., rows[at + 3]; everything is float32, rows int32. Sixteen sums of each row stay in vector
+    registers, and each point that is loaded serves four rows. That is several times faster than a matrix product of
+    this shape, and exact for a row that is one of the points.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        long, vector, mask = ir.IntType(64), ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+        held = [
+            context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+            for kind, value in zip(signature.args, arguments, strict=True)
+        ]
+        X_, rows_, at_, points_, group_, out_ = held
+        d = builder.extract_value(X_.shape, 1)
+        numbers = [builder.load(builder.gep(rows_.data, [builder.add(at_, long(r))])) for r in range(4)]
+        starts = [builder.gep(X_.data, [builder.mul(builder.sext(i, long), d)]) for i in numbers]
+        first = builder.gep(points_.data, [builder.mul(group_, builder.mul(d, long(LANES)))])
+        kind = ir.FunctionType(vector, [vector] * 3)
+        multiply_add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f32")
+        before, loop, after = builder.block, builder.append_basic_block("columns"), builder.append_basic_block("done")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        column, sums = builder.phi(long), [builder.phi(vector) for _ in range(4)]
+        place = builder.gep(first, [builder.mul(column, long(LANES))])
+        point = builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
+        undefined, added = ir.Constant(vector, ir.Undefined), []
+        for start, total in zip(starts, sums, strict=True):
+            one = builder.insert_element(undefined, builder.load(builder.gep(start, [column])), ir.IntType(32)(0))
+            apart = builder.fsub(builder.shuffle_vector(one, undefined, ir.Constant(mask, [0] * LANES)), point)
+            added.append(builder.call(multiply_add, [apart, apart, total]))
+        following = builder.add(column, long(1))
+        for name, start, end in (
+            (column, long(0), following),
+            *((s, None, a) for s, a in zip(sums, added, strict=True)),
+        ):
+            name.add_incoming(ir.Constant(vector, [0.0] * LANES) if start is None else start, before)
+            name.add_incoming(end, loop)
+        builder.cbranch(builder.icmp_signed("<", following, d), loop, after)
+        builder.position_at_end(after)
+        for r, total in enumerate(added):
+            place = builder.gep(out_.data, [long(r * LANES)])
+            builder.store(total, builder.bitcast(place, vector.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(X, rows, types.int64, points, types.int64, out), generate
+
+
+four_rows_to_lanes: Any = _four_rows_to_lanes  # callable as four_rows_to_lanes(X, rows, at, points, group, out)
+
+
+@intrinsic
+def _add_products(typing: Any, panel: Any, size: Any, i: Any, j: Any, M: Any) -> Any:
+    """Add sum_r panel[r, i + a] panel[r, j + b] over the first `size` rows to M[i + a, j + b], a < 4, b < 3 vectors.
+
+    panel (rows, width) and M (height, width) are of one type; a vector is 4 doubles or 8 floats. Twelve vector sums
+    stay in registers while the rows pass by, which are read as they lie.
+    """
+    number = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}[panel.dtype]
+    lanes = 8 if panel.dtype == types.float32 else 4
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        long, vector, mask = ir.IntType(64), ir.VectorType(number, lanes), ir.VectorType(ir.IntType(32), lanes)
+        panel_, M_ = (context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 4))
+        size_, i_, j_ = arguments[1:4]
+        width, M_width = (builder.extract_value(array.shape, 1) for array in (panel_, M_))
+        kind = ir.FunctionType(vector, [vector] * 3)
+        name = f"llvm.fma.v{lanes}f{256 // lanes}"
+        multiply_add = cgutils.get_or_insert_function(builder.module, kind, name)
+        left, right = (builder.gep(panel_.data, [start]) for start in (i_, j_))
+        before, loop, after = builder.block, builder.append_basic_block("rows"), builder.append_basic_block("done")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        row, sums = builder.phi(long), [builder.phi(vector) for _ in range(12)]
+        at = builder.mul(row, width)
+        undefined = ir.Constant(vector, ir.Undefined)
+
+        def load(start: Any, offset: int) -> Any:
+            place = builder.gep(start, [builder.add(at, long(offset * lanes))])
+            return builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
+
+        across, added = [load(right, b) for b in range(3)], []
+        for a in range(4):
+            one = builder.load(builder.gep(left, [builder.add(at, long(a))]))
+            one = builder.insert_element(undefined, one, ir.IntType(32)(0))
+            one = builder.shuffle_vector(one, undefined, ir.Constant(mask, [0] * lanes))
+            added += [builder.call(multiply_add, [one, across[b], sums[3 * a + b]]) for b in range(3)]
+        following = builder.add(row, long(1))
+        for name_, end in ((row, following), *zip(sums, added, strict=True)):
+            name_.add_incoming(long(0) if name_ is row else ir.Constant(vector, [0.0] * lanes), before)
+            name_.add_incoming(end, loop)
+        builder.cbranch(builder.icmp_signed("<", following, size_), loop, after)
+        builder.position_at_end(after)
+        for a in range(4):
+            start = builder.gep(M_.data, [builder.add(builder.mul(builder.add(i_, long(a)), M_width), j_)])
+            for b in range(3):
+                place = builder.bitcast(builder.gep(start, [long(b * lanes)]), vector.as_pointer())
+                builder.store(builder.fadd(builder.load(place, align=4), added[3 * a + b]), place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(panel, types.int64, types.int64, types.int64, M), generate
+
+
+add_products: Any = _add_products  # callable as add_products(panel, size, i, j, M), size >= 1

@@ -38,6 +38,7 @@ class Asked:
     scores: bool = False
     against: np.ndarray | None = None
     fixed_class: bool = True
+    radius: float | None = None
 
 
 class Prepared(NamedTuple):

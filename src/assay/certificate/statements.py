@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from assay.certificate import holdout
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.distances import by_radius, of_distances
 from assay.certificate.regression import by_norm
 from assay.certificate.risk import Asked, Prepared, Vacuous, error_rate
 from assay.scan import Rows
@@ -36,6 +37,11 @@ def prepare(learner: Any, cut: Any, errors: Mapping[str, tuple[int, int]], asked
         )
     if hasattr(learner, "log_density_bounds"):
         return Prepared([], list(holdout.of_density(learner, cut.holdout, asked)))
+    if hasattr(learner, "squared_distances"):
+        return Prepared(
+            list(by_radius(learner, cut.train, asked)) if asked.fixed_class else [],
+            list(of_distances(learner, cut.holdout, asked)),
+        )
     if learner.card.task != "regress":
         return Prepared([], [])
     return Prepared(

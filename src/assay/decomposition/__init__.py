@@ -1,5 +1,7 @@
-"""Decompositions: fewer columns that keep most of what the rows vary in."""
+"""Decomposition: principal components, in the columns and in the space of a kernel, and singular values."""
 
 from assay.decomposition._kernel_pca import KernelPCA
+from assay.decomposition._pca import PCA
+from assay.decomposition._truncated_svd import TruncatedSVD
 
-__all__ = ["KernelPCA"]
+__all__ = ["PCA", "KernelPCA", "TruncatedSVD"]

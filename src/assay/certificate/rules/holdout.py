@@ -25,7 +25,9 @@ class MeanLoss(ClippedRisk):
     scores: of one score, or of one for each class (softmax)."""
 
     def prepare(self) -> None:
-        if self.choice("loss", ["absolute", "brier", "log"]) != "brier":
+        if self.choice("loss", ["absolute", "brier", "log", "distance"]) != "brier":
+            if (self.params["loss"] == "distance") != hasattr(self.model, "squared_distances"):
+                raise Rejected("the squared distance, and no other loss, is that of centres or a flat")
             if (self.params["loss"] == "log") != is_density(self.model):
                 raise Rejected("the log-loss, and no other, is that of a density")
             super().prepare()

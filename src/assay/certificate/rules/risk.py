@@ -147,13 +147,15 @@ class Vc(CountedRisk):
 
 class ClippedRisk(Rule):
     """A bound on the mean of min(|y - f|, clip) from the hold-out rows; for a density, of -ln p(x) clipped to [low, low
-    + clip], less low."""
+    + clip], less low; for centres or a flat, of min(squared distance, clip)."""
 
     set = "holdout"
 
     def prepare(self) -> None:
         if self.model.classes is not None:
             raise Rejected("it needs a regression with one target")
+        if hasattr(self.model, "squared_distances"):
+            self.choice("loss", ["distance"])
         if is_density(self.model):
             self.choice("loss", ["log"])
             self.low = signed(self.param("low"), "low")
@@ -168,6 +170,9 @@ class ClippedRisk(Rule):
             least, most = (-bound - self.low for bound in reversed(self.model.log_bounds(view.X, view.largest)))
             slack = 4 * U * (np.abs(np.clip(most, -self.clip, self.clip)) + abs(self.low))
             return np.clip(least - slack, 0.0, self.clip), np.clip(most + slack, 0.0, self.clip)
+        if hasattr(self.model, "squared_distances"):
+            least, most = self.model.squared_distances(view.X)
+            return np.clip(least, 0.0, self.clip), np.minimum(most, self.clip)
         scores, errors = view.scores
         if scores.shape[1] != 1 or view.targets.shape[1] != 1:
             raise Rejected("it needs a regression with one target")

@@ -1,0 +1,218 @@
+"""Which centre is nearest: the compiled pass over a chunk of rows, with bounds that skip most distances.
+
+Centres stand in groups of sixteen. For each row a chunk keeps an upper bound u of the distance to its own centre and,
+for each group, a lower bound l of the distance to the group's other centres. When centres move, u grows by the
+movement of the own centre and l falls by the largest movement in the group (triangle inequality). While u is below
+every l the row cannot have changed its centre, and nothing is computed (Hamerly 2010; groups: Ding et al. 2015,
+"Yinyang").
+
+What must be computed is computed in single precision, of rows shifted to the mean and scaled to [-1, 1]. A computed
+square is off by a factor of at most 1 +- `relative`, and rounding the coordinates moves a distance by at most
+`absolute`; both are added to u and taken off l. A row whose nearest centre is then not certain is decided in double
+precision.
+"""
+
+import numpy as np
+
+from assay.jit import LANES, compiled, four_rows_to_lanes
+
+FAR = 1e18
+"""Coordinate of the points that fill a group up to sixteen, in scaled units."""
+_UP, _DOWN = np.float32(1 + 2.0**-22), np.float32(1 - 2.0**-22)
+_ZERO, _ENDLESS = np.float32(0.0), np.float32(np.inf)
+
+
+@compiled(reduction=True)
+def narrow_block(X: np.ndarray, weight: np.ndarray, origin: np.ndarray, scale: float, out: np.ndarray):
+    """Write (X - origin) scale as float32; return the sums of squares without and with weights, and the largest one."""
+    n, d = X.shape
+    total = weighted = largest = 0.0
+    for i in range(n):
+        square = 0.0
+        for j in range(d):
+            moved = X[i, j] - origin[j]
+            square += moved * moved
+            out[i, j] = moved * scale
+        total += square
+        weighted += square * (weight[i] if weight.size else 1.0)
+        largest = max(largest, square)
+    return total, weighted, largest
+
+
+@compiled
+def assign_block(
+    X32, X, weight, origin, scale, labels, upper, lower, points, order, group_of, centers, moves, slack, sums, counts
+):
+    """Give each row of a chunk its nearest centre; return how many changed theirs and how many distances were computed.
+
+    X32 (n, d) float32, X (n, d): the rows scaled and as they are. labels (n,) int32, -1 at first, upper (n,), lower
+    (n, groups) float32: kept from pass to pass, written. points (groups, d, 16) float32, order (groups, 16): the
+    centres and their numbers, -1 for none. moves: (shift (k,), group_shift (groups,), apart (k,)), float32. sums (k,
+    d) about origin and counts (k,) are changed by the rows that moved. slack: (relative, absolute).
+    """
+    n, groups = lower.shape
+    waiting = np.empty(n, np.int32)
+    m = _suspects(labels, upper, lower, moves, waiting)
+    near, who = np.full(n, _ENDLESS), np.full(n, -1, np.int32)
+    rows, out = np.empty(n + 4, np.int32), np.empty((4, LANES), np.float32)
+    sizes = np.sum(order >= 0, axis=1)
+    relative, absolute = np.float32(slack[0]), np.float32(slack[1])
+    computed = 0
+    for own in (True, False):  # the group of the present centre first: it makes u as small as can be
+        for g in range(groups):
+            s = 0
+            for t in range(m):
+                i = waiting[t]
+                mine = labels[i] >= 0 and group_of[labels[i]] == g
+                if mine == own and (own or lower[i, g] < _above(near[i], relative, absolute)):
+                    rows[s] = i
+                    s += 1
+            computed += s * sizes[g]
+            _measure(X32, rows, s, points, g, order, group_of, lower, near, who, relative, absolute, out)
+    changed = 0
+    for t in range(m):
+        i = waiting[t]
+        upper[i] = _above(near[i], relative, absolute)
+        if who[i] < 0 or not upper[i] < np.min(lower[i]):
+            who[i] = _decide(X[i], centers, scale, group_of, upper, lower, i)
+            computed += len(centers)
+        if who[i] != labels[i]:
+            _move(X[i], weight[i] if weight.size else 1.0, origin, labels[i], who[i], sums, counts)
+            labels[i] = who[i]
+            changed += 1
+    return changed, computed
+
+
+@compiled
+def _suspects(labels, upper, lower, moves, waiting):
+    """Bring the bounds up to date with how centres moved; list the rows that may have a new centre, return how many."""
+    shift, group_shift, apart = moves
+    n, groups = lower.shape
+    m = 0
+    for i in range(n):
+        a = labels[i]
+        if a >= 0:
+            least = _ENDLESS
+            for g in range(groups):
+                bound = max((lower[i, g] - group_shift[g]) * _DOWN, _ZERO)
+                lower[i, g] = bound
+                least = min(least, bound)
+            upper[i] = (upper[i] + shift[a]) * _UP
+            if upper[i] < max(least, apart[a]):
+                continue
+        waiting[m] = i
+        m += 1
+    return m
+
+
+@compiled
+def _measure(X32, rows, s, points, g, order, group_of, lower, near, who, relative, absolute, out):
+    """Compute the distances of rows[:s] to group g; keep the nearest centre and the lower bounds."""
+    if s == 0:
+        return
+    for t in range(s, s + 4):
+        rows[t] = rows[s - 1]
+    for t in range(0, s, 4):
+        four_rows_to_lanes(X32, rows, t, points, g, out)
+        for r in range(min(4, s - t)):
+            first, second, lane = _ENDLESS, _ENDLESS, 0
+            for j in range(LANES):
+                value = out[r, j]
+                second = min(second, max(first, value))
+                if value < first:
+                    first, lane = value, j
+            i = rows[t + r]
+            if first < near[i]:
+                if who[i] >= 0:
+                    before = group_of[who[i]]
+                    lower[i, before] = min(lower[i, before], _below(near[i], relative, absolute))
+                near[i], who[i] = first, order[g, lane]
+                lower[i, g] = _below(second, relative, absolute)
+            else:
+                lower[i, g] = _below(first, relative, absolute)
+
+
+@compiled
+def _above(square, relative, absolute):
+    return np.sqrt(square) * (np.float32(1.0) + relative) + absolute
+
+
+@compiled
+def _below(square, relative, absolute):
+    return max(np.sqrt(square) * (np.float32(1.0) - relative) - absolute, _ZERO)
+
+
+@compiled(reduction=True)
+def _squared_distance(x, center):
+    total = 0.0
+    for j in range(len(x)):
+        apart = x[j] - center[j]
+        total += apart * apart
+    return total
+
+
+@compiled
+def _decide(x, centers, scale, group_of, upper, lower, i):
+    """Return the nearest centre in double precision, the first of several; write the bounds of row i."""
+    best, who = np.inf, 0
+    lower[i, :] = _ENDLESS
+    for j in range(len(centers)):
+        distance = np.sqrt(_squared_distance(x, centers[j])) * scale
+        loser, farther = j, distance
+        if distance < best:
+            loser, farther = who, best
+            best, who = distance, j
+        if farther < np.inf:
+            g = group_of[loser]
+            lower[i, g] = min(lower[i, g], np.float32(farther * (1 - 1e-6)))
+    upper[i] = np.float32(best * (1 + 1e-6))
+    return who
+
+
+@compiled
+def _move(x, weight, origin, before, after, sums, counts):
+    """Take a row out of the sums of one centre and into those of another."""
+    for j in range(len(x)):
+        moved = weight * (x[j] - origin[j])
+        sums[after, j] += moved
+        if before >= 0:
+            sums[before, j] -= moved
+    counts[after] += weight
+    if before >= 0:
+        counts[before] -= weight
+
+
+@compiled(reduction=True)
+def inertia_block(X: np.ndarray, weight: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
+    """Return the sum over a chunk of weight times the squared distance to the own centre, in double precision."""
+    total = 0.0
+    for i in range(len(X)):
+        total += _squared_distance(X[i], centers[labels[i]]) * (weight[i] if weight.size else 1.0)
+    return total
+
+
+@compiled(reduction=True)
+def candidates_block(X32, weight, closest, points, n_candidates, rows, totals):
+    """Add to totals[c] the sum over a chunk of weight times min(closest, squared distance to candidate c)."""
+    n, out = len(X32), np.empty((4, LANES), np.float32)
+    for t in range(0, n, 4):
+        four_rows_to_lanes(X32, rows, t, points, 0, out)
+        for r in range(min(4, n - t)):
+            i = t + r
+            share = weight[i] if weight.size else 1.0
+            for c in range(n_candidates):
+                totals[c] += share * min(closest[i], out[r, c])
+
+
+@compiled(reduction=True)
+def closest_block(X32, weight, closest, point):
+    """Lower `closest` to the squared distance to a new centre; return the weighted sum."""
+    total = 0.0
+    for i in range(len(X32)):
+        square = _ZERO
+        for j in range(X32.shape[1]):
+            apart = X32[i, j] - point[j]
+            square += apart * apart
+        closest[i] = min(closest[i], square)
+        total += closest[i] * (weight[i] if weight.size else 1.0)
+    return total

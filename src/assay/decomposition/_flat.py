@@ -1,0 +1,97 @@
+"""What PCA and the truncated decomposition share: rows seen from a flat, and what is proved of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from assay.base import Learner, read_rows, require_finite
+from assay.certificate.claim import Claim, NotApplicable
+from assay.scan import Rows, rows_per_block
+from assay.scan.blocks import Block
+from assay.theory.quantisation import projection_bound
+
+_WIDEST = 2_000  # columns up to which the checker encloses eigenvalues
+
+
+class Flats:
+    """The flats of k dimensions."""
+
+    def __str__(self) -> str:
+        return "flats of k dimensions"
+
+
+class FlatLearner(Learner):
+    """A learner whose model is the flat through `center_` that the rows of `components_` span."""
+
+    family = "projection"
+    distance_template = "P26/2"
+    components_: np.ndarray
+    center_: np.ndarray
+    centred = True  # whether the point of the flat is fitted, or the origin
+    n_components: Any
+
+    def _projected(self, X: Any, directions: np.ndarray) -> np.ndarray:
+        rows = read_rows(self, X, None, reset=False)
+        require_finite(rows, self)
+        return np.concatenate(rows.map(_coordinates, self.center_, directions))
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield how much nearer to the rows another flat could be."""
+        d = rows.n_features
+        if d > _WIDEST:
+            yield NotApplicable("D18/1", f"The proof encloses the eigenvalues of a matrix of up to {_WIDEST} columns.")
+            return
+        M = scatter_about(rows, self.center_)
+        S, V, n, k = M[:-1, :-1], self.components_, rows.n_rows, len(self.components_)
+        best = float(np.linalg.eigvalsh(S)[::-1][:k].clip(0.0).sum())
+        apart = float(np.sum(M[:-1, -1] ** 2)) / n if self.centred else 0.0
+        trace, sums = float(np.trace(S)), rows_per_block(d) + n / rows_per_block(d)
+        loss = float(np.linalg.norm(V @ V.T - np.eye(k)))
+        rounding = 2.3e-16 * k * trace * (4 * sums + 200 * d + 1000) + 3 * loss * best
+        excess = max(best - float(np.einsum("ij,jl,il->", V, S, V, optimize=True)), 0.0) + 1.01 * apart + 2 * rounding
+        params = {"components": k, "centred": self.centred, "rows": n}
+        yield Claim("D18/1", excess / n * (1 + 1e-6), params=params)
+
+    # New data
+
+    def squared_distances(self, rows: Rows) -> np.ndarray:
+        """Return the squared distance of each row to the flat."""
+        return np.concatenate(rows.map(_distances, self.center_, self.components_))
+
+    def why_no_distance_bound(self) -> str:
+        """Return why the bound on new data from training rows is not made, or nothing."""
+        if isinstance(self.n_components, (int, np.integer)) or self.n_components is None:
+            return ""
+        return "The number of components was chosen by looking at the rows."
+
+    def distance_bound(
+        self, mean: float, sizes: Any, n: int, radius: float, delta: float
+    ) -> tuple[dict[str, Any], float]:
+        """Return parameters and value of the bound of the mean squared distance of new rows."""
+        k, d = self.components_.shape
+        shape = (n, k, d, radius, delta)
+        bound = projection_bound(mean, sizes.squares, sizes.fourth, *shape, fitted=self.centred)
+        return {"components": k, "centred": self.centred}, bound
+
+
+def scatter_about(rows: Rows, center: np.ndarray) -> np.ndarray:
+    """Return the (d + 1, d + 1) sum over the rows of a a', a = (x - center, 1)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return rows.sum(_scatter, center)
+
+
+def _scatter(block: Block, center: np.ndarray) -> np.ndarray:
+    from assay.loops.scatter import scatter
+
+    return scatter(block.X, center)
+
+
+def _coordinates(block: Block, center: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    return (block.X - center) @ directions.T
+
+
+def _distances(block: Block, center: np.ndarray, V: np.ndarray) -> np.ndarray:
+    moved = block.X - center
+    rest = moved - (moved @ V.T) @ V
+    return np.einsum("ij,ij->i", rest, rest)

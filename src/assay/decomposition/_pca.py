@@ -1,0 +1,287 @@
+"""Principal components: the directions along which rows vary most.
+
+    S = (1/n) sum_i (x_i - m)(x_i - m)',  m the mean
+
+The k orthonormal directions that hold the largest share of trace S are the eigenvectors of its k largest eigenvalues,
+and they span the k-dimensional flat that is nearest to the rows.
+
+Claims: no flat is nearer to the rows by more than `value` (D18); on new data the mean squared distance to the flat is
+        at most ... (P26, hold-out).
+Method: S is a sum over rows, formed about a point near the mean so that nothing cancels; then a symmetric eigenproblem.
+        The singular value decomposition of the rows themselves keeps twice as many digits of small eigenvalues.
+"""
+
+from contextlib import nullcontext
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, svd
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import with_callbacks
+from sklearn.decomposition._pca import _infer_dimension
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import randomized_svd, svd_flip
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import Learner, read_rows, require_finite
+from assay.card import Card
+from assay.decomposition._flat import FlatLearner, Flats, scatter_about
+from assay.fitlog import FitLog
+from assay.params import choice, count, flag, refuse
+from assay.scan import Rows, one_blas_thread
+from assay.scan.blocks import Block
+from assay.scan.memory import MemoryRows
+
+_NARROW, _TALL = 1_000, 10  # svd_solver="auto": the covariance for at most so many columns, and so many rows a column
+_ONE_THREAD = 300  # columns up to which threads of BLAS cost more than they save
+_SMALL = 500  # rows and columns up to which "auto" takes the whole decomposition
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
+    """Principal component analysis.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1), "mle" or None
+        Components kept: so many; as many as it takes to hold that share of the variance; as Minka's estimate of the
+        dimension says; or all.
+    whiten : bool
+        Divide each component by its standard deviation.
+    svd_solver : "auto", "full", "covariance_eigh" or "randomized"
+        "covariance_eigh": eigenvectors of the covariance matrix, a sum over rows, also of files and clusters. "full":
+        singular values of the rows. "randomized": a sketch, for a few components of wide rows. "auto" takes the first
+        for at most 1,000 columns and ten times as many rows, else "full" for small tables or most components.
+    n_oversamples, iterated_power : int, int or "auto"
+        Of "randomized": extra directions of the sketch, and power iterations.
+    random_state : int, RandomState or None
+        Of "randomized".
+    n_jobs : int or None
+        Threads; None uses all cores.
+
+    Attributes
+    ----------
+    components_ : (n_components, d)
+        Orthonormal directions, largest variance first.
+    explained_variance_, explained_variance_ratio_ : (n_components,)
+        Variance along each (divisor n - 1), and its share of the whole.
+    singular_values_ : (n_components,)
+        Of the centred rows.
+    mean_ : (d,)
+    n_components_, n_samples_ : int
+    noise_variance_ : float
+        Mean variance along the directions left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.decomposition import PCA
+    >>> X = np.array([[-1.0, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> model = PCA(n_components=1).fit(X)
+    >>> model.explained_variance_ratio_.round(3)
+    array([0.992])
+    >>> bool(abs(model.inverse_transform(model.transform(X)) - X).max() < 0.3)
+    True
+    """
+
+    card = Card(
+        name="Principal component analysis",
+        zh="主成分分析",
+        mission=("DEC-01", "DEC-02", "DEC-03", "DEC-04"),
+        task="transform",
+        model=Flats(),
+        strategy="squared distance of the rows to a flat of k dimensions",
+        algorithm="eigenvectors of the covariance matrix, or singular value decomposition",
+        guarantee=("pca.optimality", "projection.risk"),
+    )
+
+    def __init__(
+        self,
+        n_components: Any = None,
+        *,
+        whiten: bool = False,
+        svd_solver: str = "auto",
+        n_oversamples: int = 10,
+        iterated_power: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.n_oversamples = n_oversamples
+        self.iterated_power = iterated_power
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "PCA":
+        """Find the components of the rows X; y is not used."""
+        rows = self._read(X, y)
+        with FitLog(self, 1, X, None) as log:
+            solver = self._solver(rows)
+            variances, directions, total = self._solve(rows, solver)
+            self._keep(rows, variances, directions, total)
+            log.step(max(total - float(self.explained_variance_.sum()), 0.0), 0.0)
+        return self
+
+    def _read(self, X: Any, y: Any) -> Rows:
+        flag(self, "whiten")
+        choice(self, "svd_solver", ("auto", "full", "covariance_eigh", "randomized"))
+        count(self, "n_oversamples", low=0)
+        if self.iterated_power != "auto":
+            count(self, "iterated_power", low=0)
+        rows = read_rows(self, X, y)
+        if rows.n_rows < 2:
+            raise refuse(self, f"variance needs at least 2 rows; n_samples={rows.n_rows}.")
+        self._check_components(min(rows.n_rows, rows.n_features))
+        return rows
+
+    def _check_components(self, most: int) -> None:
+        k: Any = self.n_components
+        if k is None or (isinstance(k, str) and k == "mle"):
+            return
+        whole = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= int(k) <= most
+        share = isinstance(k, Real) and not isinstance(k, (bool, Integral)) and 0 < float(k) < 1
+        if not whole and not share:
+            raise refuse(
+                self,
+                f"n_components must be an integer from 1 to min(n_samples, n_features) = {most}, a share between 0 "
+                f"and 1, 'mle' or None; got {k!r}.",
+            )
+
+    def _solver(self, rows: Rows) -> str:
+        n, d = rows.n_rows, rows.n_features
+        k: Any = self.n_components
+        in_memory = isinstance(rows, MemoryRows)
+        solver = self.svd_solver
+        if solver == "auto":
+            if not in_memory or (d <= _NARROW and n >= _TALL * d):
+                solver = "covariance_eigh"
+            elif max(n, d) <= _SMALL or not isinstance(k, Integral) or int(k) >= 0.8 * min(n, d):
+                solver = "full"
+            else:
+                solver = "randomized"
+        if solver == "randomized" and k is not None and not isinstance(k, Integral):
+            raise refuse(self, f"svd_solver='randomized' needs n_components as an integer or None; got {k!r}.")
+        if solver != "covariance_eigh" and not in_memory:
+            raise refuse(self, f"svd_solver={solver!r} needs the rows in memory; 'covariance_eigh' streams them.")
+        if isinstance(k, str) and n < d:
+            raise refuse(self, f"n_components='mle' needs at least as many rows as columns; got {n} and {d}.")
+        return solver
+
+    def _solve(self, rows: Any, solver: str) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return variances, falling, their directions as rows, and the variance of all columns together."""
+        n = rows.n_rows
+        if solver == "covariance_eigh":
+            self.mean_, S = covariance(rows, self)
+            with one_blas_thread() if len(S) <= _ONE_THREAD else nullcontext():
+                variances, vectors = eigh(S, driver="evd", overwrite_a=True, check_finite=False)
+            variances = np.maximum(variances[::-1], 0.0)
+            directions = svd_flip(None, vectors.T[::-1], u_based_decision=False)[1]
+            return variances[: min(n, len(S))], directions[: min(n, len(S))], float(variances.sum())
+        require_finite(rows, self)
+        A = np.asarray(rows.X, dtype=np.float64)
+        self.mean_ = A.mean(axis=0)
+        A = A - self.mean_
+        if solver == "full":
+            _, lengths, directions = svd(A, full_matrices=False)
+            directions = svd_flip(None, directions, u_based_decision=False)[1]
+            return lengths**2 / (n - 1), directions, float(np.sum(lengths**2)) / (n - 1)
+        k = min(A.shape) if self.n_components is None else int(self.n_components)
+        _, lengths, directions = randomized_svd(
+            A,
+            k,
+            n_oversamples=self.n_oversamples,
+            n_iter=self.iterated_power,
+            flip_sign=False,
+            random_state=check_random_state(self.random_state),
+        )
+        directions = svd_flip(None, directions, u_based_decision=False)[1]
+        return lengths**2 / (n - 1), directions, float(np.sum(A * A)) / (n - 1)
+
+    def _keep(self, rows: Rows, variances: np.ndarray, directions: np.ndarray, total: float) -> None:
+        n, most = rows.n_rows, min(rows.n_rows, rows.n_features)
+        share = variances / total if total > 0 else np.zeros_like(variances)
+        k = self.n_components
+        if k is None:
+            k = len(variances)
+        elif isinstance(k, str):
+            k = int(_infer_dimension(variances, n))
+        elif not isinstance(k, Integral):
+            k = int(np.searchsorted(np.cumsum(share), k, side="right")) + 1
+        k = min(int(k), len(variances))
+        left = total - float(variances[:k].sum()) if k < most else 0.0
+        self.n_components_, self.n_samples_ = k, n
+        self.components_, self.explained_variance_ = np.ascontiguousarray(directions[:k]), variances[:k].copy()
+        self.explained_variance_ratio_, self.singular_values_ = share[:k].copy(), np.sqrt(variances[:k] * (n - 1))
+        self.noise_variance_ = max(left, 0.0) / (most - k) if k < most else 0.0
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    @property
+    def center_(self) -> np.ndarray:  # type: ignore[override]
+        """The point through which the flat goes: the mean of the rows."""
+        return self.mean_
+
+    # Use
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the components of each row, (n, n_components)."""
+        check_is_fitted(self)
+        directions = self.components_ / self._deviations()[:, None] if self.whiten else self.components_
+        return self._projected(X, directions)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the rows of the flat whose components are X, (n, d)."""
+        check_is_fitted(self)
+        scaled = self.components_ * self._deviations()[:, None] if self.whiten else self.components_
+        return np.asarray(X, dtype=np.float64) @ scaled + self.mean_
+
+    def _deviations(self) -> np.ndarray:
+        deviations = np.sqrt(self.explained_variance_)
+        return np.maximum(deviations, np.finfo(np.float64).eps)
+
+    def get_covariance(self) -> np.ndarray:
+        """Return the covariance of the Gaussian model: components' variances, and the noise in every direction."""
+        check_is_fitted(self)
+        more = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
+        return self.components_.T * more @ self.components_ + self.noise_variance_ * np.eye(len(self.mean_))
+
+    def get_precision(self) -> np.ndarray:
+        """Return the inverse of `get_covariance()`."""
+        check_is_fitted(self)
+        if self.noise_variance_ == 0.0:
+            return np.linalg.inv(self.get_covariance())
+        less = 1 / np.maximum(self.explained_variance_, self.noise_variance_) - 1 / self.noise_variance_
+        return self.components_.T * less @ self.components_ + np.eye(len(self.mean_)) / self.noise_variance_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log-likelihood of each row in the Gaussian model (Tipping & Bishop 1999)."""
+        check_is_fitted(self)
+        rows = read_rows(self, X, None, reset=False)
+        require_finite(rows, self)
+        precision = self.get_precision()
+        constant = len(self.mean_) * np.log(2 * np.pi) - np.linalg.slogdet(precision)[1]
+        return np.concatenate(rows.map(_log_likelihood, self.mean_, precision, float(constant)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-likelihood of the rows."""
+        return float(self.score_samples(X).mean())
+
+
+def covariance(rows: Rows, learner: Learner) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and covariance (divisor n - 1) of the rows in one pass, about the mean of the first ones."""
+    near = next(iter(rows.blocks())).X.mean(axis=0)
+    M = scatter_about(rows, near)
+    if not np.isfinite(M).all():
+        require_finite(rows, learner)
+    n, apart = rows.n_rows, M[:-1, -1] / rows.n_rows
+    return near + apart, (M[:-1, :-1] - n * np.outer(apart, apart)) / (n - 1)
+
+
+def _log_likelihood(block: Block, mean: np.ndarray, precision: np.ndarray, constant: float) -> np.ndarray:
+    moved = block.X - mean
+    return -0.5 * (np.einsum("ij,ij->i", moved @ precision, moved) + constant)

@@ -6,7 +6,7 @@ that the bound says something (an error bound below one half, unless the case sa
 wrong on purpose and must be caught.
 """
 
-from bench.worlds import classes, holdout, machines, margins, online, others, penalised, stumps, trees
+from bench.worlds import classes, holdout, machines, margins, neighbors, online, others, penalised, stumps, trees
 from bench.worlds._case import CASES, Case
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "holdout",
     "machines",
     "margins",
+    "neighbors",
     "online",
     "others",
     "penalised",

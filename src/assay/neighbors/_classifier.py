@@ -127,7 +127,8 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label with most votes, the first of equals, for each row."""
-        return self.classes_[self._votes(X).argmax(axis=1)]
+        votes = self._votes(X)
+        return self.classes_[votes.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the share of the votes of each class."""

@@ -217,7 +217,8 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of the nearest prototype of each row."""
-        return self.classes_[self.prototype_codes_[self.cells(X)]]
+        cells = self.cells(X)
+        return self.classes_[self.prototype_codes_[cells]]
 
     def space(self, rows: Rows) -> Space:
         """Return the class of as many prototypes."""

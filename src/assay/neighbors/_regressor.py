@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
@@ -111,8 +112,9 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
             raise refuse(self, reason)
         return super()._known_rows(X, y, sample_weight)
 
+    @available_if(lambda self: self.fit_y_.ndim == 1)
     def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - prediction|, clip) of each row, rounded up; only for one target."""
+        """Return min(|y - prediction|, clip) of each row, rounded up, of a model of one target."""
         return np.concatenate([np.minimum(high[:, 0], clip) for _, high in self._residuals(rows)])
 
     def squared_error(self, rows: Rows) -> tuple[float, float]:
@@ -132,6 +134,11 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
             gap = np.abs(block.y.reshape(means.shape) - means)
             slack = np.where(sure[:, None], 0.0, spread) + _ROUNDING * (size + gap)
             yield np.maximum(gap - slack, 0.0), gap + slack
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the neighbours of some rows."""

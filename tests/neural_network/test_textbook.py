@@ -1,4 +1,4 @@
-"""The notes' neurons and back-propagation: hand values, truth tables, finite differences, and the learner against them."""
+"""Neurons and back-propagation as in textbooks: hand values, truth tables, finite differences, the learner beside."""
 
 import itertools
 

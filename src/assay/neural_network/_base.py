@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state, shuffle
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -263,7 +263,7 @@ class Network(CertifiedNetwork):
             )
         X = np.ascontiguousarray(rows.X) if isinstance(rows.X, np.ndarray) else rows.X
         weight = np.empty(0) if rows.weight is None else rows.weight
-        return Table(X, np.ascontiguousarray(read(), dtype=X.dtype), weight.astype(X.dtype))
+        return Table(X, np.array(read(), dtype=X.dtype, order="C"), weight.astype(X.dtype))
 
     def _parted(self, table: Table, random: np.random.RandomState) -> tuple[Table, Table | None]:
         """Return the rows that updates visit, and those kept out to judge progress by."""
@@ -295,18 +295,9 @@ class Network(CertifiedNetwork):
         """Run epochs until progress ends. With rows held out the weights that were best on them are kept; Ctrl-C keeps
         those of the epoch with the lowest loss."""
         course = _Course(self, table, held, shape, theta, once)
-        order, status = np.arange(len(table.Y)), "max_iter"
         try:
-            for _ in range(1 if once else self.max_iter):
-                order = shuffle(order, random_state=random) if self.shuffle else order
-                loss, norm = course.epoch(order)
-                stopped = log.step(loss, norm, **(_shown(shape, course.kept) if log.watched else {}))
-                if course.over():
-                    status = "converged"
-                    break
-                if stopped:
-                    status = "stopped"
-                    break
+            with course.engine.blas():
+                status = self._run_epochs(course, random, log, 1 if once else self.max_iter)
         except KeyboardInterrupt:
             status, log.stopped = "interrupted", True
             course.theta = course.lowest
@@ -317,6 +308,19 @@ class Network(CertifiedNetwork):
         elif status == "max_iter" and not once:
             self._warn(f"the loss was still falling by more than tol={self.tol:g} after {course.epochs} epochs")
         return course.outcome()
+
+    def _run_epochs(self, course: "_Course", random: np.random.RandomState, log: FitLog, epochs: int) -> str:
+        """Run epochs, each in a new order drawn as scikit-learn draws it; return why they ended."""
+        order = np.arange(course.rows)
+        for _ in range(epochs):
+            order = order[random.permutation(len(order))] if self.shuffle else order
+            loss, norm = course.epoch(order)
+            stopped = log.step(loss, norm, **(_shown(course.shape, course.kept) if log.watched else {}))
+            if course.over():
+                return "converged"
+            if stopped:
+                return "stopped"
+        return "max_iter"
 
     def _warn(self, what: str) -> None:
         warnings.warn(f"{type(self).__name__}: {what}. Raise max_iter or tol.", ConvergenceWarning, stacklevel=8)

@@ -152,6 +152,7 @@ class MLPClassifier(ClassifierMixin, Network):
     def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
         choice(self, "loss", ("log_loss", "squared_error"))
         y = getattr(rows, "y", None)
+        y = y if isinstance(y, np.ndarray) else None  # of files it is the name of a column
         if y is not None and y.ndim == 2 and y.shape[1] == 1:
             y = rows.y = column_or_1d(y, warn=True)
         several = y is not None and y.ndim == 2

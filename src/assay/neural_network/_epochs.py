@@ -95,17 +95,16 @@ class Epochs:
         """Visit the rows in that order; return the mean objective met, and the length of the last gradient."""
         step = self.batch * max(1, int(_CHUNK / (2.0 * self.batch * self.shape.n_parameters)))
         total = norm = 0.0
-        with self._blas():
-            for start in range(0, len(order), step):
-                met, norm = self._visit(theta, order[start : start + step])
-                total += met
+        for start in range(0, len(order), step):
+            met, norm = self._visit(theta, order[start : start + step])
+            total += met
         return total / len(order), norm
 
     def _visit(self, theta: np.ndarray, order: np.ndarray) -> tuple[float, float]:
         X, Y, weight = self.table
-        if not isinstance(X, np.ndarray):
+        if not isinstance(X, np.ndarray) or not X.flags.writeable:  # compiled code is made for arrays that are neither
             X, Y, weight = self.table.take(order)
-            X, order = X.toarray(), np.arange(len(order))
+            X, order = X if isinstance(X, np.ndarray) else X.toarray(), np.arange(len(order))
         self._numbers[self._rate_place] = self.rate
         codes = self.shape.codes
         met, norm, self.updates = self._train(
@@ -114,7 +113,8 @@ class Epochs:
         )  # fmt: skip
         return met, norm
 
-    def _blas(self) -> AbstractContextManager[None]:
+    def blas(self) -> AbstractContextManager[None]:
+        """Return a context for epochs: one BLAS thread where more cost more than they bring."""
         small = self.batch * self.shape.widest_product < _THREADS_FROM
         return one_blas_thread() if small else nullcontext()
 

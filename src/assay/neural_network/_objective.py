@@ -48,14 +48,18 @@ def block_sums(block: Block, theta: np.ndarray, shape: Shape, coded: bool) -> Su
     """Return the sums of one block."""
     from assay.neural_network._loops import loss_gradient
 
-    X = block.X if block.X.flags.writeable else block.X.copy()
-    Y, n = targets(np.asarray(block.y), shape.sizes[-1], coded), len(block.X)
-    weight = np.empty(0) if block.weight is None else np.ascontiguousarray(block.weight)
+    X, Y, n = _own(block.X), _own(targets(np.asarray(block.y), shape.sizes[-1], coded)), len(block.X)
+    weight = np.empty(0) if block.weight is None else _own(block.weight)
     gradient = np.empty(len(theta))
     values, pulls = _buffer("values", n * sum(shape.sizes[1:])), _buffer("pulls", 2 * n * max(shape.sizes[1:]))
     least = float(np.finfo(np.float64).eps)
     loss = loss_gradient(X, Y, weight, *shape.codes, least, theta, gradient, values, pulls)
     return Sums(loss, float(weight.sum()) if weight.size else float(n), gradient)
+
+
+def _own(values: np.ndarray) -> np.ndarray:
+    """Return values that may be written to, which is what the loops are compiled for."""
+    return values if values.flags.writeable else values.copy()
 
 
 def _buffer(name: str, size: int) -> np.ndarray:

@@ -142,6 +142,7 @@ class MLPRegressor(RegressorMixin, Network):
     def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
         choice(self, "loss", ("squared_error", "poisson"))
         y = getattr(rows, "y", None)
+        y = y if isinstance(y, np.ndarray) else None  # of files it is the name of a column
         if y is not None and y.ndim == 2 and y.shape[1] == 1:
             y = rows.y = column_or_1d(y, warn=True)
         if self.loss == "poisson" and any(rows.map(_has_negative)):

@@ -85,8 +85,44 @@ def test_every_classifier_has_an_answer_or_a_reason():
         words = f"--error 0.1 --learner {kind.__name__} --features 2"
         if math.isfinite(kind.card.model.at(2, 2).vc_dimension):
             assert answer(words)["rows_needed"]["theorems"]
+        elif "kernel" in str(kind.card.model.at(2, 2)):
+            assert {one["claim"] for one in answer(words)["rows_needed"]["theorems"]} == {"P12", "P16"}
         else:
             assert "--holdout-width" in run(words, code=2).stderr
+
+
+def test_margins_and_kept_rows_plan_a_class_without_dimension():
+    words = "--learner SVC --features 20 --margin 0.25 --kept 10"
+    found = values(answer(f"--error 0.1 {words}")["rows_needed"], "rows")
+    assert found["margin 0.25"] == math.ceil(((2 * 4 + math.sqrt(math.log(20) / 2)) / 0.1) ** 2)
+    n = found["rebuilt from 10 rows"]
+
+    def limit(n):
+        level = 0.05 * 6 / (math.pi * 11) ** 2 / math.comb(n, 10)
+        return 1 - level ** (1 / (n - 10))
+
+    assert limit(n) <= 0.1 < limit(n - 1)
+    back = values(answer(f"--rows {n} {words}")["error_guaranteed"], "error")
+    assert back["rebuilt from 10 rows"] == pytest.approx(limit(n))
+    assert back["margin 0.25"] == pytest.approx((8 + math.sqrt(math.log(20) / 2)) / math.sqrt(n))
+    with_errors = values(answer(f"--rows {n} {words} --training-error 0.02")["error_guaranteed"], "error")
+    assert with_errors["rebuilt from 10 rows"] == pytest.approx(
+        beta.isf(
+            0.05 * 6 / (math.pi * 11) ** 2 / math.comb(n, 10), math.ceil(0.02 * n) + 1, n - 10 - math.ceil(0.02 * n)
+        )
+    )
+
+
+def test_leaves_make_a_tree_a_finite_class():
+    found = answer("--error 0.1 --learner DecisionTreeClassifier --features 20 --leaves 6")
+    assert found["class"]["leaves"] == 6
+    assert values(found["rows_needed"], "rows")["exact ghost sample"] == 722
+    assert "--leaves is for" in run("--error 0.1 --learner SVC --features 2 --leaves 3", code=2).stderr
+
+
+def test_hopes_are_drawn(tmp_path):
+    run(f"--learner SVC --features 20 --rows 100 --plot {tmp_path / 'curves.png'}")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
 
 
 def test_hold_out_sizes_are_those_of_the_binomial_limit():
@@ -176,7 +212,11 @@ def test_every_theorem_has_its_assumptions():
         ("--error 0.1 --learner Oracle --features 2", "no such classifier; there are"),
         ("--error 0.1 --learner Ridge --features 2", "no such classifier"),
         ("--error 0.1 --learner Perceptron --features 2 --classes 1", "--classes must be at least 2"),
-        ("--error 0.1 --learner SVC --features 2", "without finite capacity"),
+        ("--error 0.1 --learner RandomForestClassifier --features 2", "without finite capacity"),
+        ("--error 0.1 --margin 1.5", "--margin must lie in"),
+        ("--error 0.1 --margin nan", "--margin must lie in"),
+        ("--error 0.1 --kept 0", "--kept must be at least 1"),
+        ("--error 0.1 --leaves 4", "--leaves goes with --learner"),
         ("--holdout-width 0", "--holdout-width must lie"),
         ("--holdout-width 0.1 --holdout-error 0.95", "needs no rows"),
         ("--holdout-width 0.1 --holdout-error 1e-9", "--holdout-error must be 0 or"),

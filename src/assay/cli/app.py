@@ -122,6 +122,14 @@ def plan(
     learner: Annotated[str, typer.Option(help="The class of a learner; needs --features.", show_default=False)] = "",
     features: Annotated[int | None, typer.Option(help="Columns that the learner will see.", show_default=False)] = None,
     classes: Annotated[int, typer.Option(help="Classes that the learner will tell apart.")] = 2,
+    leaves: Annotated[int | None, typer.Option(help="Leaves that a tree may have.", show_default=False)] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Distance of rows from the border, as a share of the longest row.", show_default=False),
+    ] = None,
+    kept: Annotated[
+        int | None, typer.Option(help="Rows that rebuild the model, such as support vectors.", show_default=False)
+    ] = None,
     training_error: Annotated[float, typer.Option(help="Share of training rows expected wrong.")] = 0.0,
     excess: Annotated[bool, typer.Option("--excess", help="Count --error from the best error of the class.")] = False,
     holdout_width: Annotated[
@@ -140,10 +148,10 @@ def plan(
     from assay.cli import planning
 
     with _messages():
-        space = planning.space(vc, size, learner, features, classes)
+        named = planning.Named(vc, size, learner, features, classes, leaves)
         training = planning.Training(error, rows, training_error, excess)
         holdout = planning.Holdout(holdout_width, holdout_error, candidates)
-        planning.plan(space, training, holdout, confidence, plot, as_json)
+        planning.plan(planning.subject(named, margin, kept), training, holdout, confidence, plot, as_json)
 
 
 @app.command()

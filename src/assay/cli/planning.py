@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from assay.theory import plan as theory
-from assay.theory.spaces import Finite, OfDimension, Space
+from assay.theory.spaces import Finite, OfDimension, Space, Trees, Unbounded
 
 NEEDS = {
     "finite class": "finitely many hypotheses",
@@ -26,9 +26,11 @@ NEEDS = {
     "VC dimension, minimiser of the empirical risk": "finite VC dimension, fewest training errors of all",
     "exact ghost sample": "finite VC dimension; ghost size 4n fixed in advance",
 }
+_HOPES = theory.Hoped((0.5, 0.25, 0.1), (10, 30, 100))  # shown for a class that has no other bound
 """What each theorem assumes beyond independent rows and a class fixed in advance."""
 
 _SUFFIXES = (".png", ".svg", ".pdf")
+_LEAST_MARGIN = 1e-6
 _LEAST_ERROR = 1e-4  # the search for a hold-out size looks at 1/error sizes at every step
 
 
@@ -50,20 +52,57 @@ class Holdout(NamedTuple):
     candidates: int
 
 
-def space(vc: int | None, size: int | None, learner: str, features: int | None, classes: int) -> Space | None:
-    """Return the class that the options name, None if they name none."""
-    if sum((vc is not None, size is not None, bool(learner))) > 1:
+class Named(NamedTuple):
+    """How the options name a class."""
+
+    vc: int | None = None
+    size: int | None = None
+    learner: str = ""
+    features: int | None = None
+    classes: int = 2
+    leaves: int | None = None
+
+
+class Subject(NamedTuple):
+    """The class that is asked about, if there is one, and what is hoped for of the fitted model."""
+
+    space: Space | None
+    hoped: theory.Hoped
+
+
+def subject(named: Named, margin: float | None, kept: int | None) -> Subject:
+    """Return what the options name. A class of no finite capacity needs hopes; functions of a kernel's space are shown
+    with some if there are none."""
+    if margin is not None and not _LEAST_MARGIN <= margin <= 1:
+        raise ValueError(f"--margin must lie in [{_LEAST_MARGIN:g}, 1], a share of the longest row; got {margin:g}.")
+    if kept is not None:
+        _least("--kept", kept, 1)
+    hoped = theory.Hoped(() if margin is None else (margin,), () if kept is None else (kept,))
+    space = _space(named)
+    if any(hoped) or space is None or math.isfinite(space.vc_dimension):
+        return Subject(Unbounded("any class") if space is None and any(hoped) else space, hoped)
+    if "kernel" in str(space):
+        return Subject(space, _HOPES)
+    raise ValueError(
+        f"{named.learner}: {space}; a class without finite capacity has no bound in advance. Plan a hold-out set "
+        "(--holdout-width), or say what is hoped for: --margin, --kept, or --leaves of a tree."
+    )
+
+
+def _space(named: Named) -> Space | None:
+    if sum((named.vc is not None, named.size is not None, bool(named.learner))) > 1:
         raise ValueError("give the class once: --vc, --size or --learner.")
-    if features is not None and not learner:
-        raise ValueError("--features goes with --learner.")
-    if vc is not None:
-        return OfDimension(_least("--vc", vc, 1))
-    if size is not None:
-        return Finite(_least("--size", size, 1))
-    return _of_learner(learner, features, classes) if learner else None
+    for option, value in (("--features", named.features), ("--leaves", named.leaves)):
+        if value is not None and not named.learner:
+            raise ValueError(f"{option} goes with --learner.")
+    if named.vc is not None:
+        return OfDimension(_least("--vc", named.vc, 1))
+    if named.size is not None:
+        return Finite(_least("--size", named.size, 1))
+    return _of_learner(named.learner, named.features, named.classes, named.leaves) if named.learner else None
 
 
-def _of_learner(name: str, features: int | None, classes: int) -> Space:
+def _of_learner(name: str, features: int | None, classes: int, leaves: int | None) -> Space:
     from assay.registry import learners
 
     known = {kind.__name__: kind for kind in learners("classify")}
@@ -71,17 +110,16 @@ def _of_learner(name: str, features: int | None, classes: int) -> Space:
         raise ValueError(f"--learner {name}: no such classifier; there are {', '.join(known)}.")
     if features is None:
         raise ValueError("--learner needs --features: the capacity of its class depends on their number.")
-    found = known[name].card.model.at(_least("--features", features, 1), _least("--classes", classes, 2))
-    if not math.isfinite(found.vc_dimension):
-        raise ValueError(
-            f"{name}: {found}; a class without finite capacity has no bound in advance. "
-            "Plan a hold-out set instead: --holdout-width."
-        )
-    return found
+    features, classes = _least("--features", features, 1), _least("--classes", classes, 2)
+    if leaves is None:
+        return known[name].card.model.at(features, classes)
+    if known[name].__module__.split(".")[1] != "tree" or "Oblique" in name:
+        raise ValueError(f"--leaves is for a learner of one tree with tests of single columns; {name} is not one.")
+    return Trees(features, _least("--leaves", leaves, 1), classes)
 
 
 def plan(
-    space: Space | None,
+    subject: Subject,
     training: Training,
     holdout: Holdout,
     confidence: str,
@@ -90,20 +128,24 @@ def plan(
 ) -> None:
     """Run the command."""
     delta = _delta(confidence)
+    space, hoped = subject
     _check(space, training, holdout, plot)
     answer: dict[str, Any] = {"confidence": float(confidence)}
     if space is not None:
-        answer["class"] = space.descriptor() | {"vc_dimension": space.vc_dimension}
+        dimension = space.vc_dimension if math.isfinite(space.vc_dimension) else None
+        answer["class"] = (space.descriptor() if dimension is not None else {"class": str(space)}) | {
+            "vc_dimension": dimension
+        }
         answer["training_error"] = training.training_error
     if space is not None and training.error is not None:
         lines = theory.rows_needed(
-            training.error, delta, space, training_error=training.training_error, excess=training.excess
+            training.error, delta, space, training_error=training.training_error, excess=training.excess, hoped=hoped
         )
         part = {"error": training.error, "excess": training.excess, "theorems": _records(lines, "rows")}
         answer["rows_needed"] = part
     if space is not None and training.rows is not None:
         errors = theory.planned_errors(training.training_error, training.rows)
-        lines = theory.error_guaranteed(training.rows, delta, space, errors=errors, shared=False)
+        lines = theory.error_guaranteed(training.rows, delta, space, errors=errors, shared=False, hoped=hoped)
         answer["error_guaranteed"] = {"rows": training.rows, "theorems": _records(lines, "error")}
     if holdout.width is not None:
         found = theory.holdout_rows(holdout.width, delta, error=holdout.error, candidates=holdout.candidates)
@@ -111,7 +153,7 @@ def plan(
     if plot is not None and space is not None:
         from assay.plot import bounds
 
-        bounds(space, delta=delta, training_error=training.training_error).savefig(plot, dpi=150)
+        bounds(space, delta=delta, training_error=training.training_error, hoped=hoped).savefig(plot, dpi=150)
     if as_json:
         print(json.dumps(answer, ensure_ascii=False, indent=1))
     else:
@@ -172,7 +214,7 @@ def _records(lines: Sequence[theory.Line], unit: str) -> list[dict[str, Any]]:
         {
             "claim": line.claim,
             "theorem": line.theorem,
-            "assumes": NEEDS[line.theorem],
+            "assumes": line.supposes or NEEDS[line.theorem],
             unit: line.value,
             "recommended": line.recommended,
         }
@@ -194,9 +236,10 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
     if "rows_needed" in answer or "error_guaranteed" in answer:
         excess = answer.get("rows_needed", {}).get("excess", False)
         expected = "" if excess else f" and a training error of {answer['training_error']:g} at most"
+        best = "; * is the best, to be chosen before the rows are seen" if _starred(answer) else ""
         console.print(
             f"All assume independent rows from one source, a class fixed before they were seen{expected}. Each "
-            "holds on its own; * is the best, to be chosen before the rows are seen.",
+            f"holds on its own{best}.",
             style="dim",
             highlight=False,
         )
@@ -204,6 +247,11 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
         _show_holdout(console, answer["holdout"], sure)
     if plot is not None:
         console.print(f"Wrote [bold]{plot}[/].", highlight=False)
+
+
+def _starred(answer: dict[str, Any]) -> bool:
+    parts = [answer[name]["theorems"] for name in ("rows_needed", "error_guaranteed") if name in answer]
+    return any(one["recommended"] for part in parts for one in part)
 
 
 def _table(console: Console, title: str, part: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assay.plot import frames
+from assay.theory.plan import Hoped
 from assay.theory.rademacher import Suprema
 from assay.theory.spaces import Space
 
@@ -149,13 +150,19 @@ def boundary(model: Any, X: Any, y: Any) -> "Figure":
 
 
 def bounds(
-    space: Space, rows: Sequence[int] | None = None, *, delta: float = 0.05, training_error: float = 0.0
+    space: Space,
+    rows: Sequence[int] | None = None,
+    *,
+    delta: float = 0.05,
+    training_error: float = 0.0,
+    hoped: Hoped | None = None,
 ) -> "Figure":
-    """Draw the error that each theorem guarantees for a space against the number of rows."""
-    frame = frames.bounds(space, rows, delta=delta, training_error=training_error)
+    """Draw the error that each theorem guarantees for a space, and for what is `hoped` for of a model, against the
+    number of rows."""
+    frame = frames.bounds(space, rows, delta=delta, training_error=training_error, hoped=hoped)
     figure, (axes,) = _canvas(1, width=6.4)
     for k, (theorem, values) in enumerate(frame["bounds"].items()):
-        axes.plot(frame["rows"], values, color=CLASS_COLOURS[k], label=theorem)
+        axes.plot(frame["rows"], values, color=CLASS_COLOURS[k % len(CLASS_COLOURS)], label=theorem)
     axes.axhline(frame["training_error"], color=GREY, linewidth=1, linestyle="--", label="training error")
     axes.set_xscale("log")
     axes.set(

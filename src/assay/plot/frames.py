@@ -117,21 +117,32 @@ def _lines(model: Any, X: np.ndarray, y: np.ndarray) -> Frame:
 
 
 def bounds(
-    space: Space, rows: Sequence[int] | None = None, *, delta: float = 0.05, training_error: float = 0.0
+    space: Space,
+    rows: Sequence[int] | None = None,
+    *,
+    delta: float = 0.05,
+    training_error: float = 0.0,
+    hoped: plan.Hoped | None = None,
 ) -> Frame:
     """Return `rows` and `bounds`: for each theorem the error guaranteed after that many rows.
 
     The share `training_error` of them is wrong, rounded up to whole rows. Each bound holds at delta on its
     own.
-    Without `rows` they run from 10 until the tightest bound is within 0.01 of the training error.
+    Without `rows` they run from 10 until the tightest bound is within 0.01 of the training error, or to a million for
+    a class without finite capacity, which needs something that is `hoped` for.
     """
     p = training_error
     if not 0 <= p < 1:
         raise ValueError(f"bounds: training_error must lie in [0, 1) (it is a share of the rows); got {p!r}.")
     if rows is None:
-        enough = plan.ghost_rows(0.01, delta, space.log_growth, training_error=p) if p < 0.99 else 1000
+        finite = np.isfinite(space.vc_dimension)
+        enough = plan.ghost_rows(0.01, delta, space.log_growth, training_error=p) if finite and p < 0.99 else 1000
+        enough = enough if finite else 1_000_000
         rows = [int(n) for n in np.unique(np.geomspace(10, max(enough, 100), 40).astype(np.int64))]
-    tables = [plan.error_guaranteed(n, delta, space, errors=plan.planned_errors(p, n), shared=False) for n in rows]
+    tables = [
+        plan.error_guaranteed(n, delta, space, errors=plan.planned_errors(p, n), shared=False, hoped=hoped)
+        for n in rows
+    ]
     lines = {line.theorem: np.array([table[i].value for table in tables]) for i, line in enumerate(tables[0])}
     return {"rows": np.asarray(rows), "bounds": lines, "training_error": p}
 

@@ -8,7 +8,7 @@ References: Blumer, Ehrenfeucht, Haussler and Warmuth 1989; Mohri, Rostamizadeh 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from assay.theory import _checks as check
@@ -174,26 +174,79 @@ def planned_errors(share: float, n: int) -> int:
 
 
 class Line(NamedTuple):
-    """One theorem's answer: its claim, what it says, and the number of rows or the error it gives."""
+    """One theorem's answer: its claim, what it says, the number of rows or the error it gives, and what it supposes of
+    the fitted model beside its class."""
 
     claim: str
     theorem: str
     value: float
     recommended: bool
+    supposes: str = ""
+
+
+class Hoped(NamedTuple):
+    """What is hoped for of a fitted model, whatever its class: margins, as shares of the length of the longest possible
+    row, that all rows keep but the training error's share; numbers of rows that rebuild it."""
+
+    margins: tuple[float, ...] = ()
+    kept: tuple[int, ...] = ()
+
+    def rows(self, epsilon: float, delta: float, training_error: float = 0.0) -> list[Line]:
+        """Return the rows that each theorem asks for until the error is within epsilon of the training error."""
+        p = check.number("training_error", training_error, low=0.0, high=1.0)
+        found = [margin_rows(epsilon, delta, 1.0 / margin, 1.0) for margin in self._margins]
+        return self._lines([*found, *(self._rows_to_rebuild(k, epsilon, delta, p) for k in self.kept)])
+
+    @staticmethod
+    def _rows_to_rebuild(k: int, epsilon: float, delta: float, p: float) -> int:
+        return smallest(lambda n: _rebuilt(p, n, k, delta) <= p + epsilon, start=k + 1)
+
+    def errors(self, n: int, delta: float, training_error: float = 0.0) -> list[Line]:
+        """Return the error that each theorem guarantees after n rows."""
+        p, n = check.number("training_error", training_error, low=0.0, high=1.0), check.whole("n", n)
+        root = math.sqrt(-math.log(check.failure(delta)) / 2.0)
+        found = [check.up(p + (2.0 / margin + root) / math.sqrt(n), p) for margin in self._margins]
+        return self._lines([*found, *(_rebuilt(p, n, k, delta) if n > k else 1.0 for k in self.kept)])
+
+    @property
+    def _margins(self) -> list[float]:
+        return [check.number("margin", margin, low=1e-6, high=1.0) for margin in self.margins]
+
+    def _lines(self, values: Sequence[float]) -> list[Line]:
+        """Return no line as the best: they suppose different things."""
+        far = "no row nearer to the border, in parts of a length that none exceeds"
+        few = "these rows alone give the model: support vectors, updates"
+        names = [("P12", f"margin {margin:g}", far) for margin in self.margins]
+        names += [("P16", f"rebuilt from {k} rows", few) for k in self.kept]
+        return [Line(claim, what, value, False, more) for (claim, what, more), value in zip(names, values, strict=True)]
+
+
+def _rebuilt(p: float, n: int, k: int, delta: float) -> float:
+    return compression_bound(min(n - k, planned_errors(p, n)), n, k, delta)
 
 
 def rows_needed(
-    epsilon: float, delta: float, space: Space, *, training_error: float = 0.0, excess: bool = False
+    epsilon: float,
+    delta: float,
+    space: Space,
+    *,
+    training_error: float = 0.0,
+    excess: bool = False,
+    hoped: Hoped | None = None,
 ) -> list[Line]:
     """Return the rows each theorem asks for until the error of a model of the space is within epsilon.
 
     Within epsilon of its training error, which is planned to be `training_error` (0: the separable case);
-    with `excess`, within epsilon of the best error in the space, for the empirical risk minimiser.
+    with `excess`, within epsilon of the best error in the space, for the empirical risk minimiser. What is `hoped` for
+    of the model adds lines, which are all there are for a space without finite capacity.
     """
+    more = [] if hoped is None or excess else hoped.rows(epsilon, delta, training_error)
     answers: list[tuple[str, str, int]] = []
     size = space.size if isinstance(space, Finite) else None
     if not math.isfinite(space.vc_dimension):
-        raise ValueError(f"{space}: a class of no finite capacity cannot be learnt from any number of rows.")
+        if not more:
+            raise ValueError(f"{space}: a class of no finite capacity cannot be learnt from any number of rows.")
+        return more
     d = max(1, int(space.vc_dimension))
     if excess:
         if size is not None:
@@ -226,16 +279,21 @@ def rows_needed(
         rows = ghost_rows(epsilon, delta, space.log_growth, training_error=training_error)
         answers.append(("P10", "exact ghost sample", rows))
     best = min(range(len(answers)), key=lambda i: answers[i][2])
-    return [Line(*answer, recommended=i == best) for i, answer in enumerate(answers)]
+    return [*(Line(*answer, recommended=i == best) for i, answer in enumerate(answers)), *more]
 
 
-def error_guaranteed(n: int, delta: float, space: Space, *, errors: int = 0, shared: bool = True) -> list[Line]:
+def error_guaranteed(
+    n: int, delta: float, space: Space, *, errors: int = 0, shared: bool = True, hoped: Hoped | None = None
+) -> list[Line]:
     """Return the error bound each theorem gives after `errors` errors in n rows, the tightest marked.
 
     With `shared` each bound gets an equal part of delta, so that the tightest may be quoted; otherwise each
-    holds at delta when it alone was chosen in advance.
+    holds at delta when it alone was chosen in advance. What is `hoped` for of the model adds lines, each at delta.
     """
     k, n = check.errors(errors, n)
+    more = [] if hoped is None else hoped.errors(n, delta, k / n)
+    if not math.isfinite(space.vc_dimension) and more:
+        return more
     growth = space.log_growth
     bounds: list[tuple[str, str, Callable[[float], float]]] = [
         ("P10", "VC inequality", lambda share: k / n + vc.uniform_deviation(n, share, growth)),
@@ -254,7 +312,7 @@ def error_guaranteed(n: int, delta: float, space: Space, *, errors: int = 0, sha
         bounds.append(("P08", "finite class", lambda share: pac.finite_class_bound(k, n, share, space.size)))
     part = check.failure(delta) / len(bounds) if shared else check.failure(delta)
     values = [min(1.0, bound(part)) for _, _, bound in bounds]
-    return [Line(c, t, v, recommended=v == min(values)) for (c, t, _), v in zip(bounds, values)]
+    return [*(Line(c, t, v, recommended=v == min(values)) for (c, t, _), v in zip(bounds, values)), *more]
 
 
 def holdout_width(m: int, delta: float, *, errors: int = 0) -> tuple[float, float]:

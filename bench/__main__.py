@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("linear", "linear_full", "parquet", "validity", "svm", "svm_limits", "trees", "tightness")
+NAMES = ("cluster", "linear", "linear_full", "parquet", "validity", "svm", "svm_limits", "trees", "tightness", "mixture", "neighbors")
 
 
 def main() -> None:

@@ -6,13 +6,26 @@ that the bound says something (an error bound below one half, unless the case sa
 wrong on purpose and must be caught.
 """
 
-from bench.worlds import classes, holdout, machines, margins, neighbors, online, others, penalised, stumps, trees
+from bench.worlds import (
+    classes,
+    clusters,
+    holdout,
+    machines,
+    margins,
+    neighbors,
+    online,
+    others,
+    penalised,
+    stumps,
+    trees,
+)
 from bench.worlds._case import CASES, Case
 
 __all__ = [
     "CASES",
     "Case",
     "classes",
+    "clusters",
     "holdout",
     "machines",
     "margins",

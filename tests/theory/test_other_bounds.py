@@ -356,7 +356,7 @@ def test_population_bounds_by_hand():
     X = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -1.0], [0.5, 0.0]] * 50_000)
     n, root = len(X), math.sqrt(math.log(20) / (2 * len(X)))
     squares = np.array([1.0, 1.0, 1.0, 0.25] * 50_000)
-    expected = 0.3 + 2 * 3 * (2 * math.sqrt(squares.sum()) / n + 1 / math.sqrt(n)) + 12 * root
+    expected = 0.3 + 2 * 3 * (2 * math.sqrt(squares.sum()) / n + 0.5 / math.sqrt(n)) + 12 * root
     assert population.kmeans_bound(X, 0.3, 3, 1.0, 0.05) == pytest.approx(expected, rel=1e-9)
     expected = 0.3 + 2 * math.sqrt((squares**2).sum()) / n + 3 * root
     assert population.subspace_bound(X, 0.3, 1, 1.0, 0.05) == pytest.approx(expected, rel=1e-9)

@@ -32,7 +32,7 @@ from assay.params import choice, count, number, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
-from assay.theory.quantisation import clustering_bound
+from assay.theory.population import clustering_bound
 
 
 class Voronoi:

@@ -1,0 +1,106 @@
+"""k-means and principal components beside scikit-learn and scikit-learn-intelex: times in one run, quality beside.
+
+    python -m bench cluster --only kmeans10       one case; without --only all of them
+
+k-means: the same starting centres for all, each algorithm of scikit-learn; the quality is the cost of the centres, computed
+here. PCA: five components, each solver of scikit-learn that is not far behind; the quality is how far the explained
+variances are from those of a double precision singular value decomposition, relative.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from bench.harness import Contestant, compare, save, touch_memory
+
+console = Console(width=110)
+
+
+def heaps(n: int, d: int, k: int, seed: int = 0) -> np.ndarray:
+    """Return rows of 3 k overlapping Gaussian heaps: k centres do not fit them, so that it takes many iterations."""
+    rng = np.random.default_rng(seed)
+    middles = rng.normal(size=(3 * k, d)) * 6 / np.sqrt(d)
+    return middles[rng.integers(0, 3 * k, n)] + rng.normal(size=(n, d))
+
+
+def cost(X: np.ndarray, centers: np.ndarray) -> float:
+    """Return the sum of squared distances to the nearest centre, in double precision."""
+    from scipy.spatial.distance import cdist
+
+    parts = (cdist(X[i : i + 8192], centers, "sqeuclidean").min(axis=1).sum() for i in range(0, len(X), 8192))
+    return float(sum(parts))
+
+
+def makers(room: str, name: str, variants: dict[str, dict[str, Any]]) -> dict[str, Callable[..., Any]]:
+    """Return how each contestant makes its model; ours first, peers as installed."""
+    found: dict[str, Callable[..., Any]] = {}
+    for package, label in (("assay", "assay"), ("sklearn", "scikit-learn"), ("sklearnex", "scikit-learn-intelex")):
+        if importlib.util.find_spec(package) is None:
+            continue
+        learner = getattr(importlib.import_module(f"{package}.{room}"), name)
+        for variant, params in (variants if package == "sklearn" else {"": {}}).items():
+            found[f"{label}{variant}"] = lambda *args, learner=learner, params=params, **more: learner(
+                *args, **params, **more
+            )
+    return found
+
+
+def kmeans(n: int, d: int, k: int, repeats: int) -> list:
+    X = heaps(n, d, k)
+    start = X[np.random.default_rng(1).choice(n, k, replace=False)].copy()
+    algorithms = {" (lloyd)": {}} if k > 16 else {" (lloyd)": {}, " (elkan)": {"algorithm": "elkan"}}
+    runs = [
+        Contestant(name, lambda make=make: make(k, init=start, n_init=1).fit(X), peer=name != "assay")
+        for name, make in makers("cluster", "KMeans", algorithms).items()
+    ]
+    title = f"k-means: {n:,} x {d}, k = {k}, the same start; cost of the centres"
+    return compare(title, runs, lambda model: cost(X, model.cluster_centers_), better="lower", repeats=repeats)
+
+
+def pca(n: int, d: int, repeats: int) -> list:
+    X = heaps(n, d, 10)
+    moved = X - X.mean(axis=0)
+    true = np.linalg.svd(np.linalg.qr(moved, mode="r"), compute_uv=False)[:5] ** 2 / (n - 1)
+    solvers = {" (covariance_eigh)": {"svd_solver": "covariance_eigh"}, " (full)": {"svd_solver": "full"}}
+    runs = [
+        Contestant(name, lambda make=make: make(5).fit(X), peer=name != "assay")
+        for name, make in makers("decomposition", "PCA", solvers).items()
+    ]
+    title = f"PCA: {n:,} x {d}, 5 components; relative error of the explained variances"
+    return compare(
+        title,
+        runs,
+        lambda model: float(np.max(np.abs(model.explained_variance_ / true - 1))),
+        better="lower",
+        repeats=repeats,
+    )
+
+
+CASES: dict[str, Callable[[int], list]] = {
+    "kmeans10": lambda repeats: kmeans(500_000, 28, 10, repeats),
+    "kmeans100": lambda repeats: kmeans(500_000, 28, 100, 1),
+    "kmeans784": lambda repeats: kmeans(50_000, 784, 10, repeats),
+    "pca28": lambda repeats: pca(500_000, 28, 2 * repeats + 1),
+    "pca200": lambda repeats: pca(100_000, 200, 2 * repeats + 1),
+}
+
+
+def main(arguments: list[str]) -> None:
+    about = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__, formatter_class=about)
+    parser.add_argument("--only", choices=sorted(CASES), nargs="+", help="some cases; all of them without it")
+    parser.add_argument("--repeats", type=int, default=3, help="timed runs of each contestant (default 3)")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    touch_memory(2.0)
+    rows: list[dict] = []
+    for name, run in CASES.items():
+        if options.only is None or name in options.only:
+            rows += run(options.repeats)
+    console.print(f"written to {save('-'.join(['cluster', *(options.only or [])]), rows)}")

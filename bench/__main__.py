@@ -3,7 +3,19 @@
 import sys
 from importlib import import_module
 
-NAMES = ("cluster", "linear", "linear_full", "parquet", "validity", "svm", "svm_limits", "trees", "tightness", "mixture", "neighbors")
+NAMES = (
+    "cluster",
+    "linear",
+    "linear_full",
+    "parquet",
+    "validity",
+    "svm",
+    "svm_limits",
+    "trees",
+    "tightness", "neural",
+    "mixture",
+    "neighbors",
+)
 
 
 def main() -> None:

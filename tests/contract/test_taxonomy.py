@@ -167,11 +167,14 @@ def test_gaussian_classes_of_one_covariance_have_a_logistic_posterior():
     assert model.predict_proba(X)[:, 1] == pytest.approx(1 / (1 + np.exp(-(X @ w + b))), abs=1e-9)
 
 
+@pytest.mark.mission("CON-48")
 def test_discriminative_learners_carry_their_tag():
-    from assay.ensemble import GradientBoostingClassifier
+    from assay.ensemble import AdaBoostClassifier, GradientBoostingClassifier
+    from assay.neural_network import MLPClassifier
     from assay.svm import SVC
     from assay.tree import DecisionTreeClassifier
 
-    for learner in (DecisionTreeClassifier, SVC, GradientBoostingClassifier, LogisticRegression):
+    boosting = (AdaBoostClassifier, GradientBoostingClassifier)
+    for learner in (DecisionTreeClassifier, SVC, *boosting, MLPClassifier, LogisticRegression):
         assert "discriminative" in kinds(learner)
         assert "generative" not in kinds(learner)

@@ -2,9 +2,9 @@
 
     python -m bench cluster --only kmeans10       one case; without --only all of them
 
-k-means: the same starting centres for all, each algorithm of scikit-learn; the quality is the cost of the centres, computed
-here. PCA: five components, each solver of scikit-learn that is not far behind; the quality is how far the explained
-variances are from those of a double precision singular value decomposition, relative.
+k-means: the same starting centres for all, each algorithm of scikit-learn; the quality is the cost of the centres,
+computed here. PCA: five components; the quality is how far the explained variances are from those of a singular value
+decomposition in double precision, relative.
 """
 
 import argparse

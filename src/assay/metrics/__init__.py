@@ -1,1 +1,31 @@
-"""Measures of how far apart, or how alike, rows are. Scores of predictions are scikit-learn's, used as they are."""
+"""How far apart rows are (`assay.metrics.distance`), and scores of clusterings that scikit-learn does not have, or is
+slow at. Scores of predictions are scikit-learn's, used as they are.
+
+`sklearn.metrics` has rand_score, adjusted_rand_score, fowlkes_mallows_score, davies_bouldin_score (the version with
+distances to the centroid), calinski_harabasz_score and mutual information; they take the labels found here as they are.
+"""
+
+from assay.metrics._geometry import (
+    ClusterGeometry,
+    cluster_geometry,
+    davies_bouldin,
+    dunn,
+    mean_similarities,
+    rmsstd,
+)
+from assay.metrics._partitions import PairCounts, jaccard, pair_counts
+from assay.metrics._silhouette import silhouette_samples, silhouette_score
+
+__all__ = [
+    "ClusterGeometry",
+    "PairCounts",
+    "cluster_geometry",
+    "davies_bouldin",
+    "dunn",
+    "jaccard",
+    "mean_similarities",
+    "pair_counts",
+    "rmsstd",
+    "silhouette_samples",
+    "silhouette_score",
+]

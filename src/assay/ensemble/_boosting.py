@@ -329,8 +329,8 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
         known: Any = rows(data.X, data.y)
         self.classes_ = label_classes(self, known)
-        codes = known.encoded(self.classes_).y.astype(np.float64)
         K = len(self.classes_)
+        codes = known.encoded(self.classes_).y.astype(np.uint8 if K <= 256 else np.int32)
         if K > 2 and self.loss == "exponential":
             raise refuse(self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss.")
         loss = Loss("multinomial", 0.0, K) if K > 2 else Loss(self.loss)

@@ -19,9 +19,9 @@ from assay.tree._nodes import Nodes
 def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Return the bins of all rows, one after the other, padded to a multiple of 8 columns."""
     n, d = X.shape
-    bins, none = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8), np.empty((0, 0), dtype=np.uint8)
+    bins = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8)
     step = rows_per_block(d)
-    thread_map(lambda i: binner.write(X[i : i + step], i, bins, none), range(0, n, step), n_jobs=n_jobs)
+    thread_map(lambda i: binner.write(X[i : i + step], i, bins), range(0, n, step), n_jobs=n_jobs)
     return bins
 
 

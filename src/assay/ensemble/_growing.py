@@ -16,11 +16,8 @@ from assay.scan import rows_per_block, thread_map
 
 _SIDE_BY_SIDE = 4
 _LARGE = 200_000  # rows beyond which threads share the columns of one node
-_LINE, _CACHED = (
-    64,
-    16,
-)  # columns summed together: those of one cache line; those whose sums fit in the first cache
-_MOST_BINS = 255
+_LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
+_SAMPLED = 4  # columns whose sample is held at a time
 
 
 class Binner(NamedTuple):
@@ -37,24 +34,22 @@ class Binner(NamedTuple):
     def transform(self, X: np.ndarray, n_jobs: int | None) -> "Binned":
         """Return the bins of all rows."""
         n, d = X.shape
-        rows, columns = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8), np.empty((d, n), dtype=np.uint8)
+        rows = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8)
         step = rows_per_block(d)
-        thread_map(lambda i: self.write(X[i : i + step], i, rows, columns), range(0, n, step), n_jobs=n_jobs)
-        return Binned(rows, columns, self.n_bins, self.nominal)
+        thread_map(lambda i: self.write(X[i : i + step], i, rows), range(0, n, step), n_jobs=n_jobs)
+        return Binned(rows, self.n_bins, self.nominal)
 
-    def write(self, X: np.ndarray, start: int, rows: np.ndarray, columns: np.ndarray) -> None:
+    def write(self, X: np.ndarray, start: int, rows: np.ndarray) -> None:
         """Write the bins of some rows."""
         from assay.ensemble._histogram import bin_block
 
-        bin_block(X, self.edges, self.n_edges, self.nominal, start, rows, columns)
+        bin_block(X, self.edges, self.n_edges, self.nominal, start, rows)
 
 
 class Binned(NamedTuple):
-    """Bins twice over: rows (rows, columns, padded to a multiple of 8) for sums, columns (columns, rows) for
-    partitions."""
+    """Bins row by row, (rows, columns padded to a multiple of 8), how many each column has, and which are nominal."""
 
     rows: np.ndarray
-    columns: np.ndarray
     n_bins: np.ndarray
     nominal: np.ndarray
 
@@ -72,26 +67,21 @@ def find_bins(
     many values; `shift`, between -1/2 and 1/2, moves all quantiles by so many bins."""
     n, d = X.shape
     chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
-    part = np.empty((d, len(chosen)))
-    step = rows_per_block(d)
-
-    def gather(i: int) -> None:
-        part[:, i : i + step] = X[chosen[i : i + step]].T
-
-    thread_map(gather, range(0, len(chosen), step), n_jobs=n_jobs)
     edges, n_edges = np.full((d, 255), np.inf), np.zeros(d, dtype=np.int64)
     nominal = np.zeros(d, dtype=np.uint8)
 
-    def work(f: int) -> None:
-        if f in levels:
-            nominal[f], n_edges[f] = 1, levels[f]
-            return
-        part[f].sort()  # NaN come last
-        found = _edges(part[f, : len(chosen) - np.count_nonzero(np.isnan(part[f]))], max_bins, shift)
-        n_edges[f] = len(found)
-        edges[f, : len(found)] = found
+    def work(columns: tuple[int, int]) -> None:
+        part = X[chosen, columns[0] : columns[1]].T.copy()
+        for f, values in enumerate(part, columns[0]):
+            if f in levels:
+                nominal[f], n_edges[f] = 1, levels[f]
+                continue
+            values.sort()  # NaN come last
+            found = _edges(values[: len(values) - np.count_nonzero(np.isnan(values))], max_bins, shift)
+            n_edges[f] = len(found)
+            edges[f, : len(found)] = found
 
-    thread_map(work, range(d), n_jobs=n_jobs)
+    thread_map(work, _ranges(d, _SAMPLED), n_jobs=n_jobs)
     return Binner(edges, n_edges, nominal)
 
 
@@ -138,6 +128,7 @@ class Node:
     children: Any = None  # two nodes
     accepted: bool = False
     place: int = 0
+    base: int = 0  # where its smaller side waits while it is divided
     saw_missing: bool = False
     value: float = 0.0
 
@@ -161,10 +152,12 @@ class Grower:
 
     def __init__(self, binned: Binned, rule: Rule, n_jobs: int | None):
         self.binned, self.rule, self.n_jobs = binned, rule, n_jobs
-        d, n = binned.columns.shape
-        self.entries, self._scratch = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        n, d = len(binned.rows), len(binned.n_bins)
+        self.entries, self._scratch = np.empty(n, dtype=np.int64), np.empty(n // 2 + _SIDE_BY_SIDE, dtype=np.int64)
         self._together, self._apart = _ranges(d, _LINE), _ranges(d, _CACHED)
         self._free: list[np.ndarray] = []
+        # sums of at most n hessians, each at most 4095
+        self._integer = np.int32 if n < 2**31 // 4096 else np.int64
 
     def grow(self, n: int, units: tuple[float, float], allowed: np.ndarray) -> list[Node]:
         """Return the nodes of one tree on the first n entries, siblings side by side; leaves are those not
@@ -178,9 +171,9 @@ class Grower:
         while heap and leaves < self.rule.max_leaves:
             node = heap[0][2]
             if node.children is None:
-                spare = self.rule.max_leaves - leaves
-                best = heapq.nsmallest(min(_SIDE_BY_SIDE, spare), (item for item in heap if item[2].children is None))
-                self._expand([item[2] for item in best])
+                likely = heapq.nsmallest(self.rule.max_leaves - leaves, heap)
+                fresh = [item[2] for item in likely if item[2].children is None]
+                self._expand(fresh[:_SIDE_BY_SIDE])
             heapq.heappop(heap)
             node.accepted, leaves = True, leaves + 1
             for child in node.children or ():
@@ -208,6 +201,8 @@ class Grower:
         One thread does all of that for a small node; the columns of a large one are shared out.
         """
         large = [node for node in nodes if node.stop - node.start > _LARGE]
+        for spare, node in enumerate(sorted(nodes, key=lambda node: node.start)):
+            node.base = node.start // 2 + spare  # smaller sides need half the places, and one more each
         ordered = sorted(nodes, key=lambda node: node.start - node.stop)
         thread_map(lambda node: self._divide(node, whole=node not in large), ordered, n_jobs=self.n_jobs)
         tasks = [(node, columns) for node in large if node.children[0].histogram is not None for columns in self._apart]
@@ -219,25 +214,35 @@ class Grower:
         from assay.ensemble._histogram import partition
 
         split = node.split
-        column = self.binned.columns[int(split[1])]
-        border = partition(column, node.goes_left, self.entries, self._scratch, node.start, node.stop)
         left_total = split[4:7].astype(np.int64)
+        border = node.start + int(left_total[2])
         left = Node(node.start, border, node.depth + 1, left_total, node.low, node.high)
         right = Node(border, node.stop, node.depth + 1, node.total - left_total, node.low, node.high)
         self._narrow(node, left, right)
         node.children = (left, right)
         node.saw_missing = bool(node.histogram[2, 256 * int(split[1]) + 255])
         small, large = node.by_size()
-        if self._splittable(small) or self._splittable(large):
+        going_on = self._splittable(small) or self._splittable(large)
+        if going_on:
             small.histogram, large.histogram = self._take(), node.histogram
             node.histogram = None
-            if whole:
-                self._close(node, [self._open(node, columns) for columns in self._together])
+        at_once = going_on and whole and len(self._together) == 1
+        sums = small.histogram if at_once else np.empty((3, 0), dtype=self._integer)
+        partition(
+            self.binned.rows, int(split[1]), node.goes_left, small is left, self.entries, self._scratch, node.base,
+            node.start, node.stop, sums,
+        )  # fmt: skip
+        if going_on and whole:
+            find = self._subtract if at_once else self._open
+            self._close(node, [find(node, columns) for columns in self._together])
 
     def _open(self, node: Node, columns: tuple[int, int]) -> tuple[Any, Any]:
         """Return the best splits of both children among some columns, the smaller child first."""
+        self._sum(node.by_size()[0], columns)
+        return self._subtract(node, columns)
+
+    def _subtract(self, node: Node, columns: tuple[int, int]) -> tuple[Any, Any]:
         small, large = node.by_size()
-        self._sum(small, columns)
         part = slice(256 * columns[0], 256 * columns[1])
         large.histogram[:, part] -= small.histogram[:, part]
         return self._find(small, columns), self._find(large, columns)
@@ -298,7 +303,7 @@ class Grower:
         return found, goes_left
 
     def _take(self) -> np.ndarray:
-        return self._free.pop() if self._free else np.empty((3, len(self.binned.columns) * 256), dtype=np.int64)
+        return self._free.pop() if self._free else np.empty((3, len(self.binned.n_bins) * 256), dtype=self._integer)
 
     def _free_all(self, nodes: list[Node]) -> None:
         """Take back the sums of the leaves and of nodes that were looked at ahead and not needed."""

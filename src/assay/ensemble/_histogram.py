@@ -4,7 +4,7 @@ A row's gradient g and hessian h are quantised to 12 bits each and packed, with 
 gradient in the
 upper 25, hessian in the next 25, count in the lower 14. One integer addition per row and column then updates
 all three sums;
-after at most 8192 rows the sums are unpacked into three arrays of 64-bit integers. Integers add exactly, so
+after at most 8192 rows the sums are unpacked into three arrays of integers wide enough for all rows. Integers add exactly, so
 neither the order
 of rows nor the number of threads changes a bit, and a sibling is its parent minus the other child.
 """
@@ -19,6 +19,7 @@ BINS = 256
 MISSING = 255  # the bin of missing values; values take bins 0 .. 254
 LEVELS = 2047  # largest quantised gradient; hessians go up to 2 * LEVELS + 1
 _CHUNK = 8192
+_PIECE = 256  # rows divided before those of the smaller side are summed
 _STRIP = 64  # rows binned together, so that they stay in the first cache
 _GRADIENT_SHIFT = 39
 _HESSIAN_SHIFT = 14
@@ -44,8 +45,8 @@ def _edges_below(edges, x):
 
 
 @compiled
-def bin_block(X, edges, n_edges, nominal, start, rows, columns):
-    """Write the bins of rows start, start + 1, ... row by row and column by column.
+def bin_block(X, edges, n_edges, nominal, start, rows):
+    """Write the bins of rows start, start + 1, ...
 
     The bin is the number of edges below the entry (edges (columns, 255) end in infinities); for a nominal
     column its code; `MISSING` for NaN.
@@ -61,8 +62,6 @@ def bin_block(X, edges, n_edges, nominal, start, rows, columns):
                 else:
                     b = np.uint64(MISSING) if isnan(x) else _edges_below(edges[f], x)
                 rows[start + i, f] = b
-                if columns.shape[0]:
-                    columns[f, start + i] = b
 
 
 @compiled
@@ -97,40 +96,93 @@ def _unpack(sums, histogram, at):
 
 
 @compiled
+def _add_rows(bins, first, end, entries, start, stop, sums):
+    """Add the packed g, h and count of entries[start:stop] to the sums of their bins."""
+    columns, width, at = np.uint64(end - first), np.uint64(bins.shape[1]), np.uint64(first)
+    last = np.uint64(stop - 1)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        entry = entries[i]
+        row = np.uint64(entry >> 32)
+        prefetch(bins, np.uint64(entries[min(i + _AHEAD, last)] >> 32) * width + at)
+        q = np.int64(np.int32(entry))
+        value = ((q >> 12) << _GRADIENT_SHIFT) + ((q & 4095) << _HESSIAN_SHIFT) + 1
+        for f in range(columns):
+            sums[(f << np.uint64(8)) + np.uint64(bins[row, at + f])] += value
+
+
+@compiled
 def histogram_rows(bins, first, end, entries, start, stop, histogram):
     """Set columns first .. end - 1 of `histogram` (3, columns * 256) to the sums over entries[start:stop]."""
-    columns, width, at = np.uint64(end - first), np.uint64(bins.shape[1]), np.uint64(first)
     sums = np.zeros((end - first) * BINS, dtype=np.int64)
     histogram[:, first * BINS : end * BINS] = 0
-    last = np.uint64(stop - 1)
     for begin in range(start, stop, _CHUNK):
-        for i in range(np.uint64(begin), np.uint64(min(begin + _CHUNK, stop))):
-            entry = entries[i]
-            row = np.uint64(entry >> 32)
-            prefetch(bins, np.uint64(entries[min(i + _AHEAD, last)] >> 32) * width + at)
-            q = np.int64(np.int32(entry))
-            value = ((q >> 12) << _GRADIENT_SHIFT) + ((q & 4095) << _HESSIAN_SHIFT) + 1
-            for f in range(columns):
-                sums[(f << np.uint64(8)) + np.uint64(bins[row, at + f])] += value
+        _add_rows(bins, first, end, entries, begin, min(begin + _CHUNK, stop), sums)
         _unpack(sums, histogram, first * BINS)
 
 
 @compiled
-def partition(column, goes_left, entries, scratch, start, stop):
-    """Reorder entries[start:stop] so that rows whose bin goes left come first, each side in its old order;
-    return the border."""
-    left, right = start, start
-    last = np.uint64(stop - 1)
-    for i in range(np.uint64(start), np.uint64(stop)):
+def _part_forward(bins, f, goes_left, entries, scratch, begin, end, stop, at, k):
+    """Move entries[begin:end] that go left to entries[at], ... and the others to scratch[k], ...; return at and k."""
+    last, width = np.uint64(stop - 1), np.uint64(bins.shape[1])
+    for i in range(np.uint64(begin), np.uint64(end)):
         entry = entries[i]
-        prefetch(column, np.uint64(entries[min(i + _AHEAD, last)] >> 32))
-        go = np.int64(goes_left[column[np.uint64(entry >> 32)]])
-        entries[left] = entry
-        scratch[right] = entry
-        left += go
-        right += 1 - go
-    entries[left:stop] = scratch[start:right]
-    return left
+        prefetch(bins, np.uint64(entries[min(i + _AHEAD, last)] >> 32) * width + f)
+        go = np.int64(goes_left[bins[np.uint64(entry >> 32), f]])
+        entries[at] = entry
+        scratch[k] = entry
+        at += go
+        k += 1 - go
+    return at, k
+
+
+@compiled
+def _part_backward(bins, f, goes_left, entries, scratch, begin, end, start, at, k):
+    """The same from the last row to the first: rows that go right to entries[at], entries[at - 1], ..."""
+    first, width = np.int64(start), np.uint64(bins.shape[1])
+    for i in range(end - 1, begin - 1, -1):
+        entry = entries[i]
+        prefetch(bins, np.uint64(entries[max(i - np.int64(_AHEAD), first)] >> 32) * width + f)
+        go = np.int64(goes_left[bins[np.uint64(entry >> 32), f]])
+        entries[at] = entry
+        scratch[k] = entry
+        at -= 1 - go
+        k += go
+    return at, k
+
+
+@compiled
+def partition(bins, column, goes_left, small_left, entries, scratch, base, start, stop, histogram):
+    """Reorder entries[start:stop] so that rows whose bin goes left come first, each side in its old order;
+    return the border.
+
+    The larger side moves within `entries`; the smaller one waits in `scratch` from `base` on, which needs one place
+    more than it has rows. `histogram` (3, columns * 256), unless it has no columns, is set to the sums over the
+    smaller side, while the bins of its rows are in the cache.
+    """
+    f, columns = np.uint64(column), histogram.shape[1] // BINS
+    sums, unpacked = np.zeros(columns * BINS, dtype=np.int64), base
+    histogram[:] = 0
+    at, k = stop - 1 if small_left else start, base
+    for done in range(0, stop - start, _PIECE):
+        before, piece = k, min(_PIECE, stop - start - done)
+        if small_left:
+            end = stop - done
+            at, k = _part_backward(bins, f, goes_left, entries, scratch, end - piece, end, start, at, k)
+        else:
+            begin = start + done
+            at, k = _part_forward(bins, f, goes_left, entries, scratch, begin, begin + piece, stop, at, k)
+        if columns and k > before:
+            _add_rows(bins, 0, columns, scratch, before, k, sums)
+            if k - unpacked > _CHUNK - _PIECE:
+                _unpack(sums, histogram, 0)
+                unpacked = k
+    _unpack(sums, histogram, 0)
+    if not small_left:
+        entries[at:stop] = scratch[base:k]
+        return at
+    for i in range(k - base):
+        entries[start + i] = scratch[k - 1 - i]
+    return start + k - base
 
 
 @compiled

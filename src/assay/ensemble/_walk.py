@@ -20,7 +20,7 @@ class Walk:
     def add(self, binner: Binner, X: np.ndarray, scores: np.ndarray) -> None:
         """Add the trees' values to the scores (rows, outputs) of some rows."""
         bins = np.zeros((len(X), -(-X.shape[1] // 8) * 8), dtype=np.uint8)
-        binner.write(X, 0, bins, np.empty((0, 0), dtype=np.uint8))
+        binner.write(X, 0, bins)
         for k in range(self.n_outputs):
             out = np.zeros(len(X))
             walk_bins(

@@ -19,7 +19,8 @@ from assay.plot.figures import (
     shattering,
 )
 from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
-from assay.plot.linear import coefficient_path, descents, projection, surface
+from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface
+from assay.plot.networks import loss_curve, trial
 from assay.plot.theory import information_curve, learning_curve, tightness, version_space
 from assay.plot.trees import importance, margins, out_of_bag, row_weights, tree
 
@@ -39,7 +40,9 @@ __all__ = [
     "information_curve",
     "kernel_matrix",
     "learning_curve",
+    "loss_curve",
     "margins",
+    "mistakes",
     "out_of_bag",
     "projection",
     "rademacher",
@@ -50,5 +53,6 @@ __all__ = [
     "surface",
     "tightness",
     "tree",
+    "trial",
     "version_space",
 ]

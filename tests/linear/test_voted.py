@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import assay
 from assay.linear_model import Perceptron, VotedPerceptron
+from assay.plot import frames
 
 
 def draw(seed, n=60, d=3, classes=2, whole=False):
@@ -164,3 +165,15 @@ def test_products_that_overflow_or_vanish_are_decided_exactly(power):
     plain, scaled = (VotedPerceptron(shuffle=False, fit_intercept=False).fit(Z, y) for Z in (X, X * 2.0**power))
     assert plain.updates_.tolist() == scaled.updates_.tolist()
     assert np.array_equal(plain.votes_, scaled.votes_)
+
+
+def test_the_picture_shows_the_mistakes():
+    X, y = draw(7, n=100)
+    model = VotedPerceptron(random_state=0, burn_in=0.3).fit(X, y)
+    frame = frames.mistakes(model)
+    assert frame["share"][-1] == model.n_updates_ / 100
+    assert frame["share"][0] == 1.0  # the first row is a mistake of the hypothesis zero
+    assert frame["voting"] == 30
+    assert len(model.plot().axes[0].lines) == 1
+    with pytest.raises(ValueError, match="made no pass"):
+        frames.mistakes(Perceptron(max_iter=1000).fit([[1.0], [-1.0]], [0, 1]))

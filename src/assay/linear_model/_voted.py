@@ -79,6 +79,8 @@ class VotedPerceptron(ClassifierMixin, Learner):
         The constant column: 1, or 0 without intercept.
     updates_ : (n_updates_,)
         Row numbers of the updates.
+    places_ : (n_updates_,)
+        Their places in the pass, counted from 0.
     n_updates_ : int
     progressive_error_ : float
         Share of mistakes on the rows after the burn-in.
@@ -143,6 +145,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     def _keep(self, run: "_Run") -> None:
         self.vectors_, self.gained_, self.lost_, self.updates_ = run.vectors, run.gained, run.lost, run.rows
+        self.places_ = run.at
         borders = np.concatenate([[0], run.at + 1, [self.n_rows_]])
         self.votes_ = np.diff(np.maximum(borders, self.skipped_))
         self.n_updates_ = run.mistakes

@@ -217,13 +217,17 @@ def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: floa
 
 def default(model: Any) -> "Figure":
     """Draw what a fitted model can show without data: the history of its fit, or else its coefficients, the
-    importance of its columns or its dual variables."""
+    importance of its columns, its mistakes or its dual variables."""
     if len(getattr(model, "history_", ())) > 1:
         return history(model)
     if not hasattr(model, "coef_") and hasattr(model, "feature_importances_"):
         from assay.plot.trees import importance
 
         return importance(model)
+    if hasattr(model, "places_"):
+        from assay.plot.linear import mistakes
+
+        return mistakes(model)
     if not hasattr(model, "coef_") and hasattr(model, "pair_coef_"):
         from assay.plot.kernels import alphas
 

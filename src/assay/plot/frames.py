@@ -116,6 +116,17 @@ def _lines(model: Any, X: np.ndarray, y: np.ndarray) -> Frame:
     return {"normal": coefficients / length, "offset": offset / length, "margin": margin}
 
 
+def mistakes(model: Any) -> Frame:
+    """Return `rows` met and `share` of mistakes among them, at each mistake of the one pass of an online learner and at
+    its end, and `voting`, the number of rows after which hypotheses vote."""
+    check_is_fitted(model)
+    if not hasattr(model, "places_"):
+        raise ValueError(f"{type(model).__name__}: made no pass in which each row was met once; see VotedPerceptron.")
+    met = np.append(model.places_ + 1, model.n_rows_)
+    made = np.append(np.arange(1, model.n_updates_ + 1), model.n_updates_)
+    return {"rows": met, "share": made / met, "voting": model.skipped_, "error": model.progressive_error_}
+
+
 def bounds(
     space: Space,
     rows: Sequence[int] | None = None,

@@ -30,6 +30,17 @@ def projection(model: Any, X: Any, y: Any) -> "Figure":
     return figure
 
 
+def mistakes(model: Any) -> "Figure":
+    """Draw the share of mistakes among the rows met so far in the one pass of an online learner."""
+    frame = frames.mistakes(model)
+    figure, (axes,) = _canvas(1)
+    axes.plot(frame["rows"], frame["share"], color=CLASS_COLOURS[0])
+    axes.hlines(frame["error"], frame["voting"], frame["rows"][-1], color=INK, linewidth=1, label="of those that vote")
+    axes.set(xlabel="rows met", ylabel="share of mistakes", title="One pass", ylim=(0, 1.02))
+    axes.legend(frameon=False)
+    return figure
+
+
 def coefficient_path(path: Any, names: Sequence[str] | None = None, labelled: int = 10) -> "Figure":
     """Draw each coefficient against alpha, and how many are not zero; the largest ones are named."""
     frame = frames.coefficient_path(path, names)

@@ -72,7 +72,7 @@ class Neighbors(Learner):
             stored, targets = in_memory(rows)
             if self.metric == "precomputed" and stored.shape[0] != stored.shape[1]:
                 raise refuse(self, f"a precomputed X must be square: distances between rows; got {stored.shape}.")
-            self.fit_X_ = np.array(stored, dtype=np.float64, order="C")
+            self.fit_X_ = np.ascontiguousarray(stored, dtype=np.float64)
             self.n_samples_fit_ = len(self.fit_X_)
             self._made: dict[Any, Any] = {}  # searches, and what certificates ask for twice
             log.step(0.0, 0.0)
@@ -128,7 +128,8 @@ class Neighbors(Learner):
         """Return distances and row numbers; with `leave_out` the queries are the training rows, and none is its own
         neighbour."""
         engine = self._engine(Q, k)
-        powers, index = nearest(engine, self._moved(Q), k + leave_out, self.n_jobs)
+        moved = Q if isinstance(engine, Pairwise) else self._moved(Q)
+        powers, index = nearest(engine, moved, k + leave_out, self.n_jobs)
         if leave_out:
             powers, index = without(powers, index, np.arange(len(Q)))
         return engine.distance(powers), index
@@ -188,7 +189,7 @@ class Neighbors(Learner):
         if kind == "products":
             return Products(X, halve if self._is_cosine() else np.sqrt)
         metric = {1.0: 1, 2.0: 0, np.inf: 2}.get(self._order(), 3)
-        return Boxes(X, metric, self._order(), int(self.leaf_size))
+        return Boxes(X, metric, self._order(), self.n_jobs)
 
     def _order(self) -> float:
         """Return p of the Minkowski distance."""

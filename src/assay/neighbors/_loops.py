@@ -6,50 +6,55 @@ Powers of distances are summed over the columns in order, without fused operatio
 
 import numpy as np
 
-from assay.jit import compiled
+from assay.jit import LANES, compiled, four_products_near, trailing_zeros
 
 EUCLIDEAN, MANHATTAN, CHEBYSHEV, MINKOWSKI = 0, 1, 2, 3
-_STRIP = 64  # scores that are compared with the threshold at once
-
-
-@compiled(reduction=True)
-def _has_near(strip, limit):
-    """Tell whether a strip of scores has one that is at most `limit`; a count that compares many at once."""
-    near = np.float32(0)
-    for j in range(_STRIP):
-        near += np.float32(1) if strip[j] <= limit else np.float32(0)
-    return near > 0
+UNIT = 2.0**-24  # of single precision
+BLOCK = 32  # groups of training rows that stay in the cache while all queries of a block pass
 
 
 @compiled
-def keep_near(score, width, first, slack, heap, found, lower, count):
-    """Take in the scores (rows, tile) of training rows first, ..., first + width - 1, right up to slack[row].
+def screen(Q, norms, groups, largest, n, heap, found, lower, count):
+    """Keep the training rows that may be among the k nearest of each query, by products in single precision.
 
-    heap (rows, k): the k smallest upper bounds of scores so far, the largest first. found, lower (rows, room) and
-    count (rows,): training rows that may be among the k nearest, and lower bounds of their scores; count is -1 once
-    they are too many to be listed. All four are written. A tile is a number of whole strips.
+    Q (a multiple of 4, d + 1) and groups (of LANES rows each, d + 1, LANES), whose products are scores; norms, largest:
+    lengths of the queries and of the longest row of each block of groups. heap (rows, k): the k smallest upper bounds
+    of scores, the largest first. found, lower (rows, room) and count (rows,): rows that may be nearest, and lower
+    bounds of their scores; count is -1 for queries that are left out, or whose rows are too many to be listed.
     """
-    for i in range(len(score)):
-        limit = heap[i, 0] + slack[i]
-        for begin in range(0, width, _STRIP):
-            if count[i] < 0:
-                break
-            if not _has_near(score[i, begin : begin + _STRIP], limit):
-                continue
-            for j in range(begin, min(begin + _STRIP, width)):
-                if score[i, j] > limit:
-                    continue
-                if count[i] == found.shape[1]:
-                    count[i] = _compact(found[i], lower[i], heap[i, 0])
-                    if count[i] == found.shape[1]:
-                        count[i] = -1
-                        break
-                found[i, count[i]] = first + j
-                lower[i, count[i]] = score[i, j] - slack[i]
-                count[i] += 1
-                if score[i, j] + slack[i] < heap[i, 0]:
-                    _replace_top(heap[i], score[i, j] + slack[i])
-                    limit = heap[i, 0] + slack[i]
+    m, width = Q.shape
+    slack, limits, out = np.empty(m, np.float32), np.empty(m, np.float32), np.empty((4, LANES), np.float32)
+    for block in range(len(largest)):
+        far = largest[block]
+        for i in range(m):
+            slack[i] = np.float32((width + 12) * UNIT * (norms[i] * far + 0.5 * far * far) + 1e-37)
+            limits[i] = heap[i, 0] + slack[i] if count[i] >= 0 else -np.inf
+        for at in range(0, m, 4):
+            for group in range(block * BLOCK, min((block + 1) * BLOCK, len(groups))):
+                near = four_products_near(Q, at, groups, group, limits, out)
+                while near:
+                    bit = np.int64(trailing_zeros(near))
+                    near &= near - np.uint64(1)
+                    r, row = bit // LANES, group * LANES + bit % LANES
+                    if row < n:
+                        _keep(out[r, bit % LANES], row, at + r, slack, limits, heap, found, lower, count)
+
+
+@compiled
+def _keep(score, row, i, slack, limits, heap, found, lower, count):
+    """List one row for query i, if it still may be among the nearest."""
+    if score > limits[i]:
+        return
+    if count[i] == found.shape[1]:
+        count[i] = _compact(found[i], lower[i], heap[i, 0])
+        if count[i] == found.shape[1]:
+            count[i], limits[i] = -1, -np.inf
+            return
+    found[i, count[i]], lower[i, count[i]] = row, score - slack[i]
+    count[i] += 1
+    if score + slack[i] < heap[i, 0]:
+        _replace_top(heap[i], score + slack[i])
+        limits[i] = heap[i, 0] + slack[i]
 
 
 @compiled
@@ -136,18 +141,21 @@ def _insert(value, row, distance, index, k):
 
 # A tree of boxes --------------------------------------------------------------------------------------------
 
+LEAF = 32  # places of a leaf; those that no row takes are infinitely far
+
 
 @compiled
-def split_rows(X, order, levels):
+def split_rows(X, order, keys, spare_keys, spare_order, top, first, levels):
     """Order rows so that each half, quarter, ... of them lies on one side of a median of the widest column.
 
-    X (n, d); order (n,) is written. Part i of level l holds the rows from (i n) >> l on.
+    X (n, d); order (n,) is written, the others are scratch. Part i of level l holds the rows from (i n) >> l on. Starts
+    with part `first` of level `top`, whose rows it orders down to level `levels`.
     """
     n, d = X.shape
-    for level in range(levels):
-        for part in range(1 << level):
+    for level in range(top, levels):
+        for part in range(first << (level - top), (first + 1) << (level - top)):
             start, stop = (part * n) >> level, ((part + 1) * n) >> level
-            step = max(1, (stop - start) // 100)
+            step = max(1, (stop - start) // 64)
             widest, spread = 0, -1.0
             for j in range(d):
                 low = high = X[order[start], j]
@@ -155,67 +163,110 @@ def split_rows(X, order, levels):
                     low, high = min(low, X[order[at], j]), max(high, X[order[at], j])
                 if high - low > spread:
                     widest, spread = j, high - low
-            _select(X, widest, order, start, stop, ((2 * part + 1) * n) >> (level + 1))
+            for at in range(start, stop):
+                keys[at] = X[order[at], widest]
+            middle = ((2 * part + 1) * n) >> (level + 1)
+            _select(keys, order, spare_keys, spare_order, start, stop, middle)
 
 
 @compiled
-def _select(X, column, order, start, stop, middle):
-    """Move rows with smaller values of the column before `middle`, the others behind it."""
-    low, high = start, stop - 1
-    while low < high:
-        a, b, c = X[order[low], column], X[order[(low + high) // 2], column], X[order[high], column]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = low, high
-        while i <= j:
-            while X[order[i], column] < pivot:
-                i += 1
-            while X[order[j], column] > pivot:
-                j -= 1
-            if i <= j:
-                order[i], order[j] = order[j], order[i]
-                i += 1
-                j -= 1
-        if middle <= j:
-            high = j
-        elif middle >= i:
-            low = i
-        else:
+def _select(keys, order, spare_keys, spare_order, start, stop, middle):
+    """Move entries with smaller keys before `middle`, the others behind it; keys and order move together."""
+    while stop - start > 1:
+        pivot = _median_of_few(keys, start, stop)
+        low = _partition(keys, order, spare_keys, spare_order, start, stop, pivot, False)
+        if middle < low:
+            stop = low
+            continue
+        if low > start:
+            start = low
+            if middle == low:
+                return
+            continue
+        # Nothing is smaller than the pivot: split off its equals, which may stand in any order.
+        low = _partition(keys, order, spare_keys, spare_order, start, stop, pivot, True)
+        if middle <= low:
             return
+        start = low
 
 
 @compiled
-def bound_parts(columns, levels, low, high):
-    """Write the least and largest value of every column in every part: low, high (parts, d), root first.
+def _median_of_few(keys, start, stop):
+    """Return the median of up to nine keys, evenly spaced."""
+    few = np.empty(9)
+    size = stop - start
+    for i in range(9):
+        value, at = keys[start + (i * (size - 1)) // 8], i
+        while at > 0 and few[at - 1] > value:
+            few[at] = few[at - 1]
+            at -= 1
+        few[at] = value
+    return few[4]
 
-    columns (d, n) holds the ordered rows; part i of level l has number 2^l - 1 + i.
+
+@compiled
+def _partition(keys, order, spare_keys, spare_order, start, stop, pivot, with_equals):
+    """Move keys below the pivot (or equal to it) to the front; return where the others begin. Free of branches."""
+    low, high = start, stop - 1
+    for at in range(start, stop):
+        key, row = keys[at], order[at]
+        front = np.int64(key <= pivot) if with_equals else np.int64(key < pivot)
+        place = high + front * (low - high)
+        spare_keys[place], spare_order[place] = key, row
+        low += front
+        high -= 1 - front
+    for at in range(start, stop):
+        keys[at], order[at] = spare_keys[at], spare_order[at]
+    return low
+
+
+@compiled
+def fill_leaves(X, order, levels, first, last, leaves, rows, low, high):
+    """Write leaves first .. last - 1 into leaves (parts, d, LEAF) and rows (parts, LEAF), and their boxes.
+
+    Part i of level l has box 2^l - 1 + i. Places without a row are infinitely far.
     """
-    d, n = columns.shape
-    leaves = 1 << levels
-    for leaf in range(leaves):
+    n, d = X.shape
+    for leaf in range(first, last):
         start, stop = (leaf * n) >> levels, ((leaf + 1) * n) >> levels
+        box = (1 << levels) - 1 + leaf
+        for at in range(LEAF):
+            rows[leaf, at] = order[start + at] if start + at < stop else n
         for j in range(d):
-            low[leaves - 1 + leaf, j] = columns[j, start:stop].min()
-            high[leaves - 1 + leaf, j] = columns[j, start:stop].max()
-    for part in range(leaves - 2, -1, -1):
-        for j in range(d):
+            least, most = np.inf, -np.inf
+            for at in range(stop - start):
+                value = X[rows[leaf, at], j]
+                leaves[leaf, j, at] = value
+                least, most = min(least, value), max(most, value)
+            for at in range(stop - start, LEAF):
+                leaves[leaf, j, at] = np.inf
+            low[box, j], high[box, j] = least, most
+
+
+@compiled
+def join_boxes(levels, low, high):
+    """Write the boxes of larger parts from those of their halves."""
+    for part in range((1 << levels) - 2, -1, -1):
+        for j in range(low.shape[1]):
             low[part, j] = min(low[2 * part + 1, j], low[2 * part + 2, j])
             high[part, j] = max(high[2 * part + 1, j], high[2 * part + 2, j])
 
 
 @compiled
-def search_boxes(Q, columns, order, levels, low, high, metric, p, distance, index):
+def search_boxes(Q, leaves, leaf_rows, levels, low, high, metric, p, most, distance, index):
     """Write the k nearest rows of each query into distance and index (rows, k), distances to the power p.
 
-    Returns how many rows were looked at.
+    Returns how many leaves were looked at; ends after the query with which these are more than `most`.
     """
-    n = columns.shape[1]
     k, inner, looked = distance.shape[1], (1 << levels) - 1, 0
     parts, bounds = np.empty(2 * levels + 2, np.int64), np.empty(2 * levels + 2)
-    power = np.empty((n >> levels) + 1)
+    power = np.empty(LEAF)
     for i in range(len(Q)):
+        if looked > most:
+            break
         q, nearest, rows = Q[i], distance[i], index[i]
         nearest[:] = np.inf
-        rows[:] = n
+        rows[:] = 9223372036854775807
         depth = 1
         parts[0], bounds[0] = 0, 0.0
         while depth > 0:
@@ -223,47 +274,75 @@ def search_boxes(Q, columns, order, levels, low, high, metric, p, distance, inde
             part = parts[depth]
             if bounds[depth] > nearest[k - 1]:
                 continue
-            if part < inner:
+            while part < inner:
                 left = _box_distance(q, low[2 * part + 1], high[2 * part + 1], metric, p)
                 right = _box_distance(q, low[2 * part + 2], high[2 * part + 2], metric, p)
-                near, far, a, b = (1, 2, left, right) if left <= right else (2, 1, right, left)
-                parts[depth], bounds[depth] = 2 * part + far, b
-                parts[depth + 1], bounds[depth + 1] = 2 * part + near, a
-                depth += 2
+                near, far, further = (1, 2, right) if left <= right else (2, 1, left)
+                if further <= nearest[k - 1]:
+                    parts[depth], bounds[depth] = 2 * part + far, further
+                    depth += 1
+                part = 2 * part + near
+            looked += 1
+            _powers(q, leaves[part - inner], metric, p, power)
+            if not _any_below(power, nearest[k - 1]):
                 continue
-            start, stop = ((part - inner) * n) >> levels, ((part - inner + 1) * n) >> levels
-            looked += stop - start
-            _powers(q, columns, start, stop, metric, p, power)
-            for j in range(stop - start):
-                if power[j] <= nearest[k - 1]:
-                    _insert(power[j], order[start + j], nearest, rows, k)
+            for j in range(LEAF):
+                if power[j] <= nearest[k - 1] and power[j] < np.inf:
+                    _insert(power[j], leaf_rows[part - inner, j], nearest, rows, k)
     return looked
 
 
+@compiled(reduction=True)
+def _any_below(power, limit):
+    near = 0.0
+    for j in range(LEAF):
+        near += 1.0 if power[j] <= limit else 0.0
+    return near > 0
+
+
 @compiled
-def _powers(q, columns, start, stop, metric, p, power):
-    """Write the powers of the distances between q and rows start..stop."""
-    size = stop - start
-    for j in range(size):
+def _squares(q, leaf, power):
+    """Write the squared distances between q and the rows of a leaf (d, LEAF), eight sums at a time in registers."""
+    for b in range(0, LEAF, 8):
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+        for c in range(len(q)):
+            v = q[c]
+            g0, g1, g2, g3 = leaf[c, b] - v, leaf[c, b + 1] - v, leaf[c, b + 2] - v, leaf[c, b + 3] - v
+            g4, g5, g6, g7 = leaf[c, b + 4] - v, leaf[c, b + 5] - v, leaf[c, b + 6] - v, leaf[c, b + 7] - v
+            s0 += g0 * g0
+            s1 += g1 * g1
+            s2 += g2 * g2
+            s3 += g3 * g3
+            s4 += g4 * g4
+            s5 += g5 * g5
+            s6 += g6 * g6
+            s7 += g7 * g7
+        power[b], power[b + 1], power[b + 2], power[b + 3] = s0, s1, s2, s3
+        power[b + 4], power[b + 5], power[b + 6], power[b + 7] = s4, s5, s6, s7
+
+
+@compiled
+def _powers(q, leaf, metric, p, power):
+    """Write the powers of the distances between q and the rows of a leaf (d, LEAF)."""
+    if metric == EUCLIDEAN:
+        _squares(q, leaf, power)
+        return
+    for j in range(LEAF):
         power[j] = 0.0
     for c in range(len(q)):
-        value, column = q[c], columns[c, start:stop]
-        if metric == EUCLIDEAN:
-            for j in range(size):
-                gap = column[j] - value
-                power[j] += gap * gap
-        elif metric == MANHATTAN:
-            for j in range(size):
+        value, column = q[c], leaf[c]
+        if metric == MANHATTAN:
+            for j in range(LEAF):
                 power[j] += abs(column[j] - value)
         elif metric == CHEBYSHEV:
-            for j in range(size):
+            for j in range(LEAF):
                 power[j] = max(power[j], abs(column[j] - value))
         else:
-            for j in range(size):
+            for j in range(LEAF):
                 power[j] += abs(column[j] - value) ** p
 
 
-@compiled
+@compiled(reduction=True)
 def _box_distance(q, low, high, metric, p):
     """Return a lower bound of the power of the distance between q and any row of the box."""
     total = 0.0
@@ -277,4 +356,4 @@ def _box_distance(q, low, high, metric, p):
             total = max(total, gap)
         else:
             total += gap**p
-    return total * (1.0 - 1e-12) if metric == MINKOWSKI else total
+    return total * (1.0 - 1e-12)

@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 
 from assay.scan import thread_map
+from assay.scan.memory import thread_count
 
-_QUERIES, _TILE = 256, 512  # scores of a block of queries and a tile of rows stay in the cache
+_QUERIES = 256  # a block of queries, which pass over the training rows together
 
-_PROBES = 64
-_MOST_COLUMNS = 64  # from here on no box is small enough to try
-_UNIT = 2.0**-24
+_PROBES = 16
+_MOST_COLUMNS = 20  # from here on no box is small enough to try
 
 
 class Products:
     """Nearest rows by products: Euclidean distance."""
 
     def __init__(self, X: np.ndarray, distance: Callable[[np.ndarray], np.ndarray] = np.sqrt) -> None:
+        from assay.neighbors._loops import BLOCK, LANES
+
         n, d = X.shape
         self.distance = distance
         self.X, self.mean = X, X.mean(axis=0)
@@ -36,13 +38,13 @@ class Products:
         self.scale = 2.0 ** -np.frexp(max(norms.max(), 1e-300))[1]
         self.order = np.argsort(norms, kind="stable")
         centred, norms = centred[self.order] * self.scale, norms[self.order] * self.scale
-        self.tiles = np.zeros((-(-n // _TILE), d + 1, _TILE), dtype=np.float32)
-        self.largest = np.empty(len(self.tiles))
-        for at, start in enumerate(range(0, n, _TILE)):
-            part = norms[start : start + _TILE]
-            self.tiles[at, :d, : len(part)] = centred[start : start + _TILE].T
-            self.tiles[at, d, : len(part)] = 0.5 * part * part
-            self.largest[at] = part[-1]
+        self.groups = np.zeros((-(-n // LANES), d + 1, LANES), dtype=np.float32)
+        whole = n - n % LANES
+        self.groups[: n // LANES, :d] = centred[:whole].reshape(-1, LANES, d).transpose(0, 2, 1)
+        self.groups[n // LANES :, :d, : n - whole] = centred[whole:].T
+        self.groups[: n // LANES, d] = (0.5 * norms[:whole] ** 2).reshape(-1, LANES)
+        self.groups[n // LANES :, d, : n - whole] = 0.5 * norms[whole:] ** 2
+        self.largest = np.maximum.reduceat(norms, np.arange(0, n, BLOCK * LANES))
 
     def search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return squared distances and row numbers (rows, k) of the nearest rows of one block of queries."""
@@ -52,19 +54,17 @@ class Products:
         centred = (Q - self.mean) * self.scale
         norms = np.sqrt(np.einsum("ij,ij->i", centred, centred))
         far = norms > 1e9  # beyond single precision beside the training rows: compared one by one
-        queries = np.empty((n, d + 1), dtype=np.float32)
-        queries[:, :d] = np.where(far[:, None], 0.0, -centred)
-        queries[:, d] = 1.0
-        heap = np.full((n, k), np.inf, dtype=np.float32)
-        found = np.empty((n, 4 * k + 32), dtype=np.int32)
+        padded = -(-n // 4) * 4
+        queries = np.zeros((padded, d + 1), dtype=np.float32)
+        queries[:n, :d] = np.where(far[:, None], 0.0, -centred)
+        queries[:n, d] = 1.0
+        heap = np.full((padded, k), np.inf, dtype=np.float32)
+        found = np.empty((padded, 4 * k + 32), dtype=np.int32)
         lower = np.empty(found.shape, dtype=np.float32)
-        count = np.where(far, -1, 0).astype(np.int64)
-        scores = np.empty((n, _TILE), dtype=np.float32)
-        for at, (tile, largest) in enumerate(zip(self.tiles, self.largest)):
-            np.matmul(queries, tile, out=scores)
-            slack = ((d + 12) * _UNIT * (norms * largest + 0.5 * largest * largest) + 1e-37).astype(np.float32)
-            width = min(_TILE, len(self.X) - at * _TILE)
-            _loops.keep_near(scores, width, at * _TILE, slack, heap, found, lower, count)
+        count = np.full(padded, -1)
+        count[:n][~far] = 0
+        lengths = np.append(norms, np.zeros(padded - n))
+        _loops.screen(queries, lengths, self.groups, self.largest, len(self.X), heap, found, lower, count)
         distance, index = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
         _loops.rank_exactly(Q, self.X, self.order, heap, found, lower, count, distance, index)
         return distance, index
@@ -73,18 +73,28 @@ class Products:
 class Boxes:
     """Nearest rows by a tree of boxes: any Minkowski distance."""
 
-    def __init__(self, X: np.ndarray, metric: int = 0, p: float = 2.0, leaf: int = 30) -> None:
+    def __init__(self, X: np.ndarray, metric: int = 0, p: float = 2.0, n_jobs: int | None = None) -> None:
         from assay.neighbors import _loops
 
         n, d = X.shape
-        self.metric, self.p = metric, p
-        self.levels = int(np.ceil(np.log2(n / leaf))) if n > leaf else 0
+        self.metric, self.p, self.n = metric, p, n
+        self.levels = max(0, int(np.ceil(np.log2(n / _loops.LEAF))))
         self.order = np.arange(n)
-        _loops.split_rows(X, self.order, self.levels)
-        self.columns = np.ascontiguousarray(X[self.order].T)
-        parts = (1 << (self.levels + 1)) - 1
+        scratch = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+        many, parts = 1 << self.levels, (1 << (self.levels + 1)) - 1
+        self.leaves, self.rows = np.empty((many, d, _loops.LEAF)), np.empty((many, _loops.LEAF), dtype=np.int64)
         self.low, self.high = np.empty((parts, d)), np.empty((parts, d))
-        _loops.bound_parts(self.columns, self.levels, self.low, self.high)
+        top = min(self.levels, (thread_count(n_jobs) - 1).bit_length() if n >= 10_000 else 0)
+        _loops.split_rows(X, self.order, *scratch, 0, 0, top)
+
+        def grow(part: int) -> None:
+            _loops.split_rows(X, self.order, *scratch, top, part, self.levels)
+            below = self.levels - top
+            where = self.leaves, self.rows, self.low, self.high
+            _loops.fill_leaves(X, self.order, self.levels, part << below, (part + 1) << below, *where)
+
+        thread_map(grow, range(1 << top), n_jobs=n_jobs)
+        _loops.join_boxes(self.levels, self.low, self.high)
 
     def search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return powers of distances and row numbers (rows, k) of the nearest rows of one block of queries."""
@@ -96,16 +106,16 @@ class Boxes:
         """Return distances for the powers that the search ranks by."""
         return powers if self.p in (1.0, np.inf) else np.sqrt(powers) if self.p == 2.0 else powers ** (1 / self.p)
 
-    def share_looked_at(self, Q: np.ndarray, k: int) -> float:
-        """Return which share of the rows a query looks at, on average."""
-        looked = self._run(Q, np.empty((len(Q), k)), np.empty((len(Q), k), dtype=np.int64))
-        return looked / (len(Q) * self.columns.shape[1])
+    def looks_at_few(self, Q: np.ndarray, k: int, share: float) -> bool:
+        """Tell whether queries look at no more than a share of the leaves, on average; soon done if they do."""
+        many = share * len(self.leaves) * len(Q)
+        return self._run(Q, np.empty((len(Q), k)), np.empty((len(Q), k), dtype=np.int64), int(many)) <= many
 
-    def _run(self, Q: np.ndarray, distance: np.ndarray, index: np.ndarray) -> int:
+    def _run(self, Q: np.ndarray, distance: np.ndarray, index: np.ndarray, most: int = 2**62) -> int:
         from assay.neighbors import _loops
 
-        where = (self.order, self.levels, self.low, self.high, self.metric, self.p)
-        return _loops.search_boxes(Q, self.columns, *where, distance, index)
+        where = (self.levels, self.low, self.high, self.metric, self.p)
+        return _loops.search_boxes(Q, self.leaves, self.rows, *where, most, distance, index)
 
 
 class Pairwise:
@@ -129,17 +139,17 @@ class Pairwise:
 def nearest(engine: Any, Q: np.ndarray, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return powers of distances and row numbers (queries, k), computed on threads."""
     Q = np.ascontiguousarray(Q)
-    size = _QUERIES if isinstance(engine, Products) else max(_QUERIES, min(1024, len(Q) // 16))
+    size = _QUERIES if isinstance(engine, Products) else max(_QUERIES, min(2048, len(Q) // 8))
     blocks = [Q[start : start + size] for start in range(0, len(Q), size)]
     parts = thread_map(lambda block: engine.search(block, k), blocks, n_jobs=n_jobs)
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 def prefers_boxes(boxes: Boxes, Q: np.ndarray, k: int) -> bool:
-    """Tell whether a tree of boxes beats products on queries like these: a row costs it about five times as much."""
+    """Tell whether a tree of boxes beats products on queries like these, by what a row costs in either."""
     d = Q.shape[1]
-    share = boxes.share_looked_at(np.ascontiguousarray(Q[:: max(1, len(Q) // _PROBES)][:_PROBES]), k)
-    return share * (3.0 + 0.6 * d) < 0.5 + 0.03 * d
+    few = np.ascontiguousarray(Q[:: max(1, len(Q) // _PROBES)][:_PROBES])
+    return boxes.looks_at_few(few, k, (0.2 + 0.008 * d) / (3.0 + 0.7 * d))
 
 
 def may_use_boxes(X: Any) -> bool:

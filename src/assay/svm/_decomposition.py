@@ -3,11 +3,11 @@
     minimise over beta   1/2 beta' K beta - v' beta + eps |beta|_1    subject to  group sums of beta kept,
     lo <= beta <= hi
 
-A round draws a working set among the variables that violate optimality, with probability in proportion to the
-violation (the worst alone are so alike that correcting some overshoots the others), optimises it alone by pair steps
-on its small Gram block, computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates
-K beta. The more variables are free, the larger the working set. Variables at a bound that would stay there are left out
-of the rounds (shrinking); what their rows missed is added when they come back, before the end at the latest.
+A round takes the free variables and some that violate optimality, optimises them alone on their Gram matrix
+(`_position`), computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates K beta.
+The Gram matrix is kept for the next round and grows with the set of free variables, as far as memory allows.
+Variables at a bound that would stay there are left out of the rounds (shrinking); what their rows missed is added when
+they come back, before the end at the latest.
 """
 
 from collections.abc import Callable
@@ -16,36 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.kernels._tiles import Tiles
-from assay.scan import thread_map
+from assay.svm._gram import GrowingGram
 from assay.svm._kernel_rows import KernelRows, cache_floats, products
+from assay.svm._position import Position, Problem, descend, fill_gram
 
-_LOOK = 256  # rows of a tile of the working set's Gram matrix
-_WORKING = (
-    2048,
-    6144,
-)  # least and most (in single precision) variables of a working set, in between as many as are free
+_WORKING = (2048, 6144)  # least variables of a working set, and most (in single precision) that need no cache
 _WHOLE = 1500  # variables up to which the whole problem is one working set
 _STEPS = 20  # pair steps of a round, at most, for each variable of its working set
-_AIM = 0.07  # share of the violation to which a working set is solved
-_OVERLAP = 0.15  # share of the variables from which products inside a working set are taken from its Gram matrix
+_AIM = 0.2  # share of the violation to which a working set is solved
 _STALL = 50  # rounds without progress near the optimum after which only rounding is left
 _PATIENCE = 2  # rounds for which a variable must have been stuck before it is set aside
-
-
-class Problem(NamedTuple):
-    """v, lo, hi, eps of the objective, a feasible start, and the group of each variable (one group:
-    zeros)."""
-
-    v: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    eps: float
-    start: np.ndarray
-    group: np.ndarray
-
-    def take(self, index: np.ndarray) -> "Problem":
-        v, lo, hi, eps, start, group = self
-        return Problem(v[index], lo[index], hi[index], eps, start[index], group[index])
 
 
 class Solution(NamedTuple):
@@ -111,49 +91,47 @@ def solve(
     return run.snapshot(status)
 
 
-class _Run:
+class _Run(Position):
     """State of one solve. Arrays named without `full_` belong to the active variables."""
 
     shrinking = True
 
     def __init__(self, source: Tiles, problem: Problem, cache: float | str, seed: int, n_jobs: int | None) -> None:
-        from assay.svm import _smo
-
-        self.loops, self.n_jobs = _smo, n_jobs
+        self.n_jobs = n_jobs
         self.full_source, self.full_problem = source, problem
         self.full_beta = np.array(problem.start, dtype=np.float64)
         self.full_F = np.zeros(source.n)
-        self.random = np.random.default_rng(seed)
+        super().__init__(problem, self.full_beta, self.full_F, np.random.default_rng(seed))
         self.rounds = self.steps = self.kernel_rows = 0
-        self.working = min(_WORKING[0], source.n) if source.n > _WHOLE else source.n
-        room = min(cache_floats(cache, source.dtype.itemsize), source.n**2)
-        self.buffer = np.empty(room if source.n > _WHOLE else 0, source.dtype)
-        self.gram = np.empty(0, source.dtype)
+        self._reserve(cache_floats(cache, source.dtype.itemsize))
         begun = np.flatnonzero(self.full_beta)
         if len(begun):
             products(source, self.full_F, np.arange(source.n), begun, self.full_beta[begun], n_jobs)
-        self.whole: np.ndarray | None = None
         self.best, self.since = np.inf, 0
+        self.active: np.ndarray | None = None
+        self.aside: list[tuple[np.ndarray, np.ndarray]] = []
         self._activate_all()
+
+    def _reserve(self, room: int) -> None:
+        """Set up memory for kernel values: rows, where they are dear, and a Gram matrix."""
+        n, dtype, dear = self.full_source.n, self.full_source.dtype, self.full_source.dear
+        self.whole: np.ndarray | None = None
+        few = n <= _WHOLE
+        least = (_WORKING[1] * 4 // dtype.itemsize) ** 2
+        self.buffer = np.empty(min(room, n**2) if dear and not few else 0, dtype)
+        self.gram = GrowingGram(0 if few else min(least if dear else max(least, room), n**2), dtype, self.n_jobs)
 
     # Active variables
 
     def _activate_all(self) -> None:
-        self.active: np.ndarray | None = None
-        self.aside: list[tuple[np.ndarray, np.ndarray]] = []
-        self._use(
-            self.full_source,
-            self.full_problem,
-            self.full_beta,
-            self.full_F,
-            np.zeros(self.full_source.n, np.int64),
-        )
+        self.active, self.aside = None, []
+        stuck = np.zeros(self.full_source.n, np.int64)
+        self._use(self.full_source, self.full_problem, self.full_beta, self.full_F, stuck)
 
     def _use(self, source: Tiles, problem: Problem, beta: np.ndarray, F: np.ndarray, stuck: np.ndarray) -> None:
         self.source, self.problem, self.beta, self.F, self.stuck = source, problem, beta, F, stuck
         self.rise, self.fall = np.empty(source.n), np.empty(source.n)
         self.rows = KernelRows(source, self.buffer, self.n_jobs)
-        self.free = np.empty(0, np.int64)
 
     def _set_aside(self, gone: np.ndarray) -> None:
         """Leave out the variables marked in `gone`; remember beta, to know later what changed since."""
@@ -162,6 +140,7 @@ class _Run:
         self.aside.append((ids[gone], self.full_beta.copy()))
         kept = ~gone
         self.active = ids[kept]
+        self.gram.members = (np.cumsum(kept) - 1)[self.gram.members]
         source = self.full_source.take(self.active)
         self._use(source, self.problem.take(kept), self.beta[kept], self.F[kept], self.stuck[kept])
 
@@ -176,23 +155,11 @@ class _Run:
             if len(moved):
                 change = self.full_beta[moved] - before[moved]
                 products(self.full_source, self.full_F, ids, moved, change, self.n_jobs)
+        self.gram.members = self.active[self.gram.members]
         self._activate_all()
         return True
 
     # One round
-
-    def look(self) -> None:
-        """Measure how far each variable, and each group, is from optimal."""
-        e = self.problem.v - self.F
-        self.loops.offsets(self.beta, self.problem.lo, self.problem.hi, self.problem.eps, self.rise, self.fall)
-        self.e, self.up, self.down = e, e + self.rise, e + self.fall
-        self.violation = 0.0
-        self.high, self.low = np.full(2, -np.inf), np.full(2, np.inf)
-        for g in (0, 1):
-            members = self.problem.group == g
-            if members.any():
-                self.high[g], self.low[g] = self.up[members].max(), self.down[members].min()
-                self.violation = max(self.violation, float(self.high[g] - self.low[g]))
 
     def optimal(self, tol: float) -> bool:
         self.look()
@@ -218,64 +185,54 @@ class _Run:
         return self.rounds - self.since > _STALL and self.violation <= small
 
     def round(self, tol: float, limit: float) -> None:
-        self._shrink()
-        working = self._choose()
-        working = working[np.argsort(self.problem.group[working], kind="stable")]
-        part = self.problem.take(working)
-        gram = self._gram(working)
-        local, old = self.beta[working], self.beta[working].copy()
-        ends = np.searchsorted(part.group, [0, 1, 2])
-        whole = len(working) == self.source.n
-        most = int(min(max(len(working) // 2, 20) if whole else _STEPS * len(working), limit - self.steps))
-        aim = 0.5 * tol if whole else max(_AIM * self.violation, 0.5 * tol)
-        made, _ = self.loops.pair_steps(
-            gram, self.e[working].astype(gram.dtype), local, part.lo, part.hi, part.eps, ends, aim, most,
-            self.loops.ordering(gram.dtype),
-        )  # fmt: skip
-        self.steps += made
         self.rounds += 1
-        self.beta[working] = local
-        free = (local > part.lo) & (local < part.hi)
-        self._update(working, local - old, free, gram)
-        self.free = working[free]
+        if self.full_source.n <= _WHOLE:
+            self._round_of_all(tol, limit)
+            return
+        self._shrink()
+        self.gram.hold(self.source, self.choose(*self._size()))
+        members = self.gram.members
+        part = self.problem.take(members)
+        inside = Position(part, self.beta[members], self.F[members], self.random)
+        aim, most = max(_AIM * self.violation, 0.5 * tol), min(_STEPS * len(members), limit - self.steps)
+        self.steps += descend(self.gram.small, self.gram.values, inside, aim, most, self.n_jobs)
+        change = inside.beta - self.beta[members]
+        self.beta[members] = inside.beta
+        self._update(members, change, inside)
 
-    def _gram(self, working: np.ndarray) -> np.ndarray:
-        """Return the Gram matrix of the working set; the memory is used again in the next round."""
-        if self.whole is not None and len(working) == self.source.n == len(self.whole):
-            return self.whole
-        small = self.source.take(working)
-        q = len(working)
-        if len(self.gram) < q * q:
-            self.gram = np.empty(q * q, self.source.dtype)
-        gram = self.gram[: q * q].reshape(q, q)
+    def _round_of_all(self, tol: float, limit: float) -> None:
+        """Optimise all variables at once."""
+        n = self.source.n
+        everything = np.argsort(self.problem.group, kind="stable")
+        if self.whole is None:
+            self.whole = fill_gram(self.source, everything, np.empty(n**2, self.source.dtype), self.n_jobs)
+            self.kernel_rows += n
+        most = int(min(max(n // 2, 20), limit - self.steps))
+        made, change = self.pair_steps(everything, self.whole, 0.5 * tol, most)
+        self.steps += made
+        moved = change != 0
+        self.F[everything] += self.whole[:, moved] @ change[moved]
 
-        thread_map(
-            lambda k: small.fill(np.arange(k, min(k + _LOOK, q)), 0, q, gram[k : k + _LOOK]),
-            range(0, q, _LOOK),
-            n_jobs=self.n_jobs,
-        )
-        if q == self.full_source.n:
-            self.whole = gram
-            self.kernel_rows += q
-        return gram
-
-    def _update(self, working: np.ndarray, change: np.ndarray, free: np.ndarray, gram: np.ndarray) -> None:
+    def _update(self, members: np.ndarray, change: np.ndarray, inside: Position) -> None:
         """Add K change to F."""
         moved = change != 0
-        if self.whole is not None:
-            self.F[working] += gram[:, moved] @ change[moved]
-        elif self.source.dear or len(working) < _OVERLAP * self.source.n:
+        if self.source.dear:
             self.rows.computed = 0
-            self.rows.add(self.F, working[moved], change[moved], free[moved] & self.source.dear)
+            self.rows.add(self.F, members[moved], change[moved], inside.is_free(moved))
             self.kernel_rows += self.rows.computed
-        else:
-            weights = change.astype(gram.dtype)
-            starts = range(0, len(working), _LOOK)
-            inside = thread_map(lambda k: gram[k : k + _LOOK] @ weights, starts, n_jobs=self.n_jobs)
-            self.F[working] += np.concatenate(inside)
-            others = np.setdiff1d(np.arange(self.source.n), working, assume_unique=True)
-            products(self.source, self.F, others, working[moved], change[moved], self.n_jobs)
-            self.kernel_rows += int(moved.sum())
+            return
+        self.F[members] = inside.F
+        others = np.setdiff1d(np.arange(self.source.n), members, assume_unique=True)
+        products(self.source, self.F, others, members[moved], change[moved], self.n_jobs)
+        self.kernel_rows += int(moved.sum())
+
+    def _size(self) -> tuple[int, np.ndarray]:
+        """Return the size of a working set and the free variables in it: as many violators as are free."""
+        free, most = np.flatnonzero(self.is_free()), self.gram.most
+        size = min(len(free) + max(len(free), _WORKING[0]), most)
+        if len(free) > 0.75 * most:
+            free = self.random.choice(free, most // 2, replace=False)
+        return size, free
 
     def _shrink(self) -> None:
         """Set aside variables that for some rounds were at a bound and on the right side of every possible
@@ -286,40 +243,7 @@ class _Run:
         if not self.shrinking or self.rounds % _PATIENCE or self.source.n <= 2 * _WORKING[0]:
             return
         gone = self.stuck >= _PATIENCE
+        gone[self.gram.members] = False
         if gone.sum() > 0.2 * self.source.n and not gone.all():
             self._set_aside(gone)
             self.look()
-
-    def _choose(self) -> np.ndarray:
-        """Draw a working set: what was free in the last round, and violators of each group, up and down."""
-        n, q = self.source.n, self._size()
-        if q >= n:
-            return np.arange(n)
-        chosen = np.zeros(n, bool)
-        chosen[self.free[: q // 4]] = True
-        ends = np.where(np.isfinite(self.high) & np.isfinite(self.low), [self.high, self.low], 0.0)
-        middle = ends.mean(axis=0)[self.problem.group]
-        groups = [g for g in (0, 1) if self.high[g] - self.low[g] > 0]
-        share = (q - int(chosen.sum())) // (2 * len(groups))
-        for g in groups:
-            for amount in (self.up - middle, middle - self.down):
-                chosen[self._draw((amount > 0) & ~chosen & (self.problem.group == g), amount, share)] = True
-        return np.flatnonzero(chosen)
-
-    def _size(self) -> int:
-        """Return the size of a working set: coupled free variables are better moved together, as far as a Gram matrix
-        is affordable."""
-        if self.working < _WORKING[0]:
-            return self.working
-        free = np.count_nonzero((self.beta > self.problem.lo) & (self.beta < self.problem.hi))
-        least, most = _WORKING
-        return int(np.clip(free, least, most * 4 // self.source.dtype.itemsize))
-
-    def _draw(self, allowed: np.ndarray, weight: np.ndarray, size: int) -> np.ndarray:
-        """Return at most `size` of the allowed variables, without replacement, with probabilities like
-        their weights."""
-        candidates = np.flatnonzero(allowed)
-        if len(candidates) <= size:
-            return candidates
-        key = self.random.standard_exponential(len(candidates)) / weight[candidates]
-        return candidates[np.argpartition(key, size)[:size]]

@@ -46,7 +46,7 @@ class KernelRows:
         """Add sum_m change_m K[m] to F; `again` marks the rows that are worth keeping."""
         known = self.slot[moved] >= 0
         if known.any():
-            self._add_kept(F, self.slot[moved[known]], change[known])
+            add_rows(F, self.rows, self.slot[moved[known]], change[known], self.n_jobs)
         fresh = np.flatnonzero(~known)
         fresh = fresh[np.argsort(~again[fresh], kind="stable")]
         keep = min(int(again[fresh].sum()), self.most - self.kept)
@@ -56,15 +56,17 @@ class KernelRows:
         self.computed += len(fresh)
         add_products(self.source, F, moved[fresh], change[fresh], self.n_jobs, keep=self.rows[first : first + keep])
 
-    def _add_kept(self, F: np.ndarray, slots: np.ndarray, change: np.ndarray) -> None:
-        from assay.svm._smo import add_rows
 
-        weights = change.astype(self.rows.dtype)
+def add_rows(F: np.ndarray, rows: np.ndarray, slots: np.ndarray, change: np.ndarray, n_jobs: int | None) -> None:
+    """Add sum_k change_k rows[slots_k] to F; rows may be longer than F."""
+    from assay.svm import _smo
 
-        def add(first: int) -> None:
-            add_rows(F, self.rows, slots, weights, first, min(first + _STRIP, self.source.n))
-
-        thread_map(add, range(0, self.source.n, _STRIP), n_jobs=self.n_jobs)
+    weights, n = change.astype(rows.dtype), len(F)
+    thread_map(
+        lambda first: _smo.add_rows(F, rows, slots, weights, first, min(first + _STRIP, n)),
+        range(0, n, _STRIP),
+        n_jobs=n_jobs,
+    )
 
 
 def add_products(

@@ -148,9 +148,9 @@ def _targets(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 PARAMETERS = """
     dual : "auto", True or False
-        True: dual coordinate descent. False: Newton's method, or for losses with a kink an interior-point method, both
-        with a matrix of the size of the columns. "auto" takes these for up to 200 columns, and up to 2000 if the rows
-        are dense and as many.
+        True: dual coordinate descent, helped by Newton steps once it is slow. False: Newton's method, or for losses
+        with a kink an interior-point method, both with a matrix of the size of the columns. "auto" takes these for up
+        to 200 columns, and up to 2000 if the rows are dense and as many.
     tol : float > 0
         Accuracy of the coefficients: stop once the objective is proved to be at most tol^2 P(0) above its minimum, so
         that (with penalty |.|^2) the coefficients are within tol sqrt(2 P(0)) of the optimum, which is no longer than
@@ -166,7 +166,7 @@ PARAMETERS = """
     random_state : int, RandomState or None
         Seed of the order of rows in dual coordinate descent.
     max_iter : int
-        Iterations: sweeps over the rows, Newton or interior-point steps.
+        Iterations: sweeps over the rows (dual), Newton or interior-point steps.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 """

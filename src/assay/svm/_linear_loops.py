@@ -5,24 +5,21 @@ import numpy as np
 
 from assay.jit import compiled, prefetch
 
-_AHEAD = 4  # rows between the one that is swept and the one whose numbers are fetched
+_AHEAD = 3  # rows between the one that is swept and the one whose numbers are fetched
 _HALVINGS = 30
 _REST = 1e-14  # a dual variable that would gain at this slope or less stays where it is
 
+Columns = np.ndarray | None  # of the stored entries; None if every entry is stored
 
-@compiled
+
+@compiled(reduction=True)
 def sparse_dot(columns: np.ndarray, values: np.ndarray, first: int, last: int, w: np.ndarray) -> float:
-    """Return the sum of values[k] w[columns[k]]; four sums in turn, since gathering into vector registers is slower."""
-    a = b = c = d = 0.0
-    whole = first + (last - first) // 4 * 4
-    for k in range(first, whole, 4):
-        a += values[k] * w[columns[k]]
-        b += values[k + 1] * w[columns[k + 1]]
-        c += values[k + 2] * w[columns[k + 2]]
-        d += values[k + 3] * w[columns[k + 3]]
-    for k in range(whole, last):
-        a += values[k] * w[columns[k]]
-    return (a + b) + (c + d)
+    """Return the sum of values[k] w[columns[k]], k from `first` to `last`."""
+    where, own = columns[first:last], values[first:last]  # an index that counts from zero needs no test of its sign
+    total = 0.0
+    for k in range(where.shape[0]):
+        total += own[k] * w[where[k]]
+    return total
 
 
 @compiled(reduction=True)
@@ -34,34 +31,90 @@ def dense_dot(values: np.ndarray, first: int, w: np.ndarray) -> float:
 
 
 @compiled
-def score(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, w: np.ndarray) -> float:
-    """Return <x_i, w>; no columns are listed when every entry is stored."""
-    if columns.size:
-        return sparse_dot(columns, values, starts[i], starts[i + 1], w)
-    return dense_dot(values, starts[i], w)
+def score(starts: np.ndarray, columns: Columns, values: np.ndarray, i: int, w: np.ndarray) -> float:
+    """Return <x_i, w>."""
+    if columns is None:
+        return dense_dot(values, starts[i], w)
+    return sparse_dot(columns, values, starts[i], starts[i + 1], w)
 
 
 @compiled
-def add(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, factor: float, w: np.ndarray) -> None:
+def sparse_add(columns: np.ndarray, values: np.ndarray, first: int, last: int, factor: float, w: np.ndarray) -> None:
+    """Add factor values[k] to w[columns[k]], k from `first` to `last`."""
+    where, own = columns[first:last], values[first:last]
+    for k in range(where.shape[0]):
+        w[where[k]] += factor * own[k]
+
+
+@compiled
+def dense_add(values: np.ndarray, first: int, factor: float, w: np.ndarray) -> None:
+    for j in range(w.shape[0]):
+        w[j] += factor * values[first + j]
+
+
+@compiled
+def add(starts: np.ndarray, columns: Columns, values: np.ndarray, i: int, factor: float, w: np.ndarray) -> None:
     """Add factor x_i to w."""
-    first = starts[i]
-    if columns.size:
-        for k in range(first, starts[i + 1]):
-            w[columns[k]] += factor * values[k]
+    if columns is None:
+        dense_add(values, starts[i], factor, w)
     else:
-        for j in range(w.shape[0]):
-            w[j] += factor * values[first + j]
+        sparse_add(columns, values, starts[i], starts[i + 1], factor, w)
 
 
 @compiled
-def fetch(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int) -> None:
-    """Ask for the numbers of a row that is read soon."""
+def fetch(starts: np.ndarray, columns: Columns, values: np.ndarray, i: int) -> None:
+    """Ask for the entries of a row that is read soon."""
     first, last = starts[i], starts[i + 1]
     for k in range(first, last, 8):
         prefetch(values, 8 * k)
-    if columns.size:
+    if columns is not None:
         for k in range(first, last, 16):
             prefetch(columns, columns.itemsize * k)
+
+
+@compiled
+def gathered(
+    starts: np.ndarray, columns: np.ndarray, values: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return starts, columns and values of the given rows, one after the other."""
+    places = np.zeros(rows.shape[0] + 1, starts.dtype)
+    for k in range(rows.shape[0]):
+        places[k + 1] = places[k] + starts[rows[k] + 1] - starts[rows[k]]
+    where, what = np.empty(places[-1], columns.dtype), np.empty(places[-1], values.dtype)
+    for k in range(rows.shape[0]):
+        first, last = starts[rows[k]], starts[rows[k] + 1]
+        where[places[k] : places[k + 1]] = columns[first:last]
+        what[places[k] : places[k + 1]] = values[first:last]
+    return places, where, what
+
+
+@compiled
+def scores_of(
+    starts: np.ndarray, columns: Columns, values: np.ndarray, column: float, rows: np.ndarray, u: np.ndarray
+) -> np.ndarray:
+    """Return <(x_i, column), u> of the given rows."""
+    found = np.empty(rows.shape[0])
+    for k in range(rows.shape[0]):
+        found[k] = score(starts, columns, values, rows[k], u[:-1]) + column * u[-1]
+    return found
+
+
+@compiled
+def pull(
+    starts: np.ndarray,
+    columns: Columns,
+    values: np.ndarray,
+    column: float,
+    rows: np.ndarray,
+    factors: np.ndarray,
+    width: int,
+) -> np.ndarray:
+    """Return the sum of factors[k] (x_i, column), i = rows[k], a vector of length `width`."""
+    v = np.zeros(width)
+    for k in range(rows.shape[0]):
+        add(starts, columns, values, rows[k], factors[k], v[:-1])
+        v[-1] += column * factors[k]
+    return v
 
 
 @compiled
@@ -97,7 +150,7 @@ def bracket(r: float, t: float, c: float, theta: float, epsilon: float, labels: 
 @compiled
 def sweep(
     starts: np.ndarray,
-    columns: np.ndarray,
+    columns: Columns,
     values: np.ndarray,
     t: np.ndarray,
     c: np.ndarray,
@@ -111,20 +164,29 @@ def sweep(
     far: float,
     theta: np.ndarray,
     u: np.ndarray,
-) -> tuple[int, float, float]:
+) -> tuple[int, float, float, int, int]:
     """Maximise the dual over each of the first `active` rows of `order` in turn; keep u = sum theta_i (x_i, column).
 
     Rows whose theta is held at an end of its range, or at zero, by a slope above `far` are moved behind the others.
-    Returns how many are left, the largest slope along which a theta was free to gain, and the sum of the brackets met.
+    Returns how many are left, the largest slope along which a theta was free to gain, the sum of the brackets met, how
+    many theta are inside their range, and how many went in or out.
     """
     d = u.shape[0] - 1
     w = u[:d]
     worst, gap = 0.0, 0.0
+    inside, turned = 0, 0
     k = 0
     while k < active:
         i = order[k]
+        if k + 2 * _AHEAD < active:
+            prefetch(starts, starts.itemsize * order[k + 2 * _AHEAD])
         if k + _AHEAD < active:
-            fetch(starts, columns, values, order[k + _AHEAD])
+            soon = order[k + _AHEAD]
+            fetch(starts, columns, values, soon)
+            prefetch(t, 8 * soon)
+            prefetch(c, 8 * soon)
+            prefetch(squares, 8 * soon)
+            prefetch(theta, 8 * soon)
         r = t[i] - score(starts, columns, values, i, w) - column * u[d]
         old = theta[i]
         gap += bracket(r, t[i], c[i], old, epsilon, labels, linear)
@@ -139,21 +201,26 @@ def sweep(
             order[k], order[active] = order[active], i
             continue
         k += 1
+        was = (old != 0.0) & (low < old) & (old < high)
+        inside += was
         if gain <= _REST:
             continue
         worst = max(worst, gain)
         curvature = squares[i] + ridge
         new = best(slope + curvature * old, curvature, epsilon, low, high)
         theta[i] = new
+        now = (new != 0.0) & (low < new) & (new < high)
+        inside += now - was
+        turned += now != was
         add(starts, columns, values, i, new - old, w)
         u[d] += column * (new - old)
-    return active, worst, gap
+    return active, worst, gap, inside, turned
 
 
 @compiled
 def measure(
     starts: np.ndarray,
-    columns: np.ndarray,
+    columns: Columns,
     values: np.ndarray,
     t: np.ndarray,
     c: np.ndarray,

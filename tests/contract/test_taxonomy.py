@@ -51,9 +51,14 @@ def test_kinds_are_those_of_the_interface(learner):
     if "online" in found:
         options = {"classes": np.unique(y)} if is_classifier(model) else {}
         once = quiet(lambda: clone(model).set_params(random_state=0).partial_fit(X[:45], y[:45], **options))
-        before = once.coef_.copy()
+        before = coefficients(once).copy()
         quiet(lambda: once.partial_fit(X[45:], y[45:]))
-        assert not np.array_equal(before, once.coef_)
+        assert not np.array_equal(before, coefficients(once))
+
+
+def coefficients(model):
+    """Return the weights of a linear model, or of the first layer of a network."""
+    return model.coefs_[0] if hasattr(model, "coefs_") else model.coef_
 
 
 @pytest.mark.mission("CON-01")

@@ -40,7 +40,7 @@ def loss_curve(model: Any) -> "Figure":
         right.axvline(frame["kept"], color=GREY, linewidth=1, linestyle="--")
         right.set_ylabel("score")
         right.grid(visible=False)
-        axes.legend(lines, [line.get_label() for line in lines], frameon=False)
+        axes.legend(handles=lines, frameon=False)
     return figure
 
 

@@ -69,6 +69,7 @@ OWN = {
     "boosting": _make("assay.ensemble", "GradientBoostingClassifier", random_state=0),
     "tree": _make("assay.tree", "DecisionTreeClassifier"),
     "forest": _make("assay.ensemble", "RandomForestClassifier", random_state=0),
+    "numbers": _make("assay.ensemble", "RandomForestRegressor", n_estimators=20, random_state=0),
     "adaboost": _make("assay.ensemble", "AdaBoostClassifier", n_estimators=100),
     "c45": _make("assay.tree", "C45"),
 }
@@ -96,6 +97,12 @@ PEERS: dict[str, dict[str, Callable[[], Any]]] = {
         "scikit-learn": _make("sklearn.ensemble", "RandomForestClassifier", n_jobs=2, random_state=0),
         "scikit-learn-intelex": _make("sklearnex.ensemble", "RandomForestClassifier", n_jobs=2, random_state=0),
     },
+    "numbers": {
+        "scikit-learn": _make("sklearn.ensemble", "RandomForestRegressor", n_estimators=20, n_jobs=2, random_state=0),
+        "scikit-learn-intelex": _make(
+            "sklearnex.ensemble", "RandomForestRegressor", n_estimators=20, n_jobs=2, random_state=0
+        ),
+    },
     "adaboost": {"scikit-learn": _make("sklearn.ensemble", "AdaBoostClassifier", n_estimators=100, random_state=0)},
     "c45": {
         "scikit-learn (entropy)": _make("sklearn.tree", "DecisionTreeClassifier", criterion="entropy", random_state=0)
@@ -116,6 +123,8 @@ def race(case: str, title: str, data: tuple[np.ndarray, ...], repeats: int) -> l
     ]
     if case == "boosting":
         return compare(title, runs, lambda m: log_loss(m.predict_proba(Xt), yt), better="lower", repeats=repeats)
+    if case == "numbers":
+        return compare(title, runs, lambda m: float(m.score(Xt, yt)), better="higher", repeats=repeats)
     return compare(title, runs, lambda m: float(np.mean(m.predict(Xt) == yt)), better="higher", repeats=repeats)
 
 
@@ -155,6 +164,17 @@ def case_tree(repeats: int) -> list:
 
 def case_forest(repeats: int) -> list:
     return race("forest", "forest: 100 trees, 50,000 x 28; test accuracy", table(50_000, 50_000), repeats)
+
+
+def case_numbers(repeats: int) -> list:
+    """Predict the score behind the labels, with noise."""
+    X, _, Xt, _ = table(50_000, 20_000)
+    rng = np.random.default_rng(5)
+    y, yt = (
+        (Z[:, 0] + 0.7) * (Z[:, 1] + 0.7) + np.sin(2 * Z[:, 2]) + np.abs(Z[:, 3]) * Z[:, 4] + rng.normal(size=len(Z))
+        for Z in (X, Xt)
+    )
+    return race("numbers", "regression forest: 20 trees, 50,000 x 28; test R^2", (X, y, Xt, yt), min(repeats, 1))
 
 
 def case_adaboost(repeats: int) -> list:

@@ -162,6 +162,24 @@ def test_sequence_of_scikit_learn(data):
     assert (np.diff(own.estimator_weights_[order]) <= 1e-12).all()
 
 
+@pytest.mark.mission("ENS-07", "ENS-25")
+def test_stumps_are_those_of_scikit_learn_round_by_round():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4_000, 6))
+    X[:, 4:] = np.round(2 * X[:, 4:])
+    y = (X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * X[:, 4] + rng.normal(size=4_000) > 0).astype(int)
+    own, other = AdaBoostClassifier(n_estimators=60).fit(X, y), Peer(n_estimators=60, random_state=0).fit(X, y)
+    nodes = own.nodes_
+    assert len(nodes.root) == len(other.estimators_) == 60
+    for root, member in zip(nodes.root, other.estimators_):
+        tree = member.tree_
+        assert nodes.column[root] == tree.feature[0]
+        column = X[:, tree.feature[0]]
+        assert np.array_equal(column <= nodes.threshold[root], column.astype(np.float32) <= tree.threshold[0])
+        for side in (0, 1):
+            assert nodes.value[nodes.child[root] + side] == pytest.approx(tree.value[1 + side, 0], abs=1e-9)
+
+
 @pytest.mark.mission("ENS-06")
 @pytest.mark.parametrize("base", [None, PeerTree(max_depth=2), LogisticRegression(max_iter=5000), GaussianNB()])
 def test_any_base_learner(base):

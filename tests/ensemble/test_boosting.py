@@ -209,3 +209,35 @@ def test_quantised_sums_are_close_to_exact_ones():
 def test_refusals(change, words):
     with pytest.raises(ValueError, match=words):
         GradientBoostingRegressor(**change).fit(*make_friedman1(50, random_state=0))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_rows_are_divided_in_their_order_and_the_smaller_side_is_summed(share, dtype):
+    from assay.ensemble._histogram import partition
+
+    rng = np.random.default_rng(0)
+    n, d, start, stop = 30_000, 5, 1_001, 28_000
+    bins = rng.integers(0, 256, (n, 8)).astype(np.uint8)
+    g, h = rng.integers(-2047, 2048, n), rng.integers(0, 4096, n)
+    goes_left = (rng.random(256) < share).astype(np.uint8)
+    entries = (rng.permutation(n).astype(np.int64) << 32) | (((g << 12) + h) & 0xFFFFFFFF)
+    before = entries.copy()
+    left = goes_left[bins[before[start:stop] >> 32, 3]] == 1
+    small_left = bool(left.sum() <= (~left).sum())
+    sums, scratch = np.full((3, d * 256), 7, dtype=dtype), np.full(stop // 2 + 5, -1, dtype=np.int64)
+    base = start // 2 + 2
+    border = partition(bins, 3, goes_left, small_left, entries, scratch, base, start, stop, sums)
+    assert border == start + left.sum()
+    assert np.array_equal(entries[start:border], before[start:stop][left])
+    assert np.array_equal(entries[border:stop], before[start:stop][~left])
+    assert np.array_equal(entries[:start], before[:start])
+    assert np.array_equal(entries[stop:], before[stop:])
+    assert (scratch[:base] == -1).all()
+    assert (scratch[base + min(left.sum(), (~left).sum()) + 1 :] == -1).all()
+    small = before[start:stop][left == small_left]
+    packed = (small & 0xFFFFFFFF).astype(np.uint32).astype(np.int32).astype(np.int64)
+    for column in range(d):
+        at = bins[small >> 32, column]
+        for k, values in enumerate((packed >> 12, packed & 4095, np.ones(len(small)))):
+            assert np.array_equal(sums[k, 256 * column : 256 * column + 256], np.bincount(at, values, 256))

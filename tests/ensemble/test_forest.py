@@ -4,6 +4,7 @@ threads."""
 import numpy as np
 import pytest
 from sklearn import ensemble as peer
+from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from assay.ensemble import (
@@ -12,7 +13,7 @@ from assay.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from assay.ensemble._counting import grow_forest
+from assay.ensemble._counting import grow_forest, grow_regression_forest
 from assay.ensemble._forest import bag
 from assay.ensemble._growing import find_bins
 from assay.tree._exact import Limits
@@ -144,6 +145,84 @@ def test_threads_change_no_tree(make):
     X, y = load_breast_cancer(return_X_y=True)
     one, three = (make(20, random_state=5, n_jobs=k).fit(X, y) for k in (1, 3))
     assert all(np.array_equal(one.trees_[name], three.trees_[name]) for name in one.trees_)
+
+
+def made_up(n=5_400, seed=0):
+    """Return more rows than are fitted without bins, three classes and numbers."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n, 4)), rng.integers(0, 5, (n, 2))])
+    score = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + (X[:, 4] == 2) + 0.5 * rng.normal(size=n)
+    return X, np.digitize(score, [-0.5, 0.7]), score
+
+
+@pytest.mark.mission("ENS-45")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "make", [RandomForestClassifier, ExtraTreesClassifier, RandomForestRegressor, ExtraTreesRegressor]
+)
+def test_threads_change_no_tree_of_many_rows(make, weighted):
+    X, labels, score = made_up()
+    y = labels if is_classifier(make()) else score
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y)) if weighted else None
+    one, two, five = (
+        make(6, random_state=5, oob_score=make(6).bootstrap, n_jobs=k).fit(X, y, weight) for k in (1, 2, 5)
+    )
+    for other in (two, five):
+        assert all(np.array_equal(one.trees_[name], other.trees_[name]) for name in one.trees_)
+        assert np.array_equal(one.predict(X), other.predict(X))
+        if one.bootstrap:
+            assert one.oob_score_ == other.oob_score_
+    again = make(6, random_state=6).fit(X, y, weight)
+    assert not np.array_equal(one.trees_["threshold"], again.trees_["threshold"])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_split_of_a_regression_tree_is_the_best_one(weighted):
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(400, 3)), 1)
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400) + 100.0
+    own = rng.uniform(0.5, 2.0, 400) if weighted else None
+    bags = {seed: np.bincount(bag(seed, 400, 400), minlength=400) for seed in (4, 5)}
+    binner = find_bins(X, 255, {}, 400, None, 1)
+    limits = Limits(max_features=3, min_samples_leaf=2)
+    nodes = grow_regression_forest(X, y, own, [binner], [4, 5], bags.__getitem__, limits, 1)
+
+    def error(weight):
+        return (weight * (y - np.average(y, weights=weight)) ** 2).sum() if weight.any() else 0.0
+
+    for root, times in zip(nodes.root, bags.values()):
+        waiting = [(root, times * (1.0 if own is None else own))]
+        while waiting:
+            at, here = waiting.pop()
+            assert nodes.weight[at] == pytest.approx(here.sum())
+            assert nodes.value[at, 0] == pytest.approx(np.average(y, weights=here))
+            assert nodes.impurity[at] * nodes.weight[at] == pytest.approx(error(here), abs=1e-9)
+            inside, sums = here > 0, []
+            for column in X.T:
+                for border in np.unique(column[inside])[:-1]:
+                    left = column <= border
+                    if min(np.count_nonzero(inside & left), np.count_nonzero(inside & ~left)) >= 2:
+                        sums.append(error(here * left) + error(here * ~left))
+            if nodes.child[at] < 0:
+                assert not sums
+                continue
+            left = X[:, nodes.column[at]] <= nodes.threshold[at]
+            assert error(here * left) + error(here * ~left) == pytest.approx(min(sums), abs=1e-9)
+            waiting += [(nodes.child[at], here * left), (nodes.child[at] + 1, here * ~left)]
+
+
+def test_regression_on_bins_is_as_good_as_scikit_learns():
+    X, _, score = made_up(8_000)
+    own, other = (
+        make(20, random_state=0, n_jobs=2).fit(X[:6_000], score[:6_000]).score(X[6_000:], score[6_000:])
+        for make in (RandomForestRegressor, peer.RandomForestRegressor)
+    )
+    assert own > other - 0.01
+    flat = RandomForestRegressor(3, max_leaf_nodes=7, max_depth=3, min_impurity_decrease=1e-3).fit(X, score)
+    assert max(np.diff([*flat.nodes_.root, len(flat.nodes_.child)])) <= 13
+    constant = RandomForestRegressor(2).fit(X, np.full(len(X), 3.0))
+    assert len(constant.nodes_.child) == 2
+    assert constant.predict(X[:2]).tolist() == [3.0, 3.0]
 
 
 def _impurity(times, criterion):

@@ -1,4 +1,4 @@
-"""The trees of a classification forest on bins: bags as counted rows, trees on threads, all in one set of arrays.
+"""The trees of a forest on bins: bags as counted rows, trees on threads, all in one set of arrays.
 
 Trees that share their bins share the error that bins make, which their mean does not remove; so groups of trees have
 bins of their own.
@@ -12,8 +12,8 @@ import numpy as np
 
 from assay.ensemble._growing import Binner
 from assay.scan import rows_per_block, thread_map
-from assay.tree._exact import CRITERIA, Limits
-from assay.tree._nodes import Nodes
+from assay.tree._exact import CRITERIA, Limits, as_nodes
+from assay.tree._nodes import Nodes, joined
 
 
 def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
@@ -60,11 +60,45 @@ def grow_forest(
             np.uint64(seed),
         )
 
-    made: list[tuple] = []
+    made = _by_groups(tree, X, binners, seeds, n_jobs)
+    return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
+
+
+def grow_regression_forest(
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    binners: Sequence[Binner],
+    seeds: Sequence[int],
+    times_of: Callable[[int], np.ndarray],
+    limits: Limits,
+    n_jobs: int | None,
+) -> Nodes:
+    """The same for numbers y, squared errors and rows with weights."""
+    middle = float(np.mean(y))  # squares lose fewer digits around it
+    centred = y - middle
+
+    def tree(seed: int, binner: Binner, bins: np.ndarray) -> Nodes:
+        from assay.tree._summed import grow_summed
+
+        times = times_of(seed) * (1.0 if weight is None else weight)
+        entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
+        grown = grow_summed(
+            bins, X.shape[1], binner.edges, entries, centred, times, limits.rule(), limits.max_features, np.uint64(seed)
+        )
+        return as_nodes(grown, 0, "squared_error")
+
+    nodes = joined(_by_groups(tree, X, binners, seeds, n_jobs))
+    nodes.value[:] += middle
+    return nodes
+
+
+def _by_groups(tree: Callable, X: np.ndarray, binners: Sequence[Binner], seeds: Sequence[int], n_jobs) -> list:
+    made: list = []
     for group, binner in zip(np.array_split(seeds, len(binners)), binners):
         work = partial(tree, binner=binner, bins=row_bins(binner, X, n_jobs))
         made += thread_map(work, group.tolist(), n_jobs=n_jobs)
-    return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
+    return made
 
 
 def _assembled(made: list[tuple], n_classes: int, highest: float, n_jobs: int | None) -> Nodes:

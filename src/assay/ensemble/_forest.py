@@ -24,7 +24,7 @@ from assay.certificate.claim import NotApplicable
 from assay.certificate.risk import Statement
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
-from assay.ensemble._counting import grow_forest
+from assay.ensemble._counting import grow_forest, grow_regression_forest
 from assay.ensemble._growing import find_bins
 from assay.ensemble._mixed import grow_mixed, is_mixed
 from assay.ensemble._out_of_bag import Curve, out_of_bag
@@ -80,14 +80,18 @@ class Forest(TreeModel, Analysed, Learner):
         with FitLog(self, 1, data.X, data.y) as log:
             if mixed:
                 nodes = grow_mixed(self, data, seeds.tolist(), times_of, n_classes, limits)
-            elif bins is not None and _countable(n_classes, bins, data, size) and not self.extra:
+            elif bins is not None and not self.extra and self._sums(n_classes, bins, data, size):
                 self.binned_rows_ = min(n // 5, _SAMPLE)
                 sample = data.X[bag(self.bin_seed_, n, self.binned_rows_, replace=False)]
                 shifts = np.arange(_GRIDS) / _GRIDS - 0.5
                 grids = [find_bins(sample, bins, {}, len(sample), rng, self.n_jobs, shift) for shift in shifts]
-                nodes = grow_forest(
-                    data.X, data.y, grids, seeds.tolist(), times_of, n_classes, self.criterion, limits, self.n_jobs
-                )
+                of_trees = seeds.tolist(), times_of
+                if n_classes:
+                    nodes = grow_forest(
+                        data.X, data.y, grids, *of_trees, n_classes, self.criterion, limits, self.n_jobs
+                    )
+                else:
+                    nodes = grow_regression_forest(data.X, data.y, data.weight, grids, *of_trees, limits, self.n_jobs)
             else:
                 nodes = self._weighted_trees(data, seeds.tolist(), times_of, n_classes, bins, limits)
             left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
@@ -112,6 +116,13 @@ class Forest(TreeModel, Analysed, Learner):
             return grow_exact(codes, data.y, weight, of, n_classes, self.criterion, limits, seed, 1, bins is None)
 
         return joined(thread_map(tree, seeds, n_jobs=self.n_jobs))
+
+    def _sums(self, n_classes: int, bins: int, data: Read, size: int) -> bool:
+        """Tell whether trees can be grown on sums per bin: bins of one byte; numbers with squared errors, or classes of
+        rows that count alike, not too often."""
+        if n_classes:
+            return bins <= 255 and n_classes < 2**16 and data.weight is None and size <= _MOST_TIMES * len(data.y)
+        return bins <= 255 and self.criterion == "squared_error"
 
     def _limits(self, data: Read, d: int) -> Limits:
         n = len(data.y)
@@ -165,11 +176,6 @@ class Forest(TreeModel, Analysed, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _countable(n_classes: int, bins: int, data: Read, size: int) -> bool:
-    """Tell whether trees can be grown on counts: classes, bins of one byte, rows that count alike, no huge bags."""
-    return 0 < n_classes < 2**16 and bins <= 255 and data.weight is None and size <= _MOST_TIMES * len(data.y)
 
 
 class _Classifier(ClassifierMixin, Forest):

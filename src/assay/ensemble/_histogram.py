@@ -1,12 +1,10 @@
 """Compiled loops of histogram boosting: binning, sums per bin, split search, partition of rows, prediction.
 
-A row's gradient g and hessian h are quantised to 12 bits each and packed, with a count of one, into 64 bits:
-gradient in the
-upper 25, hessian in the next 25, count in the lower 14. One integer addition per row and column then updates
-all three sums;
-after at most 8192 rows the sums are unpacked into three arrays of integers wide enough for all rows. Integers add exactly, so
-neither the order
-of rows nor the number of threads changes a bit, and a sibling is its parent minus the other child.
+A row's gradient g and hessian h are quantised to 12 bits each and packed, with a count of one, into 64 bits: gradient
+in the upper 25, hessian in the next 25, count in the lower 14. One integer addition per row and column then updates all
+three sums; after at most 8192 rows the sums are unpacked into three arrays of integers that are wide enough for all
+rows. Integers add exactly, so neither the order of rows nor the number of threads changes a bit, and a sibling is its
+parent minus the other child.
 """
 
 from math import isnan

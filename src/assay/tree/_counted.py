@@ -142,7 +142,7 @@ def _best(bins, entries, start, stop, total, criterion, rule, order, most, state
 
 
 @compiled
-def _part(bins, column, last, entries, spare, start, stop):
+def part(bins, column, last, entries, spare, start, stop):
     """Reorder entries[start:stop], bins up to `last` of the column first; return the border."""
     left, right, f = np.uint64(start), np.uint64(0), np.uint64(column)
     for i in range(np.uint64(start), np.uint64(stop)):
@@ -233,7 +233,7 @@ def grow_counted(bins, n_columns, edges, entries, classes, criterion, rule, max_
         column[node], child[node] = f, end
         middle = edges[f, low] / 2 + edges[f, high - 1] / 2
         threshold[node] = middle if edges[f, low] < middle < edges[f, high - 1] else edges[f, low]
-        border = _part(bins, f, low, entries, spare, start[node], stop[node])
+        border = part(bins, f, low, entries, spare, start[node], stop[node])
         value[end] = lefts[node, :classes]
         value[end + 1] = value[node] - value[end]
         start[end], stop[end], start[end + 1], stop[end + 1] = start[node], border, border, stop[node]

@@ -122,22 +122,23 @@ def grow_exact(
         )
 
     if limits.max_leaves or limits.max_features < len(codes.codes) or limits.random or len(rows) < _WORTH:
-        return _nodes(call(rows, limits, seed), n_classes, criterion)
+        return as_nodes(call(rows, limits, seed), n_classes, criterion)
     top = call(rows, limits._replace(max_leaves=_TOP), seed)
     child, start, stop = top[2], top[6], top[7]
-    depth = _nodes(top, n_classes, criterion).depths()
+    depth = as_nodes(top, n_classes, criterion).depths()
     open_leaves = [int(i) for i in np.flatnonzero(child < 0) if top[8][i] > 0 and depth[i] < limits.max_depth]
     open_leaves.sort(key=lambda i: start[i] - stop[i])
 
     def below(i: int) -> Nodes:
         deeper = limits._replace(max_depth=limits.max_depth - int(depth[i]))
-        return _nodes(call(rows[start[i] : stop[i]].copy(), deeper, seed), n_classes, criterion)
+        return as_nodes(call(rows[start[i] : stop[i]].copy(), deeper, seed), n_classes, criterion)
 
     subtrees = thread_map(below, open_leaves, n_jobs=n_jobs)
-    return _grafted(_nodes(top, n_classes, criterion), dict(zip(open_leaves, subtrees)))
+    return _grafted(as_nodes(top, n_classes, criterion), dict(zip(open_leaves, subtrees)))
 
 
-def _nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
+def as_nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
+    """Return a tree that a compiled loop has grown."""
     column, threshold, child, sums, merit, squares, *_ = grown
     weight = sums.sum(axis=1) if n_classes else sums[:, 0]
     if n_classes:

@@ -12,7 +12,8 @@ NAMES = (
     "svm",
     "svm_limits",
     "trees",
-    "tightness", "neural",
+    "tightness",
+    "neural",
     "mixture",
     "neighbors",
 )

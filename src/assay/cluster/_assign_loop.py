@@ -14,25 +14,30 @@ precision.
 
 import numpy as np
 
-from assay.jit import LANES, compiled, four_rows_to_lanes
+from assay.jit import LANES, compiled, four_rows_nearest, four_rows_to_lanes, prefetch
 
 FAR = 1e18
 """Coordinate of the points that fill a group up to sixteen, in scaled units."""
+_AHEAD = 16  # rows of a list that are fetched before they are needed
 _UP, _DOWN = np.float32(1 + 2.0**-22), np.float32(1 - 2.0**-22)
 _ZERO, _ENDLESS = np.float32(0.0), np.float32(np.inf)
 
 
-@compiled(reduction=True)
-def narrow_block(X: np.ndarray, weight: np.ndarray, origin: np.ndarray, scale: float, out: np.ndarray):
-    """Write (X - origin) scale as float32; return the sums of squares without and with weights, and the largest one."""
+@compiled
+def narrow_block(X: np.ndarray, origin: np.ndarray, scale: float, out: np.ndarray) -> None:
+    """Write (X - origin) scale as float32."""
     n, d = X.shape
-    total = weighted = largest = 0.0
     for i in range(n):
-        square = 0.0
         for j in range(d):
-            moved = X[i, j] - origin[j]
-            square += moved * moved
-            out[i, j] = moved * scale
+            out[i, j] = (X[i, j] - origin[j]) * scale
+
+
+@compiled
+def squares_block(X: np.ndarray, weight: np.ndarray, origin: np.ndarray) -> tuple[float, float, float]:
+    """Return the sums of |x - origin|^2 without and with weights, and the largest."""
+    total = weighted = largest = 0.0
+    for i in range(len(X)):
+        square = _squared_distance(X[i], origin)
         total += square
         weighted += square * (weight[i] if weight.size else 1.0)
         largest = max(largest, square)
@@ -54,26 +59,30 @@ def assign_block(
     waiting = np.empty(n, np.int32)
     m = _suspects(labels, upper, lower, moves, waiting)
     near, who = np.full(n, _ENDLESS), np.full(n, -1, np.int32)
-    rows, out = np.empty(n + 4, np.int32), np.empty((4, LANES), np.float32)
+    rows, room = np.empty(n + 4, np.int32), (np.empty((4, 2), np.float32), np.empty(4, np.int32))
     sizes = np.sum(order >= 0, axis=1)
     relative, absolute = np.float32(slack[0]), np.float32(slack[1])
     computed = 0
     for own in (True, False):  # the group of the present centre first: it makes u as small as can be
         for g in range(groups):
+            if groups == 1 and not own:
+                continue
             s = 0
             for t in range(m):
                 i = waiting[t]
-                mine = labels[i] >= 0 and group_of[labels[i]] == g
-                if mine == own and (own or lower[i, g] < _above(near[i], relative, absolute)):
+                mine = groups == 1 or (labels[i] >= 0 and group_of[labels[i]] == g)
+                if mine == own and (own or lower[i, g] < upper[i]):
                     rows[s] = i
                     s += 1
             computed += s * sizes[g]
-            _measure(X32, rows, s, points, g, order, group_of, lower, near, who, relative, absolute, out)
+            _measure(X32, rows, s, points, g, order, group_of, lower, upper, near, who, relative, absolute, room)
     changed = 0
     for t in range(m):
         i = waiting[t]
-        upper[i] = _above(near[i], relative, absolute)
-        if who[i] < 0 or not upper[i] < np.min(lower[i]):
+        least = lower[i, 0]
+        for g in range(1, groups):
+            least = min(least, lower[i, g])
+        if who[i] < 0 or not upper[i] < least:
             who[i] = _decide(X[i], centers, scale, group_of, upper, lower, i)
             computed += len(centers)
         if who[i] != labels[i]:
@@ -100,34 +109,37 @@ def _suspects(labels, upper, lower, moves, waiting):
             upper[i] = (upper[i] + shift[a]) * _UP
             if upper[i] < max(least, apart[a]):
                 continue
+        else:
+            upper[i] = _ENDLESS
         waiting[m] = i
         m += 1
     return m
 
 
 @compiled
-def _measure(X32, rows, s, points, g, order, group_of, lower, near, who, relative, absolute, out):
-    """Compute the distances of rows[:s] to group g; keep the nearest centre and the lower bounds."""
+def _measure(X32, rows, s, points, g, order, group_of, lower, upper, near, who, relative, absolute, room):
+    """Compute the distances of rows[:s] to group g; keep the nearest centre, its upper bound and the lower bounds."""
     if s == 0:
         return
+    nearest, lanes = room
     for t in range(s, s + 4):
         rows[t] = rows[s - 1]
+    row = 4 * X32.shape[1]  # bytes
     for t in range(0, s, 4):
-        four_rows_to_lanes(X32, rows, t, points, g, out)
+        for ahead in range(t + _AHEAD, min(t + _AHEAD + 4, s)):  # the list skips rows, which no processor foresees
+            prefetch(X32, rows[ahead] * row)
+            prefetch(X32, rows[ahead] * row + min(64, row - 1))
+        four_rows_nearest(X32, rows, t, points, g, nearest, lanes)
         for r in range(min(4, s - t)):
-            first, second, lane = _ENDLESS, _ENDLESS, 0
-            for j in range(LANES):
-                value = out[r, j]
-                second = min(second, max(first, value))
-                if value < first:
-                    first, lane = value, j
             i = rows[t + r]
+            first = nearest[r, 0]
             if first < near[i]:
                 if who[i] >= 0:
                     before = group_of[who[i]]
                     lower[i, before] = min(lower[i, before], _below(near[i], relative, absolute))
-                near[i], who[i] = first, order[g, lane]
-                lower[i, g] = _below(second, relative, absolute)
+                near[i], who[i] = first, order[g, lanes[r]]
+                upper[i] = _above(first, relative, absolute)
+                lower[i, g] = _below(nearest[r, 1], relative, absolute)
             else:
                 lower[i, g] = _below(first, relative, absolute)
 
@@ -216,3 +228,17 @@ def closest_block(X32, weight, closest, point):
         closest[i] = min(closest[i], square)
         total += closest[i] * (weight[i] if weight.size else 1.0)
     return total
+
+
+@compiled
+def extremes_block(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the sum, the least and the largest entry of each column of a chunk."""
+    n, d = X.shape
+    total, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+    for i in range(n):
+        for j in range(d):
+            x = X[i, j]
+            total[j] += x
+            low[j] = min(low[j], x)
+            high[j] = max(high[j], x)
+    return total, low, high

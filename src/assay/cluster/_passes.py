@@ -47,15 +47,17 @@ def summary(rows: Rows, learner: Any) -> Summary:
 
 
 def _extremes(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if block.weight is not None and not (block.weight >= 0).all():
-        return np.full(block.X.shape[1], np.nan), block.X.min(axis=0), block.X.max(axis=0)
-    return block.X.sum(axis=0), block.X.min(axis=0), block.X.max(axis=0)
+    from assay.cluster import _assign_loop as loops
+
+    total, low, high = loops.extremes_block(block.X)
+    wrong = block.weight is not None and not (block.weight >= 0).all()
+    return np.full_like(total, np.nan) if wrong else total, low, high
 
 
 def _squares(block: Block, origin: np.ndarray) -> tuple[float, float, float]:
-    square = np.einsum("ij,ij->i", block.X - origin, block.X - origin)
-    weighted = square.sum() if block.weight is None else block.weight @ square
-    return float(square.sum()), float(weighted), float(square.max(initial=0.0))
+    from assay.cluster import _assign_loop as loops
+
+    return loops.squares_block(block.X, np.empty(0) if block.weight is None else block.weight, origin)
 
 
 class Layout:
@@ -128,8 +130,8 @@ class MemoryPasses:
         return thread_map(work, self.cuts, n_jobs=self.rows.n_jobs)
 
     def _narrow(self, cut: slice) -> Any:
-        X, weight = self._part(cut)
-        return self.loops.narrow_block(X, weight, self.known.origin, self.known.scale, self.X32[cut])
+        X, _ = self._part(cut)
+        return self.loops.narrow_block(X, self.known.origin, self.known.scale, self.X32[cut])
 
     def _part(self, cut: slice) -> tuple[np.ndarray, np.ndarray]:
         return np.ascontiguousarray(self.X[cut], np.float64), self.weight[cut] if self.weight.size else self.weight
@@ -208,7 +210,7 @@ def _block_pass(block: Block, known: Summary, layout: Layout, centers: np.ndarra
     n, k = len(block.X), len(centers)
     weight = np.empty(0) if block.weight is None else block.weight
     X32, labels = np.empty(block.X.shape, np.float32), np.full(n, -1, np.int32)
-    loops.narrow_block(block.X, weight, known.origin, known.scale, X32)
+    loops.narrow_block(block.X, known.origin, known.scale, X32)
     sums, counts = np.zeros((k, block.X.shape[1])), np.zeros(k)
     loops.assign_block(
         X32,

@@ -46,7 +46,7 @@ class FlatLearner(Learner):
         S, V, n, k = M[:-1, :-1], self.components_, rows.n_rows, len(self.components_)
         best = float(np.linalg.eigvalsh(S)[::-1][:k].clip(0.0).sum())
         apart = float(np.sum(M[:-1, -1] ** 2)) / n if self.centred else 0.0
-        trace, sums = float(np.trace(S)), rows_per_block(d) + n / rows_per_block(d)
+        trace, sums = float(np.trace(S)), min(n, rows_per_block(d)) + n / rows_per_block(d)
         loss = float(np.linalg.norm(V @ V.T - np.eye(k)))
         rounding = 2.3e-16 * k * trace * (4 * sums + 200 * d + 1000) + 3 * loss * best
         excess = max(best - float(np.einsum("ij,jl,il->", V, S, V, optimize=True)), 0.0) + 1.01 * apart + 2 * rounding

@@ -6,6 +6,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 `pip install assay[plot]`.
 """
 
+from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
 from assay.plot.figures import (
     boundary,
     bounds,
@@ -29,12 +30,15 @@ __all__ = [
     "boundary",
     "bounds",
     "calibration",
+    "cluster_choice",
+    "clusters",
     "coefficient_path",
     "coefficients",
     "confusion",
     "default",
     "descents",
     "dual_gap",
+    "explained_variance",
     "history",
     "importance",
     "information_curve",
@@ -49,6 +53,7 @@ __all__ = [
     "residuals",
     "row_weights",
     "shattering",
+    "silhouettes",
     "support_vectors",
     "surface",
     "tightness",

@@ -217,9 +217,13 @@ def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: floa
 
 def default(model: Any) -> "Figure":
     """Draw what a fitted model can show without data: the history of its fit, or else its coefficients, the
-    importance of its columns, its mistakes or its dual variables."""
-    if len(getattr(model, "history_", ())) > 1:
+    importance of its columns, its explained variance, its mistakes or its dual variables."""
+    if len(getattr(model, "history_", ())) > 1 or hasattr(model, "cluster_centers_"):
         return history(model)
+    if not hasattr(model, "coef_") and hasattr(model, "explained_variance_ratio_"):
+        from assay.plot.clusters import explained_variance
+
+        return explained_variance(model)
     if not hasattr(model, "coef_") and hasattr(model, "feature_importances_"):
         from assay.plot.trees import importance
 

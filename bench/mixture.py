@@ -1,4 +1,4 @@
-"""Gaussian mixtures beside their peers: the same start, the same number of EM steps, the log-likelihood beside the time.
+"""Gaussian mixtures beside their peers: one start, the same number of EM steps, the log-likelihood beside the time.
 
     python -m bench mixture --only full         one case; without --only all of them
     python -m bench mixture --only whole        start included: k-means, then EM until a step gains less than 1e-3

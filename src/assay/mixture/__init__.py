@@ -8,11 +8,17 @@ from assay.mixture._components import DegenerateComponentWarning
 from assay.mixture._gaussian_density import GaussianDensity
 from assay.mixture._gaussian_mixture import GaussianMixture
 from assay.mixture._histogram import HistogramDensity
+from assay.mixture._latent import Coins, KnownVariance, NaiveBayesWithGaps, Tables, ThreeCoins
 
 __all__ = [
+    "Coins",
     "DegenerateComponentWarning",
     "GaussianDensity",
     "GaussianMixture",
     "GaussianMixtureClassifier",
     "HistogramDensity",
+    "KnownVariance",
+    "NaiveBayesWithGaps",
+    "Tables",
+    "ThreeCoins",
 ]

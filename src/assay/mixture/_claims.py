@@ -38,7 +38,7 @@ def mixture_facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     if hard:
         yield NotApplicable("D23/2", "Hard EM ends at a fixed point of hard assignments, not of EM.")
         return
-    yield from stationary(at, rows, model.reg_covar)
+    yield from stationary(at, rows, model.reg_covar_)
     yield from _monotone(model, rows)
 
 
@@ -176,7 +176,7 @@ def _monotone(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
 def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
     at, given = model.components_, model.start_
     start = at._replace(weights=given["weights"], means=given["means"], factors=given["factors"])
-    problem = PlainProblem(rows, at.kind, model.reg_covar)
+    problem = PlainProblem(rows, at.kind, model.reg_covar_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = em(problem, start, tol=0.0, max_iter=steps)
@@ -184,7 +184,7 @@ def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
     if problem.restarts or not distance < _AGREE:
         return NotApplicable("D23/4", "The way passes so near to a saddle that rounding decides where it leads.")
     fall = max(0.0, float(-np.min(np.diff(found.history))))
-    params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar)}
+    params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar_)}
     witness = {"weights": start.weights, "means": start.means, "factors": np.array(start.each(start.factors))}
     value = fall + 1e-9 * (1 + abs(found.log_likelihood))
     return Claim("D23/4", value, params=params, witness=witness)

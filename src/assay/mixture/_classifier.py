@@ -65,6 +65,8 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     classes_, priors_ : (n_classes,)
     component_class_ : (n_classes * n_components,)
         Position in `classes_` of the class that a component belongs to.
+    reg_covar_ : (n_classes,)
+        What was added to the variances of each class.
     weights_ (n_classes * n_components,), means_, covariances_, precisions_cholesky_
         The components of all classes, one after the other; weights sum to 1 in each class, covariances are matrices.
 
@@ -141,9 +143,10 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             )
         self.priors_ = self._priors(masses)
         random = check_random_state(self.random_state)
-        with fit_log(self, self.max_iter * self.n_init, X, y, sample_weight) as log:
+        with fit_log(self, self.max_iter * self.n_init, X, y, sample_weight) as log, scan.one_blas_thread():
             own = [ClassRows(rows, code, int(counts[code])) for code in range(K)]
-            found = [self._mixture(part, random) for part in own]
+            found, added = zip(*(self._mixture(part, random) for part in own))
+            self.reg_covar_ = np.array(added)
             self._keep(
                 [one.parameters for one in found], log, float(self.priors_ @ [one.log_likelihood for one in found])
             )
@@ -160,14 +163,15 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             raise refuse(self, f"priors must be {len(masses)} numbers > 0 that sum to 1; got {self.priors!r}.")
         return priors / priors.sum()
 
-    def _mixture(self, rows: Rows, random: np.random.RandomState) -> Found:
-        """Return the best mixture of one class."""
+    def _mixture(self, rows: Rows, random: np.random.RandomState) -> tuple[Found, float]:
+        """Return the best mixture of one class, and what was added to its variances."""
         problem = GaussianProblem(rows, self.covariance_type, self.reg_covar, name=type(self).__name__)
-        runs = [
-            em(problem, components(self, problem, self.n_components, random), tol=self.tol, max_iter=self.max_iter)
-            for _ in range(self.n_init)
-        ]
-        return max(runs, key=lambda run: run.log_likelihood)
+        runs = []
+        for _ in range(self.n_init):
+            problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
+            start = components(self, problem, self.n_components, random)
+            runs.append((em(problem, start, tol=self.tol, max_iter=self.max_iter), problem.reg_covar))
+        return max(runs, key=lambda run: run[0].log_likelihood)
 
     def _keep(self, parts: list[Components], log: FitLog, value: float) -> None:
         k = self.n_components
@@ -248,7 +252,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield for each class how little a step of EM, or other weights, would gain."""
         for code in range(len(self.classes_)):
-            yield from stationary(self._restricted(code), rows, self.reg_covar, code)
+            yield from stationary(self._restricted(code), rows, float(self.reg_covar_[code]), code)
 
     def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
         parts = rows.map(_bounded_scores, self._parts, np.log(self.priors_), rows.largest_entries)

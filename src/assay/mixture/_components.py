@@ -25,7 +25,8 @@ _WIDEST = 128  # columns beyond which BLAS is the faster way
 _FEWEST = 1024  # rows in a block below which compiling takes longer than any number of passes
 _CANCELLED = 1e-8  # share of a column's scatter that lies within components, below which it is summed row by row
 _EMPTY = 1e-10  # rows: a component that has less of them in all has died
-_MOST_RESTARTS = 10
+_MOST_RESTARTS = 2  # for each component
+_FLOOR = 1e-6  # of the mean variance of the columns, added when restarts do not help
 _NOTHING = np.empty(0)
 
 
@@ -130,7 +131,7 @@ class GaussianProblem:
     """Rows and the kind of components, as EM sees them (`optim.em.LatentModel`); log-likelihoods are per row.
 
     A component that dies (no rows, or a covariance without inverse) starts afresh in the row that the mixture fits
-    worst, with the covariance of all rows; `restarts` counts them.
+    worst, with the covariance of all rows; `restarts` counts them. If that does not help, `reg_covar` is raised.
     """
 
     def __init__(self, rows: Rows, kind: str, reg_covar: float, *, hard: bool = False, name: str = "EM"):
@@ -152,7 +153,7 @@ class GaussianProblem:
         return self._pass(parameters, wanted=False)[0] / self.total
 
     def _pass(self, at: Components, wanted: bool) -> tuple[float, Any]:
-        value, found = self.rows.sum(_step, *self._shape(at), self.hard, wanted)
+        value, found = self.rows.sum(_step, *self._shape(at), at.weights, self.hard, wanted)
         return float(value), self._sums(at, found) if wanted else None
 
     def _shape(self, at: Components) -> tuple[Any, ...]:
@@ -189,10 +190,29 @@ class GaussianProblem:
         dead = sums.mass <= _EMPTY
         if self.kind == "tied":
             if np.isnan(found.factors).any():
-                raise DegenerateError(f"{self.name}: {_SINGULAR}")
+                self._floor()
+                return self.m_step(statistics)
         else:
             dead |= np.isnan(found.factors).reshape(len(mass), -1).any(axis=1)
-        return self._restarted(found, dead) if dead.any() else found
+        if not dead.any():
+            return found
+        if self.restarts >= _MOST_RESTARTS * len(dead):
+            self._floor()
+            return self.m_step(statistics)
+        return self._restarted(found, dead)
+
+    def _floor(self) -> None:
+        """Add to all variances, once: what is left when restarts do not help."""
+        floor = _FLOOR * float(np.trace(self.scatter)) / (self.total * len(self.scatter))
+        if not floor > self.reg_covar:
+            raise DegenerateError(f"{self.name}: {_SINGULAR}")
+        self.reg_covar, self.restarts = floor, self.restarts + 1
+        warnings.warn(
+            f"{self.name}: components keep shrinking to points, where the likelihood has no bound; {floor:.3g} is "
+            f"added to all variances from here on ({_FLOOR:g} of the columns' mean). Set reg_covar to choose it.",
+            DegenerateComponentWarning,
+            stacklevel=6,
+        )
 
     def _covariances(self, before: Components, sums: Sums, mass: Any, shift: Any, means: Any) -> np.ndarray:
         d, reg = means.shape[1], self.reg_covar
@@ -214,8 +234,6 @@ class GaussianProblem:
     def _restarted(self, found: Components, dead: np.ndarray) -> Components:
         """Return the components with the dead ones in the rows that the others fit worst."""
         self.restarts += int(dead.sum())
-        if self.restarts > _MOST_RESTARTS * len(dead):
-            raise DegenerateError(f"{self.name}: {_SINGULAR}")
         self.restarted = True
         warnings.warn(
             f"{self.name}: component {', '.join(map(str, np.flatnonzero(dead)))} shrank to a point or lost all rows; "
@@ -283,19 +301,33 @@ def _moments(block: Block, pilot: np.ndarray) -> np.ndarray:
 
 
 def _step(
-    block: Block, means: np.ndarray, factors: np.ndarray, constants: np.ndarray, mapped: Any, hard: bool, wanted: bool
+    block: Block,
+    means: np.ndarray,
+    factors: np.ndarray,
+    constants: np.ndarray,
+    mapped: Any,
+    weights: np.ndarray,
+    hard: bool,
+    wanted: bool,
 ) -> tuple[float, np.ndarray]:
     """Return the log-likelihood of a block and the sums that `_loops` describes."""
     X = block.X if mapped is None else (block.X - mapped[0]) @ mapped[1]
     if X.shape[1] > _WIDEST or len(X) < _FEWEST:
         value, sums = plain_step(X, block.weight, means, factors, constants, hard)
     else:
-        value, sums = _compiled_step(X, block.weight, means, factors, constants, hard, wanted)
+        value, sums = _compiled_step(X, block.weight, means, factors, constants, weights, hard, wanted)
     return value, sums if wanted else _NOTHING
 
 
 def _compiled_step(
-    X: np.ndarray, weight: Any, means: np.ndarray, factors: np.ndarray, constants: Any, hard: bool, wanted: bool
+    X: np.ndarray,
+    weight: Any,
+    means: np.ndarray,
+    factors: np.ndarray,
+    constants: Any,
+    weights: np.ndarray,
+    hard: bool,
+    wanted: bool,
 ) -> tuple[float, np.ndarray]:
     from assay.mixture import _loops
 
@@ -306,7 +338,7 @@ def _compiled_step(
     side = _loops.padded(d)
     room = np.zeros((len(means), side, side))
     room[:, :d, :d] = factors
-    return _loops.full_block(X, weight, constants, means, room, hard, wanted)
+    return _loops.full_block(X, weight, constants, means, room, weights, hard, wanted)
 
 
 def plain_step(

@@ -64,7 +64,7 @@ class GaussianEstimator(DensityEstimator):
     covariances_: np.ndarray
     precisions_cholesky_: np.ndarray
     covariance_kind_: str
-    reg_covar: float
+    reg_covar_: float
 
     @property
     def family(self) -> str:  # type: ignore[override]

@@ -121,6 +121,7 @@ class GaussianDensity(GaussianEstimator):
                 self.n_iter_, self.lower_bound_ = 1, problem.log_likelihood(found)
                 log.step(-self.lower_bound_, 0.0, **attributes(found))
                 self._keep(found)
+            self.reg_covar_ = reg
         if not np.isfinite(self.lower_bound_):
             raise refuse(self, "the entries are too large; their squares overflow. Scale the columns.")
         return self

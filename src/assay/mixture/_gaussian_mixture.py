@@ -24,7 +24,7 @@ from assay.mixture._density import GaussianEstimator, attributes
 from assay.mixture._start import STARTS, components
 from assay.optim.em import Found, em
 from assay.params import choice, count, flag, number, refuse
-from assay.scan import Rows
+from assay.scan import Rows, one_blas_thread
 from assay.scan.blocks import Block
 
 
@@ -71,7 +71,9 @@ class GaussianMixture(GaussianEstimator):
     lower_bounds_ : list of float
         The same at the start and after each step.
     restarts_ : int
-        Components that had shrunk to a point, or lost all rows, and began afresh.
+        How often a component had shrunk to a point, or lost all rows, and began afresh.
+    reg_covar_ : float
+        What was added to the variances: `reg_covar`, or more if components kept shrinking to points.
 
     Examples
     --------
@@ -142,20 +144,21 @@ class GaussianMixture(GaussianEstimator):
         enough(self, rows, self.n_components)
         again = flag(self, "warm_start") and hasattr(self, "converged_")
         random = check_random_state(self.random_state)
-        best: tuple[Found, Components] | None = None
-        with fit_log(self, self.max_iter * self.n_init, X, None, sample_weight) as log:
+        best: tuple[Found, Components, int, float] | None = None
+        with fit_log(self, self.max_iter * self.n_init, X, None, sample_weight) as log, one_blas_thread():
             problem = GaussianProblem(
                 rows, self.covariance_type, self.reg_covar, hard=self.assignment == "hard", name=type(self).__name__
             )
             for turn in range(1 if again else self.n_init):
+                problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
                 start = self.components_ if again else components(self, problem, self.n_components, random)
                 found = self._run(problem, start, log, turn)
                 if best is None or found.log_likelihood > best[0].log_likelihood:
-                    best = found, start
+                    best = found, start, problem.restarts, problem.reg_covar
                 if log.stopped:
                     break
             assert best is not None
-            self._finish(*best, problem, log)
+            self._finish(*best, log)
         return self
 
     def _check(self) -> None:
@@ -192,7 +195,7 @@ class GaussianMixture(GaussianEstimator):
             )
         return found
 
-    def _finish(self, found: Found, start: Components, problem: GaussianProblem, log: FitLog) -> None:
+    def _finish(self, found: Found, start: Components, restarts: int, reg_covar: float, log: FitLog) -> None:
         if not np.isfinite(found.log_likelihood):
             raise refuse(self, "the entries are too large or too far apart; their squares overflow. Scale the columns.")
         if not log.history:
@@ -200,7 +203,7 @@ class GaussianMixture(GaussianEstimator):
         self._keep(found.parameters)
         self.converged_, self.n_iter_ = found.converged, found.n_iter
         self.lower_bound_, self.lower_bounds_ = found.log_likelihood, found.history
-        self.restarts_ = problem.restarts
+        self.restarts_, self.reg_covar_ = restarts, reg_covar
         self.start_ = {"weights": start.weights, "means": start.means, "factors": start.factors}
         if not found.converged and self.max_iter and not log.stopped:
             gain = found.history[-1] - found.history[-2]

@@ -8,17 +8,19 @@ array of rows by components outlives its panel.
     share_k    = joint_k / sum_l joint_l, times the row's weight; in hard EM 1 for the largest and 0 for the others
 """
 
-from math import log, sqrt
+from math import factorial, log, sqrt
 
 import numpy as np
 
-from assay.jit import compiled
-from assay.loops.logistic import exp_of_negative
+from assay.jit import WAYS, add_squares, compiled, reinterpret
 from assay.loops.moments import _add_tile
 
-_PANEL = 256  # rows per panel
+_PANEL = 240  # rows per panel, whole times WAYS
 _GROUP = 32  # totals in [1, components] multiplied before a logarithm is taken; the product is finite
-_SKIPPED = 1e-30  # a smaller share of a row adds nothing to a sum of shares and their squares that rounding keeps
+_SKIPPED = 1e-18  # share of a row, as part of the component's weight, that adds nothing which rounding would keep
+_LOG2E, _ROUND = 1.4426950408889634, 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_TAYLOR = tuple(1.0 / factorial(k) for k in range(13, 1, -1))
 
 
 @compiled(reduction=True)
@@ -28,21 +30,25 @@ def full_block(
     constants: np.ndarray,
     means: np.ndarray,
     factors: np.ndarray,
+    weights: np.ndarray,
     hard: bool,
     wanted: bool,
 ) -> tuple[float, np.ndarray]:
     """Return the log-likelihood of a block, and for each component the moments sum share (a a'), a = (x - m_k, 1).
 
-    X (n, d); weight (n,) or empty; means (k, d); factors (k, p, p), zero beyond d, p = `padded(d)`. Moments are
-    (k, p, p), zero beyond d + 1, upper triangle; without `wanted` they stay zero. Writes no input.
+    X (n, d); weight (n,) or empty; means (k, d); factors (k, p, p), zero beyond d, p = `padded(d)`; weights (k,) of the
+    components. Moments are (k, p, p), zero beyond d + 1, upper triangle; without `wanted` they stay zero. Writes no
+    input.
     """
     n, d = X.shape
     k, p = factors.shape[0], factors.shape[1]
     moments = np.zeros((k, p, p))
     rows, centred = np.zeros((p, _PANEL + 8)), np.zeros((p, _PANEL + 8))
-    joint, first, second, square = np.empty((k, _PANEL)), np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    joint, square = np.zeros((k, _PANEL)), np.empty(_PANEL)
+    first, second = np.empty(_PANEL), np.empty(_PANEL)
     picked = np.empty(_PANEL, np.int64)
     wide = (d + 4) // 4 * 4
+    least = _SKIPPED * weights
     value = 0.0
     for start in range(0, n, _PANEL):
         size = min(_PANEL, n - start)
@@ -52,14 +58,14 @@ def full_block(
                 shift, source, target = means[c, j], rows[j], centred[j]
                 for r in range(size):
                     target[r] = source[r] - shift
-            _distance(centred, factors[c], first, second, square, size, d)
+            _distance(centred, factors[c], square, size, d)
             own, constant = joint[c], constants[c]
             for r in range(size):
                 own[r] = constant - 0.5 * square[r]
         value += _shares(joint, weight, start, size, hard, first, second)
         if wanted:
             for c in range(k):
-                chosen = _weighted(rows, means[c], joint[c], size, d, centred, picked, square)
+                chosen = _weighted(rows, means[c], joint[c], least[c], size, d, centred, picked, square)
                 for i in range(0, wide, 4):
                     for j in range(i, wide, 4):
                         _add_tile(moments[c], centred, i, j, chosen)
@@ -84,7 +90,8 @@ def scaled_block(
     k = scales.shape[0]
     sums = np.zeros((k, 2 * d + 1))
     rows = np.zeros((d, _PANEL + 8))
-    joint, first, second = np.empty((k, _PANEL)), np.empty(_PANEL), np.empty(_PANEL)
+    joint = np.zeros((k, _PANEL))
+    first, second = np.empty(_PANEL), np.empty(_PANEL)
     value = 0.0
     for start in range(0, n, _PANEL):
         size = min(_PANEL, n - start)
@@ -136,33 +143,25 @@ def _transpose(X: np.ndarray, start: int, size: int, rows: np.ndarray) -> None:
             rows[j, r] = X[start + r, j]
 
 
-@compiled(reduction=True)
-def _distance(
-    centred: np.ndarray, U: np.ndarray, one: np.ndarray, two: np.ndarray, square: np.ndarray, size: int, d: int
-) -> None:
-    """Write |U' a|^2 of each column a of `centred`; two outputs from three inputs at a time keep the adders busy."""
-    for r in range(size):
+@compiled
+def _distance(centred: np.ndarray, U: np.ndarray, square: np.ndarray, size: int, d: int) -> None:
+    """Write |U' a|^2 of each column a of `centred`; of the last ones beyond `size`, whatever is there."""
+    for r in range(_PANEL):
         square[r] = 0.0
-    for j in range(0, d, 2):
-        for i in range(0, j + 2, 3):
-            u, v, w = U[i, j], U[i + 1, j], U[i + 2, j]
-            x, y, z = U[i, j + 1], U[i + 1, j + 1], U[i + 2, j + 1]
-            a, b, c = centred[i], centred[i + 1], centred[i + 2]
-            if i == 0:
-                for r in range(size):
-                    one[r] = u * a[r] + v * b[r] + w * c[r]
-                    two[r] = x * a[r] + y * b[r] + z * c[r]
-            else:
-                for r in range(size):
-                    one[r] += u * a[r] + v * b[r] + w * c[r]
-                    two[r] += x * a[r] + y * b[r] + z * c[r]
-        for r in range(size):
-            square[r] += one[r] * one[r] + two[r] * two[r]
+    for r in range(0, size, WAYS):
+        for j in range(0, d, 2):
+            add_squares(centred, U, min(j + 2, d), j, r, square)
 
 
 @compiled(reduction=True)
 def _shares(
-    joint: np.ndarray, weight: np.ndarray, start: int, size: int, hard: bool, largest: np.ndarray, total: np.ndarray
+    joint: np.ndarray,
+    weight: np.ndarray,
+    start: int,
+    size: int,
+    hard: bool,
+    largest: np.ndarray,
+    total: np.ndarray,
 ) -> float:
     """Replace log joints (k, panel) by shares times row weights; return the sum of weight times log-likelihood."""
     k = joint.shape[0]
@@ -172,7 +171,7 @@ def _shares(
     for c in range(1, k):
         own = joint[c]
         for r in range(size):
-            largest[r] = max(largest[r], own[r])
+            largest[r] = own[r] if own[r] > largest[r] else largest[r]
     value = 0.0
     if hard:
         for r in range(size):
@@ -185,14 +184,8 @@ def _shares(
         return value
     for r in range(size):
         total[r] = 0.0
-    scratch = np.empty(size)
     for c in range(k):
-        own = joint[c, :size]
-        for r in range(size):
-            own[r] -= largest[r]
-        exp_of_negative(own, own, scratch)
-        for r in range(size):
-            total[r] += own[r]
+        _add_exponentials(joint[c], largest, total, size)
     if weight.size:
         for r in range(size):
             value += weight[start + r] * (largest[r] + log(total[r]))
@@ -212,11 +205,32 @@ def _shares(
     return value
 
 
+@compiled(reduction=True)
+def _add_exponentials(own: np.ndarray, largest: np.ndarray, total: np.ndarray, size: int) -> None:
+    """Replace t = own - largest <= 0 by exp(t), to one unit in the last place, and add it to `total`.
+
+    t = k ln 2 + r, |r| <= ln 2 / 2, and Taylor's polynomial of degree 13; 2^k enters through the bits of the exponent.
+    """
+    a, b, c, d, f, g, h, m, n, o, q, s = _TAYLOR
+    for i in range(size):
+        apart = own[i] - largest[i]
+        e = apart if apart > -708.0 else -708.0
+        t = e * _LOG2E + _ROUND
+        k = t - _ROUND
+        r = (e - k * _LN2_HIGH) - k * _LN2_LOW
+        p = (((((a * r + b) * r + c) * r + d) * r + f) * r + g) * r + h
+        p = (((((p * r + m) * r + n) * r + o) * r + q) * r + s) * (r * r) + r + 1.0
+        power = reinterpret(reinterpret(p) + (reinterpret(t) << 52))
+        own[i] = power
+        total[i] += power
+
+
 @compiled
 def _weighted(
     rows: np.ndarray,
     mean: np.ndarray,
     share: np.ndarray,
+    least: float,
     size: int,
     d: int,
     out: np.ndarray,
@@ -225,12 +239,12 @@ def _weighted(
 ) -> int:
     """Write sqrt(share) (x - mean, 1) of the rows whose share counts into the first columns of `out`; return how many.
 
-    Where most shares count all are written, which vectorises.
+    Those of at most `least` do not count. Where most do all are written, which vectorises.
     """
     count = 0
     for r in range(size):
         picked[count] = r
-        count += share[r] > _SKIPPED
+        count += share[r] > least
     if 2 * count > size:
         for r in range(size):
             root[r] = sqrt(share[r])

@@ -67,6 +67,40 @@ def kernel_logistic_stability(rng, delta):
     return bound < np.mean([0.02 if answer == k else 0.98 for k, answer in enumerate(answers)]), bound < 1
 
 
+CIRCLE = 2 * math.pi * (np.arange(4000) + 0.5) / 4000
+
+
+def beside(rng, n):
+    """Points of the circle, told apart by the first coordinate, 10 % wrong labels."""
+    angle = rng.uniform(0, 2 * math.pi, n)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    return X, ((X[:, 0] > 0) ^ (rng.random(n) < 0.1)).astype(int)
+
+
+def circle_risk(model):
+    score = model.decision_function(np.column_stack([np.cos(CIRCLE), np.sin(CIRCLE)]))
+    return 0.1 + 0.8 * float(np.mean((score > 0) != (np.cos(CIRCLE) > 0))) - 1e-3  # the grid is off by less
+
+
+def in_ball(model, rng, delta, n):
+    X, y = beside(rng, n)
+    fitted(model, X, y)
+    claims = model.certify(X, y, delta=delta, radius=1.0 + 1e-9).claims
+    bound = min([claim.value for claim in claims if claim.template == "P17/2"], default=1.0)
+    return bound < circle_risk(model), bound < 1
+
+
+@case("P17", "logistic regression on the circle, its claim, n = 6000 (below one: informative)")
+def logistic_in_ball(rng, delta):
+    return in_ball(LogisticRegression(C=2e-5, fit_intercept=False, n_jobs=1), rng, delta, 6000)
+
+
+@case("P17", "linear machine with intercept on the circle, its claim, n = 4000 (below one: informative)")
+def machine_in_ball(rng, delta):
+    model = LinearSVC(loss="hinge", C=1e-4, intercept_scaling=0.1, n_jobs=1)
+    return in_ball(model, rng, delta, 4000)
+
+
 def waves(rng, n):
     """Points of the circle, y = half the first coordinate plus uniform noise."""
     angle = rng.uniform(0, 2 * math.pi, n)

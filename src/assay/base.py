@@ -131,8 +131,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             Whether features and encodings were fixed without looking at the training rows. If not, no
             statement is made that rests on the size of the class of hypotheses.
         radius : float, optional
-            Centres and flats: a length that no row exceeds, of these or of new data. Fix it in advance; the longest row
-            seen is no such number.
+            Centres, flats, and linear classifiers with a penalty: a length that no row exceeds, of these or of new
+            data. Fix it in advance; the longest row seen is no such number.
         """
         check_is_fitted(self)
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
@@ -167,8 +167,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
                 )
             return
         if asked.radius is not None:
-            if not hasattr(self, "squared_distances"):
-                raise refuse(self, "radius is for centres and flats, whose distances to rows it bounds.")
+            if not hasattr(self, "squared_distances") and not hasattr(self, "penalised"):
+                raise refuse(self, "radius is for centres, flats and linear classifiers with a penalty.")
             if not (isinstance(asked.radius, Real) and 0 < asked.radius < np.inf):
                 raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):

@@ -13,6 +13,7 @@ from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.distances import by_radius, of_distances
 from assay.certificate.regression import by_norm
 from assay.certificate.risk import Asked, Prepared, Vacuous, error_rate
+from assay.certificate.stability import in_ball
 from assay.scan import Rows
 from assay.theory import vc
 
@@ -54,6 +55,7 @@ def _of_class(learner: Any, train: Rows, errors: int, asked: Asked) -> Iterator[
     if asked.fixed_class:
         yield from _by_class(learner, train, errors)
         yield from learner.statements(train)
+        yield from in_ball(learner, train, asked)
     else:
         yield NotApplicable(
             "P10/1",

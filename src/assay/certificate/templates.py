@@ -536,6 +536,12 @@ TEMPLATES: dict[str, Template] = {
     "P17/1": Template(
         "stability.uniform", False, _risk("{rows} training rows, each of which moves the model little"), _PRIOR
     ),
+    "P17/2": Template(
+        "stability.ball",
+        False,
+        _risk("{rows} training rows, each of which moves the model little; no row longer than {radius:g}"),
+        (*_PRIOR, "A-SUPP"),
+    ),
     "P18/1": Template(
         "pac-bayes.linear", False, _risk("margins of {rows} training rows, noise in the weights"), _PRIOR
     ),

@@ -126,6 +126,7 @@ RULES: dict[str, type[Rule]] = {
     "P15/1": boosting.BoostingMargin,
     "P16/3": compression.KernelPerceptronCompression,
     "P17/1": stability.UniformStability,
+    "P17/2": stability.StabilityInBall,
     "P18/1": pac_bayes.LinearPacBayes,
     "P19/1": votes.OutOfBagVote,
     "P16/4": online.VotedCompression,

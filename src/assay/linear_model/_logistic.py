@@ -26,7 +26,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.certificate.stability import Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
@@ -179,12 +179,13 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         yield enclosure(template, gap, 1.0)
         yield self._left_out(rows, gap, problem.class_weight)
 
-    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
-        """Yield what margins say about new data."""
-        yield from super().statements(rows)
-        free = "The penalty does not hold a free intercept, which one row can move far."
-        unbounded = "Nothing bounds the length of every possible row, so one could move the model far."
-        yield NotApplicable("P17/1", free if self.fit_intercept else unbounded)
+    def penalised(self) -> Penalised | str:
+        """Return the penalised problem whose optimum one row moves little, or why it can move it far."""
+        if self.fit_intercept:
+            return "The penalty does not hold a free intercept, which one row can move far."
+        if len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
+            return "It is told for two classes, a penalty, and class weights that were fixed in advance."
+        return Penalised("D08/1")
 
     def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
         """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""

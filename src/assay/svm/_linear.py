@@ -25,6 +25,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from assay.base import fit_log, label_classes, read_rows
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
+from assay.certificate.stability import Penalised
 from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.params import choice, number, refuse
 from assay.scan import Rows
@@ -165,6 +166,14 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         c = float(self.C) * weight * np.where(inside, self.class_weight_[k], rest)
         t = np.where(inside, 1.0, -1.0)
         return Losses(t, c, True, self.loss == "hinge", 0.0, self._column(), self.penalty == "l1")
+
+    def penalised(self) -> Penalised | str:
+        """Return the penalised problem whose optimum one row moves little, or why it can move it far."""
+        if self.loss != "hinge" or self.penalty == "l1":
+            return "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
+        if len(self.classes_) > 2 or isinstance(self.class_weight, str):
+            return "It is told for two classes, and class weights that were fixed in advance."
+        return Penalised("D10/2", self._column())
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""

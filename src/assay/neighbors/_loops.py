@@ -145,11 +145,11 @@ LEAF = 32  # places of a leaf; those that no row takes are infinitely far
 
 
 @compiled
-def split_rows(X, order, keys, spare_keys, spare_order, top, first, levels):
+def split_rows(X, order, column, keys, spare_keys, spare_order, top, first, levels):
     """Order rows so that each half, quarter, ... of them lies on one side of a median of the widest column.
 
-    X (n, d); order (n,) is written, the others are scratch. Part i of level l holds the rows from (i n) >> l on. Starts
-    with part `first` of level `top`, whose rows it orders down to level `levels`.
+    X (n, d); order (n,) and column, that of every part, are written, the others are scratch. Part i of level l holds
+    the rows from (i n) >> l on. Starts with part `first` of level `top`, whose rows it orders down to level `levels`.
     """
     n, d = X.shape
     for level in range(top, levels):
@@ -163,6 +163,7 @@ def split_rows(X, order, keys, spare_keys, spare_order, top, first, levels):
                     low, high = min(low, X[order[at], j]), max(high, X[order[at], j])
                 if high - low > spread:
                     widest, spread = j, high - low
+            column[(1 << level) - 1 + part] = widest
             for at in range(start, stop):
                 keys[at] = X[order[at], widest]
             middle = ((2 * part + 1) * n) >> (level + 1)
@@ -244,22 +245,24 @@ def fill_leaves(X, order, levels, first, last, leaves, rows, low, high):
 
 
 @compiled
-def join_boxes(levels, low, high):
-    """Write the boxes of larger parts from those of their halves."""
+def join_boxes(levels, column, low, high, gap_low, gap_high):
+    """Write the boxes of larger parts from those of their halves, and the gap between the halves in their column."""
     for part in range((1 << levels) - 2, -1, -1):
         for j in range(low.shape[1]):
             low[part, j] = min(low[2 * part + 1, j], low[2 * part + 2, j])
             high[part, j] = max(high[2 * part + 1, j], high[2 * part + 2, j])
+        gap_low[part], gap_high[part] = high[2 * part + 1, column[part]], low[2 * part + 2, column[part]]
 
 
 @compiled
-def search_boxes(Q, leaves, leaf_rows, levels, low, high, metric, p, most, distance, index):
+def search_boxes(Q, leaves, leaf_rows, levels, column, gap_low, gap_high, low, high, metric, p, most, distance, index):
     """Write the k nearest rows of each query into distance and index (rows, k), distances to the power p.
 
+    The nearer half of a part is entered by the gap between both; the other waits, and is looked at again by its box.
     Returns how many leaves were looked at; ends after the query with which these are more than `most`.
     """
     k, inner, looked = distance.shape[1], (1 << levels) - 1, 0
-    parts, bounds = np.empty(2 * levels + 2, np.int64), np.empty(2 * levels + 2)
+    parts, bounds = np.empty(levels + 2, np.int64), np.empty(levels + 2)
     power = np.empty(LEAF)
     for i in range(len(Q)):
         if looked > most:
@@ -272,14 +275,15 @@ def search_boxes(Q, leaves, leaf_rows, levels, low, high, metric, p, most, dista
         while depth > 0:
             depth -= 1
             part = parts[depth]
-            if bounds[depth] > nearest[k - 1]:
+            if bounds[depth] > nearest[k - 1] or _box_distance(q, low[part], high[part], metric, p) > nearest[k - 1]:
                 continue
             while part < inner:
-                left = _box_distance(q, low[2 * part + 1], high[2 * part + 1], metric, p)
-                right = _box_distance(q, low[2 * part + 2], high[2 * part + 2], metric, p)
-                near, far, further = (1, 2, right) if left <= right else (2, 1, left)
-                if further <= nearest[k - 1]:
-                    parts[depth], bounds[depth] = 2 * part + far, further
+                value = q[column[part]]
+                after, before = gap_high[part] - value, value - gap_low[part]
+                near, far, gap = (1, 2, after) if before <= after else (2, 1, before)
+                bound = _power(gap, metric, p)
+                if bound <= nearest[k - 1]:
+                    parts[depth], bounds[depth] = 2 * part + far, bound
                     depth += 1
                 part = 2 * part + near
             looked += 1
@@ -290,6 +294,14 @@ def search_boxes(Q, leaves, leaf_rows, levels, low, high, metric, p, most, dista
                 if power[j] <= nearest[k - 1] and power[j] < np.inf:
                     _insert(power[j], leaf_rows[part - inner, j], nearest, rows, k)
     return looked
+
+
+@compiled
+def _power(gap, metric, p):
+    """Return a lower bound of the power of a distance with this gap in one column."""
+    if metric == EUCLIDEAN:
+        return gap * gap
+    return gap**p * (1.0 - 1e-12) if metric == MINKOWSKI else gap
 
 
 @compiled(reduction=True)

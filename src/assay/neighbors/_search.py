@@ -84,17 +84,18 @@ class Boxes:
         many, parts = 1 << self.levels, (1 << (self.levels + 1)) - 1
         self.leaves, self.rows = np.empty((many, d, _loops.LEAF)), np.empty((many, _loops.LEAF), dtype=np.int64)
         self.low, self.high = np.empty((parts, d)), np.empty((parts, d))
+        self.column, self.gaps = np.empty(many, dtype=np.int64), np.empty((2, many))
         top = min(self.levels, (thread_count(n_jobs) - 1).bit_length() if n >= 10_000 else 0)
-        _loops.split_rows(X, self.order, *scratch, 0, 0, top)
+        _loops.split_rows(X, self.order, self.column, *scratch, 0, 0, top)
 
         def grow(part: int) -> None:
-            _loops.split_rows(X, self.order, *scratch, top, part, self.levels)
+            _loops.split_rows(X, self.order, self.column, *scratch, top, part, self.levels)
             below = self.levels - top
             where = self.leaves, self.rows, self.low, self.high
             _loops.fill_leaves(X, self.order, self.levels, part << below, (part + 1) << below, *where)
 
         thread_map(grow, range(1 << top), n_jobs=n_jobs)
-        _loops.join_boxes(self.levels, self.low, self.high)
+        _loops.join_boxes(self.levels, self.column, self.low, self.high, *self.gaps)
 
     def search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return powers of distances and row numbers (rows, k) of the nearest rows of one block of queries."""
@@ -114,7 +115,7 @@ class Boxes:
     def _run(self, Q: np.ndarray, distance: np.ndarray, index: np.ndarray, most: int = 2**62) -> int:
         from assay.neighbors import _loops
 
-        where = (self.levels, self.low, self.high, self.metric, self.p)
+        where = (self.levels, self.column, *self.gaps, self.low, self.high, self.metric, self.p)
         return _loops.search_boxes(Q, self.leaves, self.rows, *where, most, distance, index)
 
 

@@ -21,6 +21,7 @@ from assay.plot.figures import (
 )
 from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
 from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface
+from assay.plot.neighbors import neighbor_distances
 from assay.plot.networks import loss_curve, trial
 from assay.plot.theory import information_curve, learning_curve, tightness, version_space
 from assay.plot.trees import importance, margins, out_of_bag, row_weights, tree
@@ -47,6 +48,7 @@ __all__ = [
     "loss_curve",
     "margins",
     "mistakes",
+    "neighbor_distances",
     "out_of_bag",
     "projection",
     "rademacher",

@@ -220,6 +220,11 @@ def default(model: Any) -> "Figure":
     importance of its columns, its explained variance, its mistakes or its dual variables."""
     if len(getattr(model, "history_", ())) > 1 or hasattr(model, "cluster_centers_"):
         return history(model)
+    if hasattr(model, "kneighbors"):
+        from assay.plot.neighbors import neighbor_distances
+
+        two = hasattr(model, "classes_") and model.fit_X_.shape[1] == 2
+        return boundary(model, model.fit_X_, model.classes_[model.fit_y_]) if two else neighbor_distances(model)
     if not hasattr(model, "coef_") and hasattr(model, "explained_variance_ratio_"):
         from assay.plot.clusters import explained_variance
 

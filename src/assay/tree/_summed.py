@@ -34,8 +34,8 @@ def _sum(bins, entries, start, stop, columns, weight, pull, cells, occupied):
             if mark:
                 occupied[(j << np.uint64(2)) + (b >> np.uint64(6))] |= one << (b & np.uint64(63))
     if not mark:
-        for at in range(columns.shape[0] * BINS):
-            occupied[at >> 6] |= np.uint64(cells[at * _CELL + 2] > 0) << np.uint64(at & 63)
+        for place in range(columns.shape[0] * BINS):
+            occupied[place >> 6] |= np.uint64(cells[place * _CELL + 2] > 0) << np.uint64(place & 63)
 
 
 @compiled

@@ -1,0 +1,284 @@
+"""The two kinds of decision tree: one predicts classes, the other numbers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.class_weight import compute_sample_weight
+
+from assay.base import label_classes
+from assay.card import Card
+from assay.certificate.claim import NotApplicable
+from assay.certificate.risk import Statement
+from assay.params import choice, refuse
+from assay.scan import Rows, rows
+from assay.tree._claims import occam_statement, stump_statement, tree_space
+from assay.tree._decision_tree import DecisionTree
+from assay.tree._nodes import Nodes
+from assay.tree._predict import clipped_errors, mean_values, squared_error
+from assay.tree._reading import Read, read_columns
+from assay.tree._spaces import OfAnySize
+
+
+class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
+    """A decision tree that predicts classes.
+
+    Parameters
+    ----------
+    criterion : "gini", "entropy", "log_loss", "gain" or "gain_ratio"
+        Impurity whose decrease is largest; "entropy", "log_loss" and "gain" are the same (ID3), "gain_ratio"
+        is C4.5's.
+    split : "binary" or "multiway"
+        Whether a nominal column is split in two (a subset of levels against the rest) or has a branch for
+        each level.
+    missing : "direction" or "fractional"
+        Rows without the value tested go to the branch where they fit best, or to all branches with C4.5's
+        weights.
+    pruning : None, "pre", "reduced_error", "pessimistic" or "cost_complexity"
+        "pre" and "reduced_error" judge on validation rows: `fit(..., validation=(X, y))`, or
+        `validation_fraction` of the rows.
+        "cost_complexity" chooses alpha by cross-validation; a fixed `ccp_alpha` prunes without.
+    confidence : float in (0, 1/2]
+        C4.5's confidence for "pessimistic" pruning.
+    prune_ties : bool
+        Whether "reduced_error" also cuts where validation accuracy stays the same.
+    nominal : positions of nominal columns of an array; a frame says so by its types.
+    thresholds : "midpoint" or "short"
+        Half-way between two neighbouring values, or the number between them that takes the fewest bits to write: the
+        same predictions on the training rows, and a tighter bound of the error by the length of the description.
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,
+    max_leaf_nodes,
+    min_impurity_decrease, class_weight, ccp_alpha, random_state
+        As in scikit-learn.
+
+    Attributes
+    ----------
+    classes_, feature_importances_, trees_ (arrays), columns_ (types of the columns, None if all numeric)
+
+    Examples
+    --------
+    >>> from assay.tree import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> print(model.to_text())
+    x0 <= 2.5: no (2)
+    x0 > 2.5: yes (2)
+    """
+
+    family = "tree-classifier"
+    classes_: np.ndarray
+    card = Card(
+        name="Decision tree classifier",
+        zh="决策树",
+        mission=tuple(f"TRE-{i:02d}" for i in (*range(1, 14), *range(15, 20), 22, 23)),
+        task="classify",
+        model=OfAnySize("trees of any size"),
+        strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
+        algorithm="greedy splits, exact borders by counting or sorting codes",
+        guarantee=("tree.facts", "occam", "vc", "rademacher.empirical"),
+    )
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        split: str = "binary",
+        missing: str = "direction",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        pruning: str | None = None,
+        ccp_alpha: float = 0.0,
+        confidence: float = 0.25,
+        prune_ties: bool = False,
+        validation_fraction: float = 0.3,
+        nominal: Any = None,
+        thresholds: str = "midpoint",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.split = split
+        self.missing = missing
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.pruning = pruning
+        self.ccp_alpha = ccp_alpha
+        self.confidence = confidence
+        self.prune_ties = prune_ties
+        self.validation_fraction = validation_fraction
+        self.nominal = nominal
+        self.thresholds = thresholds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
+        """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
+        data, n_classes = self._read(X, y, sample_weight)
+        self._fit(X, data, n_classes, validation)
+        return self
+
+    def _check(self, y: np.ndarray) -> None:
+        choice(self, "criterion", ("gini", "entropy", "log_loss", "gain", "gain_ratio"))
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
+        data = read_columns(self, X, y, sample_weight, reset=True)
+        known = rows(data.X, data.y)
+        self.classes_ = label_classes(self, known)
+        weight = data.weight
+        if self.class_weight is not None:
+            factor = compute_sample_weight(self.class_weight, data.y)
+            weight = factor if weight is None else weight * factor
+        return Read(data.X, self._codes(data.y), weight), len(self.classes_)
+
+    def _codes(self, y: np.ndarray) -> np.ndarray:
+        at = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        return at.astype(np.int64)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the shares of the classes in the leaf of each row."""
+        return self._values(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._values(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most frequent class of the leaf; the first of equals."""
+        shares = self._values(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the number of errors on `rows`, twice: comparisons are exact."""
+        wrong = 0
+        for block in rows.blocks():
+            shares = mean_values(self.nodes_, block.X, self.n_jobs)
+            wrong += int(np.count_nonzero(shares.argmax(axis=1) != block.y))
+        return wrong, wrong
+
+    def space(self, rows: Rows) -> Any:
+        """Return the class of trees with as many leaves; sizes share delta, since the data chose the size."""
+        return tree_space(self.nodes_, self.n_features_in_, len(self.classes_))
+
+    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield the bound from the length of the tree's description and, for stumps, from random signs."""
+        yield from occam_statement(self, rows)
+        yield from stump_statement(self, rows)
+
+    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
+        """Return (nodes, rows): 1 where the class of a node is not that of the row."""
+        return (nodes.value.argmax(axis=1)[:, None] != y[None, :]).astype(np.float64)
+
+
+class DecisionTreeRegressor(RegressorMixin, DecisionTree):
+    """A decision tree that predicts numbers: the mean (or median) of the leaf.
+
+    Parameters
+    ----------
+    criterion : "squared_error", "absolute_error", "friedman_mse" or "poisson"
+        As in scikit-learn. "absolute_error" compares exact weighted medians and predicts the median of the leaf.
+
+    The other parameters and the attributes are those of `DecisionTreeClassifier`; pruning by
+    "cost_complexity" only.
+
+    Examples
+    --------
+    >>> from assay.tree import DecisionTreeRegressor
+    >>> DecisionTreeRegressor(max_depth=1).fit([[1.0], [2.0], [3.0]], [1.0, 1.0, 4.0]).predict([[0.0], [9.0]])
+    array([1., 4.])
+    """
+
+    family = "tree-regressor"
+    card = Card(
+        name="Decision tree regressor",
+        zh="回归树",
+        mission=("TRE-14",),
+        task="regress",
+        model=OfAnySize("trees of any size"),
+        strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
+        algorithm="greedy splits, exact borders by counting or sorting codes",
+        guarantee=(),
+    )
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        split: str = "binary",
+        missing: str = "direction",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        pruning: str | None = None,
+        ccp_alpha: float = 0.0,
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.split = split
+        self.missing = missing
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.pruning = pruning
+        self.ccp_alpha = ccp_alpha
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecisionTreeRegressor":
+        """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""
+        data, n_classes = self._read(X, y, sample_weight)
+        self._fit(X, data, n_classes, None)
+        return self
+
+    def _check(self, y: np.ndarray) -> None:
+        choice(self, "criterion", ("squared_error", "absolute_error", "friedman_mse", "poisson"))
+        choice(self, "pruning", (None, "cost_complexity"))
+        if self.criterion == "poisson" and (y.min() < 0 or not y.sum() > 0):
+            raise refuse(self, "the Poisson criterion needs numbers y >= 0 that are not all zero.")
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
+        return read_columns(self, X, y, sample_weight, reset=True), 0
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean of the leaf of each row; its median with "absolute_error"."""
+        return self._values(X)[:, 0]
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - f(x)|, clip) of each row, rounded up."""
+        return clipped_errors(rows, lambda X: mean_values(self.nodes_, X, self.n_jobs), 0.0, clip)
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error on `rows`."""
+        return squared_error(self.clipped_errors(rows, np.inf), 0.0)
+
+    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
+        """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""
+        gap = nodes.value - y[None, :]
+        return np.abs(gap) if self.criterion == "absolute_error" else gap**2

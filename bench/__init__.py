@@ -3,4 +3,5 @@
 python -m bench linear [--quick]     least squares, ridge, logistic regression; certify and verify
 python -m bench parquet              a Parquet file larger than the memory the process may use
 python -m bench validity             do the probabilistic claims hold? (simulation at release size)
+python -m bench neural               networks: loss and time beside scikit-learn's
 """

@@ -205,6 +205,11 @@ class MLPClassifier(ClassifierMixin, Network):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     # Certificate
 
     def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]

@@ -9,6 +9,7 @@ wrong on purpose and must be caught.
 from bench.worlds import (
     classes,
     clusters,
+    densities,
     holdout,
     machines,
     margins,
@@ -26,6 +27,7 @@ __all__ = [
     "Case",
     "classes",
     "clusters",
+    "densities",
     "holdout",
     "machines",
     "margins",

@@ -12,7 +12,8 @@ Run = Callable[[np.random.Generator, float], Outcome]
 @dataclass(frozen=True)
 class Case:
     """One claim in one world. `rate` fixes the promised rate if it is not delta; a control must exceed it. `times`
-    multiplies the number of repetitions: a share of them for a case that takes long."""
+    multiplies the number of repetitions: a share of them for a case that takes long. Of a `slow` one the tests run a
+    tenth."""
 
     claim: str
     world: str
@@ -20,14 +21,17 @@ class Case:
     control: bool = False
     rate: float | None = None
     times: float = 1
+    slow: bool = False
 
 
 CASES: list[Case] = []
 
 
-def case(claim: str, world: str, *, control: bool = False, rate: float | None = None, times: float = 1):
+def case(
+    claim: str, world: str, *, control: bool = False, rate: float | None = None, times: float = 1, slow: bool = False
+):
     def add(run: Run) -> Run:
-        CASES.append(Case(claim, world, run, control, rate, times))
+        CASES.append(Case(claim, world, run, control, rate, times, slow))
         return run
 
     return add

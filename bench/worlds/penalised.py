@@ -15,7 +15,7 @@ from bench.worlds.machines import GRID, fitted, interval, told
 from bench.worlds.margins import CORNERS
 
 
-@case("P13", "softmax regression on three directions, 10 % wrong labels, n = 3000")
+@case("P13", "softmax regression on three directions, 10 % wrong labels, n = 3000", slow=True)
 def softmax_margin(rng, delta):
     n, place = 3000, rng.integers(0, 3, 3000)
     y = np.where(rng.random(n) < 0.1, (place + rng.integers(1, 3, n)) % 3, place)
@@ -38,7 +38,7 @@ def l1_machine(rng, delta):
     return bound < 0.1 + 0.8 * wrong, bound < 0.5
 
 
-@case("P16", "kernel perceptron on an interval, Gaussian kernel, n = 400")
+@case("P16", "kernel perceptron on an interval, Gaussian kernel, n = 400", slow=True)
 def kernel_updates(rng, delta):
     X, y = interval(rng, 400, 0.0)
     model = fitted(KernelPerceptron(gamma=8.0, max_iter=30, random_state=0, n_jobs=1), X, y)
@@ -47,7 +47,7 @@ def kernel_updates(rng, delta):
     return bound < wrong - 1e-3, bound < 0.8
 
 
-@case("P16", "kernel perceptron on coin labels, n = 40 (below one: informative)")
+@case("P16", "kernel perceptron on coin labels, n = 40 (below one: informative)", slow=True)
 def kernel_updates_of_noise(rng, delta):
     X, y = rng.random((40, 1)), rng.integers(0, 2, 40)
     y[:2] = 0, 1
@@ -56,7 +56,9 @@ def kernel_updates_of_noise(rng, delta):
     return bound < 0.5, bound < 1
 
 
-@case("P17", "kernel logistic regression, its claim, two points, n = 1500 (below one: informative)", times=0.05)
+@case(
+    "P17", "kernel logistic regression, its claim, two points, n = 1500 (below one: informative)", times=0.1, slow=True
+)
 def kernel_logistic_stability(rng, delta):
     n, side = 1500, rng.integers(0, 2, 1500)
     y = np.where(rng.random(n) < 0.02, 1 - side, side)
@@ -90,12 +92,12 @@ def in_ball(model, rng, delta, n):
     return bound < circle_risk(model), bound < 1
 
 
-@case("P17", "logistic regression on the circle, its claim, n = 6000 (below one: informative)")
+@case("P17", "logistic regression on the circle, its claim, n = 6000 (below one: informative)", slow=True)
 def logistic_in_ball(rng, delta):
     return in_ball(LogisticRegression(C=2e-5, fit_intercept=False, n_jobs=1), rng, delta, 6000)
 
 
-@case("P17", "linear machine with intercept on the circle, its claim, n = 4000 (below one: informative)")
+@case("P17", "linear machine with intercept on the circle, its claim, n = 4000 (below one: informative)", slow=True)
 def machine_in_ball(rng, delta):
     model = LinearSVC(loss="hinge", C=1e-4, intercept_scaling=0.1, n_jobs=1)
     return in_ball(model, rng, delta, 4000)

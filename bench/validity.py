@@ -1,6 +1,6 @@
 """Do the probabilistic claims hold? Each is made many times where the truth is known; failures are counted.
 
-    python -m bench validity [--repetitions 2000] [--only P10c] [--controls]
+    python -m bench validity [--repetitions 2000] [--only P10c] [--world circle] [--controls]
 
 A claim at delta may fail in a share delta of the repetitions. It is accepted if that many violations or
 more would happen with probability at least 1e-6 were its true failure rate delta. Controls are claims made
@@ -83,12 +83,14 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench validity", description=__doc__.split("\n")[0])
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--only", help="run the cases of one claim, such as P10c")
+    parser.add_argument("--world", default="", help="run the cases whose world has these words in its name")
     parser.add_argument("--controls", action="store_true", help="run only the controls")
     options = parser.parse_args(arguments)
     chosen = [c for c in CASES if options.only in (None, c.claim) and (c.control or not options.controls)]
+    chosen = [c for c in chosen if options.world in c.world]
     names = ", ".join(sorted({c.claim for c in CASES}))
     if not chosen:
-        sys.exit(f"no case of {options.only!r}; choose from {names}")
+        sys.exit(f"no case of {options.only!r} in {options.world!r}; choose from {names}")
     tallies = [simulate(case, delta, options.repetitions) for case in chosen for delta in deltas(case)]
     Console(width=150).print(show(tallies))
     broken = [t for t in tallies if not t.sound]

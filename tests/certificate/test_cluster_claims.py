@@ -456,5 +456,5 @@ def test_radius_is_refused_by_name():
         PCA(1).fit(X).certify(X, radius=-1)
     from assay.linear_model import Ridge
 
-    with pytest.raises(ValueError, match="radius is for centres and flats"):
+    with pytest.raises(ValueError, match="radius is for centres"):
         Ridge().fit(X, X[:, 0]).certify(X, X[:, 0], radius=1.0)

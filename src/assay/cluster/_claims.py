@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from assay.certificate.claim import Claim, NotApplicable
+from assay.cluster._line import cost_rounding
 from assay.cluster._passes import StreamedPasses, summary
 from assay.optim.duality import outward
 from assay.scan import Rows, thread_map
@@ -85,5 +86,4 @@ def _column_bound(column: np.ndarray, weight: np.ndarray, k: int, buckets: int) 
     sums = np.array([np.add.reduceat(part, edges[:-1]) for part in (w, w * x, w * x * x)])
     prefix = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
     cuttable = x[edges[1:] - 1] > x[edges[:-1]]
-    rounding = 4e-16 * (8 * len(column) + 64) * prefix[2, -1] * 1.01 * k
-    return max(bucket_optimum(*prefix, cuttable, k) - rounding, 0.0)
+    return max(bucket_optimum(*prefix, cuttable, k) - k * cost_rounding(x, w), 0.0)

@@ -29,16 +29,15 @@ class ClusterGeometry(NamedTuple):
     d_cen: np.ndarray  # (k, k) distance of the means
 
 
-def read(X: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def read(X: ArrayLike, labels: ArrayLike) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return the rows, the distinct labels in order, and each row's position among them."""
-    X = check_array(X, dtype=np.float64)
-    labels = column_or_1d(labels)
-    check_consistent_length(X, labels)
-    names, codes = np.unique(labels, return_inverse=True)
-    return X, names, codes
+    rows, own = check_array(X, dtype=np.float64), column_or_1d(labels)
+    check_consistent_length(rows, own)
+    names, codes = np.unique(own, return_inverse=True)
+    return rows, names, codes
 
 
-def cluster_geometry(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = None) -> ClusterGeometry:
+def cluster_geometry(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> ClusterGeometry:
     """Return sizes of the clusters and distances between them; n^2 distances, a block at a time.
 
     >>> found = cluster_geometry([[0.0], [2.0], [10.0]], [0, 0, 1])
@@ -78,7 +77,7 @@ def cluster_geometry(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = No
     )
 
 
-def davies_bouldin(X: ArrayLike, labels: ArrayLike, *, spread: str = "pairs", n_jobs: int | None = None) -> float:
+def davies_bouldin(X: Any, labels: ArrayLike, *, spread: str = "pairs", n_jobs: int | None = None) -> float:
     """Return the mean over clusters of max_j (s_i + s_j) / d_cen(i, j); smaller is better.
 
     `spread` is s: "pairs", the mean distance of two rows of a cluster, or "centroid", the mean distance to the
@@ -98,7 +97,7 @@ def davies_bouldin(X: ArrayLike, labels: ArrayLike, *, spread: str = "pairs", n_
     return float(np.mean(np.nan_to_num(ratio.max(axis=1), nan=0.0)))
 
 
-def dunn(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = None) -> float:
+def dunn(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> float:
     """Return the smallest distance between clusters over the largest diameter; larger is better.
 
     >>> float(dunn([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]))
@@ -119,7 +118,7 @@ def _two_or_more(found: ClusterGeometry, name: str) -> ClusterGeometry:
     return found
 
 
-def mean_similarities(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = None) -> tuple[float, float]:
+def mean_similarities(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> tuple[float, float]:
     """Return the mean of 1 / (1 + distance) over pairs of rows inside clusters, and over pairs of different clusters.
 
     >>> mean_similarities([[0.0], [0.0], [1.0]], ["a", "a", "b"])
@@ -140,7 +139,7 @@ def mean_similarities(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = N
     return float((inside - len(X)) / pairs), float(between / (all_pairs - pairs))
 
 
-def rmsstd(X: ArrayLike, labels: ArrayLike, *, per_column: bool = True) -> float:
+def rmsstd(X: Any, labels: ArrayLike, *, per_column: bool = True) -> float:
     """Return the root of the pooled variance: sqrt(sum of squared distances to the cluster means / (P (n - k))).
 
     P is the number of columns, or 1 with per_column=False; n > k is needed.

@@ -6,6 +6,8 @@
 n^2 distances by matrix products, summed per cluster by a second product, a block of rows on each thread.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,7 +17,7 @@ from assay.scan import thread_map
 _ENTRIES = 2**22  # distances held by one thread
 
 
-def silhouette_samples(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = None) -> np.ndarray:
+def silhouette_samples(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> np.ndarray:
     """Return the silhouette of each row, in [-1, 1]; Euclidean distances.
 
     >>> silhouette_samples([[0.0], [1.0], [10.0]], [0, 0, 1]).round(3)
@@ -53,7 +55,7 @@ def silhouette_samples(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = 
     return np.where(sizes[codes] > 1, s, 0.0)
 
 
-def silhouette_score(X: ArrayLike, labels: ArrayLike, *, n_jobs: int | None = None) -> float:
+def silhouette_score(X: Any, labels: ArrayLike, *, n_jobs: int | None = None) -> float:
     """Return the average silhouette width, the mean over all rows.
 
     >>> round(silhouette_score([[0.0], [1.0], [10.0]], [0, 0, 1]), 3)

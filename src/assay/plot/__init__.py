@@ -21,6 +21,7 @@ from assay.plot.figures import (
 )
 from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
 from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface
+from assay.plot.mixtures import components, density, ellipses
 from assay.plot.neighbors import neighbor_distances
 from assay.plot.networks import loss_curve, trial
 from assay.plot.theory import information_curve, learning_curve, tightness, version_space
@@ -35,10 +36,13 @@ __all__ = [
     "clusters",
     "coefficient_path",
     "coefficients",
+    "components",
     "confusion",
     "default",
+    "density",
     "descents",
     "dual_gap",
+    "ellipses",
     "explained_variance",
     "history",
     "importance",

@@ -16,8 +16,9 @@ def clusters(model: Any, X: Any, columns: tuple[int, int] = (0, 1)) -> "Figure":
     frame = frames.clusters(model, X, columns)
     figure, (axes,) = _canvas(1)
     colours = np.array(CLASS_COLOURS)[frame["label"] % len(CLASS_COLOURS)]
-    axes.scatter(*frame["x"].T, c=colours, s=9, linewidths=0)
-    axes.scatter(*frame["centers"].T, c="white", s=110, marker="X", edgecolors=INK, linewidths=1.5, zorder=3)
+    axes.scatter(frame["x"][:, 0], frame["x"][:, 1], c=colours, s=9, linewidths=0)
+    middle = frame["centers"]
+    axes.scatter(middle[:, 0], middle[:, 1], c="white", s=110, marker="X", edgecolors=INK, linewidths=1.5, zorder=3)
     axes.set(xlabel=f"column {columns[0]}", ylabel=f"column {columns[1]}", title=f"{len(frame['centers'])} clusters")
     return figure
 

@@ -233,6 +233,12 @@ def default(model: Any) -> "Figure":
         from assay.plot.trees import importance
 
         return importance(model)
+    if hasattr(model, "precisions_cholesky_") and model.means_.shape[1] > 1:
+        from assay.plot.mixtures import components
+
+        return components(model)
+    if hasattr(model, "edges_"):
+        return _counts(model)
     if hasattr(model, "places_"):
         from assay.plot.linear import mistakes
 
@@ -242,6 +248,19 @@ def default(model: Any) -> "Figure":
 
         return alphas(model)
     return coefficients(model)
+
+
+def _counts(model: Any) -> "Figure":
+    """Draw how many rows lie in each bin of each column of a histogram."""
+    figure, panels = _canvas(min(len(model.edges_), 4))
+    for j, axes in enumerate(panels):
+        axes.stairs(
+            np.bincount(model.cells_[:, j], weights=model.counts_, minlength=model.edges_.shape[1] - 1),
+            model.edges_[j],
+            color=BLUE,
+        )
+        axes.set(xlabel=f"column {j}", ylabel="rows", title="Histogram")
+    return figure
 
 
 def _canvas(

@@ -161,21 +161,43 @@ def column_cost(column: np.ndarray, weight: np.ndarray, k: int, buckets: int) ->
     kept = order[weight[order] > 0]
     if not len(kept):
         return 0.0
-    total = math.fsum(weight)
-    center = math.fsum(column * weight) / total
-    x, w = column[kept] - center, weight[kept]
+    x, w = _about_mean(column[kept], weight[kept]), weight[kept]
     edges = np.unique(np.linspace(0, len(x), min(buckets, len(x)) + 1).astype(np.int64))
-    starts = edges[:-1]
-    mass, first, second = (np.add.reduceat(part, starts) for part in (w, w * x, w * x * x))
-    cuttable = x[edges[1:] - 1] > x[starts]
-    S0, S1, S2 = (np.append(0.0, np.cumsum(part)) for part in (mass, first, second))
-    cost = _interval_costs(S0, S1, S2)
+    prefix = [part[edges] for part in _prefix_sums(x, w)]
+    cuttable = x[edges[1:] - 1] > x[edges[:-1]]
+    cost = _interval_costs(*prefix)
     best = cost[0]
     for _ in range(k - 1):
         begin = np.append(best[0], np.minimum(best[1:], np.where(cuttable, best[:-1], np.inf)))
         best = np.min(begin[:, None] + cost, axis=0)
-    slip = gamma(8 * len(column) + 64) * above(float(S2[-1]), len(column)) * k
-    return max(float(best[-1]) - 2 * slip, 0.0)
+    return max(float(best[-1]) * (1 - 4 * U) - k * _cost_error(x, w), 0.0)
+
+
+def _about_mean(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return x less a number near its mean."""
+    return x - math.fsum(x * w) / math.fsum(w)
+
+
+def _prefix_sums(x: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
+    """Return 0 and the running sums of w, w x and w x^2, in the widest numbers of the platform."""
+    x, w = x.astype(np.longdouble), w.astype(np.longdouble)
+    return [np.append(np.longdouble(0), np.cumsum(part)) for part in (w, w * x, w * x * x)]
+
+
+def _cost_error(x: np.ndarray, w: np.ndarray) -> float:
+    """Return a bound of the error of every cost(i, j) = S2 - S1^2 / S0, differences of running sums of n terms.
+
+    Running sums are off by g times those of magnitudes, g = (n + 8) u. S1^2 / S0 is S0 times the square of a mean, and
+    no mean is beyond the largest |x|; S0 is exact if weights are whole numbers. Rounding x - mean moves a cost by 4 U
+    sum w x^2.
+    """
+    g = (len(x) + 8) * float(np.finfo(np.longdouble).eps)
+    size, largest = np.abs(x), float(np.abs(x).max())
+    first, second, mass = math.fsum(w * size), math.fsum(w * size * size), math.fsum(w)
+    whole = bool(np.all(w == np.floor(w))) and mass < 2.0**53
+    error = (2 * g + 8 * U) * second + 4 * g * largest * first + (2 * g * first) ** 2 / float(w.min())
+    error += 0.0 if whole else 2 * g * mass * largest * largest
+    return float(above(error, 32)) * 1.01
 
 
 def _interval_costs(S0: np.ndarray, S1: np.ndarray, S2: np.ndarray) -> np.ndarray:
@@ -219,27 +241,29 @@ def line_optimum(column: np.ndarray, weight: np.ndarray, k: int) -> float:
     are off by at most `slip`; a border that is only best up to rounding is best up to 2 slip for later ends too (the
     costs satisfy the quadrangle inequality), so each halving adds that much.
     """
-    values, at = np.unique(column[weight > 0], return_inverse=True)
+    order = np.argsort(column, kind="stable")
+    order = order[weight[order] > 0]
+    values, starts = np.unique(column[order], return_index=True)
     if len(values) <= k:
         return 0.0
     if len(values) * k > _MOST_CUTS:
         raise Refused(f"the exact optimum is found for at most {_MOST_CUTS} distinct values times clusters")
-    w = np.bincount(at, weights=weight[weight > 0])
-    x = values - math.fsum(values * w) / math.fsum(w)
-    S0, S1, S2 = (np.append(0.0, np.cumsum(part)) for part in (w, w * x, w * x * x))
-    n = len(values)
-    best = np.append(0.0, S2[1:] - S1[1:] ** 2 / S0[1:])
+    w = np.add.reduceat(weight[order].astype(np.longdouble), starts)
+    x = _about_mean(values, w)
+    prefix = _prefix_sums(x, w)
+    S0, S1, S2 = prefix
+    best = np.append(np.longdouble(0), S2[1:] - S1[1:] ** 2 / S0[1:])
     for _ in range(k - 1):
-        best = _next_layer(best, S0, S1, S2)
-    slip = gamma(8 * len(column) + 64) * above(float(S2[-1]), len(column))
-    return max(float(best[-1]) - k * (2 * n.bit_length() + 4) * slip, 0.0)
+        best = _next_layer(best, *prefix)
+    rounded = 4 * U + len(column) * float(np.finfo(np.longdouble).eps)  # also of weights that were added
+    return max(float(best[-1]) * (1 - rounded) - k * (2 * len(values).bit_length() + 4) * _cost_error(x, w), 0.0)
 
 
 def _next_layer(before: np.ndarray, S0: np.ndarray, S1: np.ndarray, S2: np.ndarray) -> np.ndarray:
     """Return min over i <= j of before[i] + cost(i, j) for each j, all ends of one level of the halving at once."""
     n = len(before) - 1
     size = 1 << n.bit_length()
-    choice, best = np.full(size + 1, n), np.empty(n + 1)
+    choice, best = np.full(size + 1, n), np.empty(n + 1, dtype=before.dtype)
     choice[0], best[0] = 0, 0.0
     step = size
     while step > 1:

@@ -1,5 +1,6 @@
-"""Neural networks: feed-forward networks by back-propagation and by search, threshold gates, single neurons."""
+"""Neural networks: feed-forward networks by back-propagation and search, gates, neurons, small Boltzmann machines."""
 
+from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
 from assay.neural_network._choice import Trial, hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network._classifier import MLPClassifier
 from assay.neural_network._regressor import MLPRegressor
@@ -8,11 +9,13 @@ from assay.neural_network._units import ACTIVATIONS, Activation, ThresholdNetwor
 __all__ = [
     "ACTIVATIONS",
     "Activation",
+    "BoltzmannMachine",
     "MLPClassifier",
     "MLPRegressor",
     "ThresholdNetwork",
     "Trial",
     "hidden_units_by_trial",
     "lambda_by_cross_validation",
+    "learn_boltzmann",
     "neuron",
 ]

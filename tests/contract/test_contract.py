@@ -76,7 +76,8 @@ SVM_WEIGHTS = "gamma='scale' looks at the rows without their weights, as in scik
 def not_met(model):
     """Return scikit-learn's checks that a learner cannot meet, and why."""
     if type(model).__name__ in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelLogisticRegression"):
-        unmet = {"check_sample_weight_equivalence_on_dense_data": SVM_WEIGHTS}
+        kinds = ("dense", "sparse") if get_tags(model).input_tags.sparse else ("dense",)
+        unmet = {f"check_sample_weight_equivalence_on_{kind}_data": SVM_WEIGHTS for kind in kinds}
         if type(model).__name__ == "NuSVC":
             unmet["check_class_weight_classifiers"] = "weights bound the dual variables and make nu infeasible"
         return unmet

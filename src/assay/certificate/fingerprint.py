@@ -88,7 +88,8 @@ def model_reference(model: Any) -> ModelReference:
         return ModelReference(type(model).__name__, model.family, whole.hexdigest())
     digest = hashlib.sha256(f"assay-model/1\n{model.family}\n".encode())
     for name in FAMILIES[model.family]:
-        values = np.atleast_1d(getattr(model, name))
+        stored = getattr(model, name)
+        values = stored.toarray() if hasattr(stored, "toarray") else np.atleast_1d(stored)
         digest.update(f"{name}\n{','.join(map(str, values.shape))}\n".encode())
         if name == "classes_":
             encoded = (str(label).encode() for label in values.tolist())

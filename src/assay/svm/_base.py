@@ -1,18 +1,20 @@
 """What all kernel machines share: the kernel, scores of an expansion over support vectors, the offset."""
 
+import os
 from functools import wraps
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner
+from assay.base import Learner, read_rows, require_finite
 from assay.certificate.claim import Certificate
 from assay.kernels import Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles
 from assay.params import choice, count, number, positive, refuse
-from assay.scan import Rows, thread_map
+from assay.scan import Rows, rows_per_block, thread_map
 from assay.scan.memory import MemoryRows
 from assay.svm._decomposition import Problem, Solution
 from assay.theory.spaces import Space, Unbounded
@@ -21,6 +23,7 @@ _SINGLE_FROM = 1_500  # rows from which kernel values are computed in single pre
 _SINGLE_TOL = 1e-4
 _SINGLE_VECTORS = 2_000  # support vectors from which predictions are
 _ROWS, _VECTORS = 1024, 256
+_DENSE_SHARE = 0.5  # of the free memory, that a dense copy of sparse rows may take
 
 
 class KernelFunctions:
@@ -41,9 +44,15 @@ class KernelMachine(Learner):
     degree: int
     gamma: Any
     coef0: float
+    verbose: int
     n_jobs: int | None
     gamma_: float
-    support_vectors_: np.ndarray
+    support_: np.ndarray
+    n_iter_: Any
+    violation_: float
+    fit_status_: int
+    support_vectors_: Any
+    _sparse = False  # whether the rows of `fit` were a SciPy matrix
 
     @wraps(Learner.certify)
     def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
@@ -59,6 +68,45 @@ class KernelMachine(Learner):
         if self.cache_size != "auto":
             positive(self, "cache_size", why="megabytes of kernel values; 'auto' looks at the free memory")
         choice(self, "shrinking", (True, False))
+        if not isinstance(self.verbose, bool):
+            count(self, "verbose", low=0)
+
+    def _tell(self, iteration: int, objective: float, violation: float) -> None:
+        """Print progress, if it is asked for: iterations 1, 2, 4, 8 and so on."""
+        if self.verbose and iteration & (iteration - 1) == 0:
+            print(
+                f"{type(self).__name__}: iteration {iteration}: dual objective {objective:.10g}, "
+                f"conditions of an optimum broken by {violation:.3g}"
+            )
+
+    def _tell_end(self) -> None:
+        if self.verbose:
+            status = "not converged" if self.fit_status_ else "converged"
+            print(
+                f"{type(self).__name__}: {status}, {len(self.support_)} support vectors, {int(np.sum(self.n_iter_))} "
+                f"pair steps, conditions of an optimum broken by {self.violation_:.3g}"
+            )
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Return the rows of a fit, sparse ones as a dense copy; every entry is finite."""
+        rows = read_rows(self, X, y, sample_weight)
+        self._sparse = False
+        if isinstance(rows, MemoryRows) and sp.issparse(rows.X):
+            self._sparse = True
+            rows = MemoryRows(self._dense_copy(rows.X), rows.y, rows.weight, n_jobs=rows.n_jobs)
+        require_finite(rows, self)
+        return rows
+
+    def _dense_copy(self, X: Any) -> np.ndarray:
+        needed, free = 8 * X.shape[0] * X.shape[1], free_memory()
+        if needed > _DENSE_SHARE * free:
+            raise refuse(
+                self,
+                f"kernel values are computed from a dense copy of sparse rows; {X.shape[0]} x {X.shape[1]} take "
+                f"{needed / 1e9:.1f} GB, more than half of the {free / 1e9:.1f} GB that are free. Use LinearSVC or "
+                "LinearSVR, which read sparse rows as they are, or fewer columns (TruncatedSVD).",
+            )
+        return X.toarray()
 
     def _set_kernel(self, X: np.ndarray) -> Kernel:
         """Fix gamma_ from the rows, check the kernel's parameters and return the kernel."""
@@ -105,11 +153,16 @@ class KernelMachine(Learner):
     def _expansion(self, X: Any, coef: np.ndarray) -> np.ndarray:
         """Return sum_i coef_ki kappa(x_i, x) for each row x and each row k of `coef`, (n, k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        kernel = self._kernel()
+        sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        kernel, vectors = self._kernel(), support_rows(self)
         if isinstance(kernel, Precomputed):
             return X[:, self.support_] @ coef.T
-        return expansion(kernel, self.support_vectors_, coef, X, self.n_jobs)
+        if not sp.issparse(X):
+            return expansion(kernel, vectors, coef, X, self.n_jobs)
+        step = rows_per_block(X.shape[1])
+        parts = (X[first : first + step].toarray() for first in range(0, X.shape[0], step))
+        return np.concatenate([expansion(kernel, vectors, coef, part, self.n_jobs) for part in parts])
 
     @property
     def kernel_numbers_(self) -> np.ndarray:
@@ -122,6 +175,25 @@ class KernelMachine(Learner):
         self.support_ = support.astype(np.int32)
         precomputed = isinstance(self._kernel(), Precomputed)
         self.support_vectors_ = np.empty((0, 0)) if precomputed else np.ascontiguousarray(X[support])
+        if self._sparse:
+            self.support_vectors_ = sp.csr_matrix(self.support_vectors_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a file keeps: sparse support vectors as their arrays, since model files hold arrays alone."""
+        state = super().__getstate__()
+        vectors = state.get("support_vectors_")
+        if sp.issparse(vectors):
+            shape = np.array(vectors.shape)
+            return {**state, "support_vectors_": (vectors.data, vectors.indices, vectors.indptr, shape)}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(vectors := state.get("support_vectors_"), tuple):
+            data, indices, indptr, shape = vectors
+            matrix = sp.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
+            matrix.check_format(full_check=True)
+            state = {**state, "support_vectors_": matrix}
+        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -150,6 +222,20 @@ def expansion(
 
     thread_map(add, range(0, len(X), _ROWS), n_jobs=n_jobs)
     return out
+
+
+def support_rows(machine: Any) -> np.ndarray:
+    """Return the support vectors as an array."""
+    vectors = machine.support_vectors_
+    return vectors.toarray() if sp.issparse(vectors) else vectors
+
+
+def free_memory() -> int:
+    """Return the bytes of memory that are free now, or 4 GB where the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 4_000_000_000
 
 
 def dense(rows: Rows) -> tuple[np.ndarray, Any, np.ndarray | None]:

@@ -17,6 +17,7 @@ from assay.kernels._tiles import double_expansion
 from assay.optim.duality import enclosure, outward
 from assay.scan import Rows
 from assay.scan.blocks import Block
+from assay.svm._base import support_rows
 
 _UNIT = 2.0**-53
 _SHORTEN = 1 - 1e-12
@@ -61,7 +62,7 @@ def scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 def _scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     kernel = machine._kernel()
-    vectors, coef = machine.support_vectors_, machine.pair_coef_
+    vectors, coef = support_rows(machine), machine.pair_coef_
     if isinstance(kernel, Precomputed):
         values = block.X[:, machine.support_] @ coef.T
     else:
@@ -161,7 +162,7 @@ def dual_gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
     positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
     least = min(positive, negative)
     factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * _SHORTEN
-    own = np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0)) if len(beta) else beta
+    own = np.sqrt(np.maximum(machine._kernel().diagonal(support_rows(machine)), 0.0)) if len(beta) else beta
     apart = float((np.abs(beta) * (1 - factor + 1e-14) * own).sum())
     theta = np.zeros(rows.n_rows)
     theta[machine.support_] = beta * factor
@@ -271,7 +272,7 @@ def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
         return
     dual = np.zeros(len(weight))
     dual[machine.support_] = alpha
-    own = np.sqrt(np.maximum(machine._kernel().diagonal(machine.support_vectors_), 0.0))
+    own = np.sqrt(np.maximum(machine._kernel().diagonal(support_rows(machine)), 0.0))
     apart = float(((np.abs(alpha - beta) + 1e-13 * (room + beta)) * own).sum()) * (1 + 1e-9)
 
     def part(block: Block) -> float:
@@ -287,7 +288,7 @@ def one_class_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
 def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
     beta = machine.pair_coef_[0]
     kernel = machine._kernel()
-    square = float(beta @ kernel(machine.support_vectors_) @ beta)
+    square = float(beta @ kernel(support_rows(machine)) @ beta)
 
     def part(block: Block) -> tuple[float, float]:
         values, error = scores(machine, block)
@@ -299,7 +300,7 @@ def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
     total = min(float(beta[beta > 0].sum()), float(-beta[beta < 0].sum()))
     lower = width / (2 * math.sqrt(square)) * (1 - 1e-9)
     unequal = abs(float(beta.sum())) / total
-    most = float(np.abs(kernel.diagonal(machine.support_vectors_)).max())
+    most = float(np.abs(kernel.diagonal(support_rows(machine))).max())
     upper = 0.5 * (math.sqrt(square) / total) * (1 + 1e-9) + 1.01 * unequal * math.sqrt(most) + 1e-12
     if lower > 0:
         yield Claim("D13/2", lower, "lower")

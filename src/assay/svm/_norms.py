@@ -6,6 +6,7 @@ import numpy as np
 
 from assay.certificate.regression import Norm
 from assay.scan import Rows
+from assay.svm._base import support_rows
 from assay.svm._facts import kernel_magnitude, why_no_gap
 from assay.svm._statements import why_not_fixed
 
@@ -17,7 +18,7 @@ def function_norm(machine: Any, rows: Rows, intercept: bool) -> Norm | str:
     reason = why_not_fixed(machine) or why_no_gap(machine)
     if reason is not None:
         return reason
-    kernel, vectors = machine._kernel(), machine.support_vectors_
+    kernel, vectors = machine._kernel(), support_rows(machine)
     beta, b = machine.pair_coef_[0], float(machine.intercept_[0])
     square = max(0.0, float(beta @ kernel(vectors) @ beta)) if len(beta) else 0.0
     size, slip = (float(part.max(initial=0.0)) for part in kernel_magnitude(kernel, vectors, vectors))

@@ -62,6 +62,7 @@ class NuSVC(SupportVectorClassifier):
         tol: float = 1e-3,
         cache_size: Any = "auto",
         class_weight: Any = None,
+        verbose: int = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
@@ -78,6 +79,7 @@ class NuSVC(SupportVectorClassifier):
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
+        self.verbose = verbose
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties

@@ -13,6 +13,7 @@ from assay.certificate.risk import Statement
 from assay.kernels import Precomputed
 from assay.scan import Rows
 from assay.scan.blocks import Block
+from assay.svm._base import support_rows
 from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
 
 _UNIT = 2.0**-53
@@ -36,7 +37,7 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
 
 def _length(machine: Any) -> tuple[float, float]:
     """Return |(w, b)|, all outputs together, and how far rounding can have moved it, as a share of it."""
-    kernel, vectors, beta = machine._kernel(), machine.support_vectors_, machine.pair_coef_
+    kernel, vectors, beta = machine._kernel(), support_rows(machine), machine.pair_coef_
     square = float(np.einsum("ki,ij,kj->", beta, kernel(vectors), beta, optimize=True)) if beta.size else 0.0
     size, slip = (float(part.max(initial=0.0)) for part in kernel_magnitude(kernel, vectors, vectors))
     most = slip + 16 * (beta.shape[1] + len(beta) + 16) * _UNIT * size

@@ -26,7 +26,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import label_classes, read_rows, require_finite
+from assay.base import label_classes
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement
@@ -36,7 +36,7 @@ from assay.params import choice, positive, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
 from assay.svm import _calibration
-from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group
+from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
 from assay.svm._kernel_rows import cache_floats
 
@@ -89,8 +89,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         choice(self, "probability", (True, False))
         if self.break_ties and self.decision_function_shape == "ovo":
             raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
-        rows = read_rows(self, X, y, sample_weight)
-        require_finite(rows, self)
+        rows = self._read_rows(X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         features, codes, weight = dense(rows.encoded(self.classes_))
         kernel = self._set_kernel(features)
@@ -101,9 +100,15 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
                 raise refuse(self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes.")
         machines = self._machines(kernel, features, codes, cost)
         self._keep(features, codes, machines)
+        self._tell_end()
         self._report({machine.status for machine in machines})
         self._fit_probability(features, codes, weight)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
 
     def _class_weights(self, codes: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
@@ -147,6 +152,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         self, log: FitLog, X: np.ndarray, codes: np.ndarray, machines: list | None, machine: "_PairMachine"
     ) -> bool:
         """Log one iteration; where a callback wants the model as it stands, make it usable first."""
+        self._tell(len(log.history) + 1, machine.objective, machine.violation)
         if not log.watched:
             return log.step(machine.objective, machine.violation)
         self._keep(X, codes, [machine] if machines is None else machines)
@@ -230,7 +236,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         check_is_fitted(self)
         if self.chosen_kernel_ != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.pair_coef_ @ self.support_vectors_
+        return self.pair_coef_ @ support_rows(self)
 
     # Prediction
 
@@ -369,6 +375,9 @@ class _SharedGram:
 class SVC(SupportVectorClassifier):
     """Support vector classifier: the hinge loss with a kernel.
 
+    Rows may be a SciPy matrix. Kernel values are computed from a dense copy of it, which may take half of the free
+    memory and is refused beyond; `support_vectors_` is sparse then. New rows are made dense block by block.
+
     Parameters
     ----------
     C : float > 0, or infinity
@@ -389,6 +398,8 @@ class SVC(SupportVectorClassifier):
         that cost less to compute than to keep (few features) are not kept, whatever the size.
     class_weight : None, "balanced" or dict
         Factor of C for each class.
+    verbose : int or bool
+        Whether to print progress: iterations 1, 2, 4, 8 and so on (for more than two classes: pairs), and the end.
     max_iter : int
         Pair steps allowed; -1 sets no limit.
     decision_function_shape : "ovr" or "ovo"
@@ -449,6 +460,7 @@ class SVC(SupportVectorClassifier):
         tol: float = 1e-3,
         cache_size: Any = "auto",
         class_weight: Any = None,
+        verbose: int = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
@@ -466,6 +478,7 @@ class SVC(SupportVectorClassifier):
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
+        self.verbose = verbose
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
@@ -521,7 +534,7 @@ class SVC(SupportVectorClassifier):
         functional = signs * self.decision_function(X)
         kernel = self._kernel()
         gram = np.asarray(X)[np.ix_(self.support_, self.support_)] if self.kernel == "precomputed" else None
-        gram = kernel(self.support_vectors_) if gram is None else gram
+        gram = kernel(support_rows(self)) if gram is None else gram
         norm = float(np.sqrt(max(float(self.dual_coef_[0] @ gram @ self.dual_coef_[0]), 0.0)))
         alpha = np.zeros(len(functional))
         alpha[self.support_] = np.abs(self.dual_coef_[0])

@@ -19,16 +19,15 @@ import numpy as np
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels._tiles import Tiles
 from assay.params import number, positive, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, KernelMachine, dense, filled, offset, one_group
+from assay.svm._base import KernelFunctions, KernelMachine, dense, filled, offset, one_group, support_rows
 from assay.svm._decomposition import Problem, Solution, solve
 
 _FITTED: tuple[str, ...] = (
@@ -50,6 +49,7 @@ class _OneFunction(KernelMachine):
         with FitLog(self, 1_000_000, X, y) as log:
 
             def tell(found: Solution) -> bool:
+                self._tell(len(log.history) + 1, found.objective, found.violation)
                 if not log.watched:
                     return log.step(found.objective, found.violation)
                 self._keep(X, problem, found)
@@ -66,6 +66,11 @@ class _OneFunction(KernelMachine):
                 n_jobs=self.n_jobs,
                 tell=tell,
             )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
 
     def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
         """Return beta of each row, and b."""
@@ -85,6 +90,7 @@ class _OneFunction(KernelMachine):
         self.shape_fit_ = X.shape
 
     def _report(self, found: Solution) -> None:
+        self._tell_end()
         if found.status == "converged":
             return
         how = f"stopped after max_iter={self.max_iter} pair steps" if found.status == "max_iter" else found.status
@@ -102,7 +108,7 @@ class _OneFunction(KernelMachine):
         check_is_fitted(self)
         if self.chosen_kernel_ != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.dual_coef_ @ self.support_vectors_
+        return self.dual_coef_ @ support_rows(self)
 
     def _values(self, X: Any) -> np.ndarray:
         return (self._expansion(X, self.dual_coef_) + self.intercept_).ravel()
@@ -113,9 +119,7 @@ class _Regressor(RegressorMixin, _OneFunction):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._check_common()
-        rows = read_rows(self, X, y, sample_weight)
-        require_finite(rows, self)
-        features, target, weight = dense(rows)
+        features, target, weight = dense(self._read_rows(X, y, sample_weight))
         target = column_or_1d(target, warn=True)
         weight = np.ones(len(features)) if weight is None else weight
         if not np.any(weight > 0):
@@ -158,7 +162,7 @@ class SVR(_Regressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, n_jobs
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, n_jobs
         As in `SVC`.
     C : float > 0
         Weight of the losses.
@@ -203,6 +207,7 @@ class SVR(_Regressor):
         epsilon: float = 0.1,
         shrinking: bool = True,
         cache_size: Any = "auto",
+        verbose: int = False,
         max_iter: int = -1,
         n_jobs: int | None = None,
     ) -> None:
@@ -215,6 +220,7 @@ class SVR(_Regressor):
         self.epsilon = epsilon
         self.shrinking = shrinking
         self.cache_size = cache_size
+        self.verbose = verbose
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
@@ -273,6 +279,7 @@ class NuSVR(_Regressor):
         shrinking: bool = True,
         tol: float = 1e-3,
         cache_size: Any = "auto",
+        verbose: int = False,
         max_iter: int = -1,
         n_jobs: int | None = None,
     ) -> None:
@@ -285,6 +292,7 @@ class NuSVR(_Regressor):
         self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
+        self.verbose = verbose
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
@@ -324,7 +332,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, max_iter, n_jobs
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, n_jobs
         As in `SVC`.
     nu : float in (0, 1]
         Upper bound on the share of training rows outside, lower bound on the share of support vectors.
@@ -366,6 +374,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         nu: float = 0.5,
         shrinking: bool = True,
         cache_size: Any = "auto",
+        verbose: int = False,
         max_iter: int = -1,
         n_jobs: int | None = None,
     ) -> None:
@@ -377,6 +386,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         self.nu = nu
         self.shrinking = shrinking
         self.cache_size = cache_size
+        self.verbose = verbose
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
@@ -385,10 +395,8 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         """Fit to rows X; y is not used."""
         self._check_common()
         nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
-        X = validate_data(self, X, dtype=np.float64)
-        weight = np.ones(len(X))
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, _, weight = dense(self._read_rows(X, None, sample_weight))
+        weight = np.ones(len(X)) if weight is None else weight
         if not np.any(weight > 0):
             raise refuse(self, "every row has weight 0; there is nothing to fit.")
         kernel = self._set_kernel(X)

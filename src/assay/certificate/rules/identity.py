@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 
 from assay.certificate.rules.clusters import read_centroids
 from assay.certificate.rules.densities import KINDS as MIXTURES
@@ -28,6 +29,7 @@ from assay.certificate.rules.trees import FAMILIES as TREES
 from assay.certificate.rules.trees import read_trees
 
 CHUNK = 4096
+_MOST_DENSE = 2**30  # entries of a sparse matrix that is made dense
 _FAMILIES = {
     "linear-classifier": ("coef_", "intercept_", "classes_"),
     "linear-regressor": ("coef_", "intercept_"),
@@ -51,8 +53,27 @@ _FAMILIES = {
     "projection": ("components_", "center_"),
     **TREES,
 }
-WITHOUT_TARGET = ("expansion-map", "centroids", "projection", "histogram-density", *(f"{kind}-gaussian-mixture" for kind in MIXTURES))
+WITHOUT_TARGET = (
+    "expansion-map",
+    "centroids",
+    "projection",
+    "histogram-density",
+    *(f"{kind}-gaussian-mixture" for kind in MIXTURES),
+)
 """Families of models that are learnt from X alone: y, if there is one, is neither read nor part of the fingerprint."""
+
+
+def _plain(value: Any, name: str) -> np.ndarray:
+    """Return a stored value as an array, a CSR matrix as the one that it stands for."""
+    if type(value) not in (csr_matrix, csr_array):
+        return np.atleast_1d(value)
+    if value.ndim != 2 or value.shape[0] * value.shape[1] > _MOST_DENSE:
+        raise Refused(f"{name} is a sparse matrix of shape {value.shape}, too large to be looked at as an array")
+    try:
+        value.check_format(full_check=True)
+    except ValueError as error:
+        raise Rejected(f"{name} is not a sound sparse matrix") from error
+    return value.toarray()
 
 
 def read_model(model: Any, family: str) -> tuple[Any, str]:
@@ -66,7 +87,7 @@ def read_model(model: Any, family: str) -> tuple[Any, str]:
     for name in _FAMILIES[family]:
         if not hasattr(model, name):
             raise Rejected(f"the model has no {name}; it is not fitted or not of the family {family}")
-        stored[name] = value = np.atleast_1d(getattr(model, name))
+        stored[name] = value = _plain(getattr(model, name), name)
         digest.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
         if name == "classes_":
             for text in (str(label).encode() for label in value.tolist()):

@@ -84,18 +84,22 @@ class Trees:
 
     def leaves(self, X: np.ndarray) -> np.ndarray:
         """Return the node that each row reaches in each tree, (rows, trees)."""
-        at = np.repeat(self.root[None, :], len(X), axis=0)
-        while True:
-            rows, trees = np.nonzero(self.child[at] >= 0)
-            if not len(rows):
-                return at
-            node = at[rows, trees]
-            x = X[rows, self.column[node]]
+        n, d = X.shape
+        entries = np.ascontiguousarray(X).ravel()
+        at = np.repeat(self.root, n)  # tree by tree, so that the nodes of one tree are read together
+        going = np.flatnonzero(self.child[at] >= 0)
+        node, start = at[going], going % max(n, 1) * d
+        while len(going):
+            x = entries[start + self.column[node]]
             branch = (x > self.threshold[node]).astype(np.int64)
-            by_table = self.table[node] >= 0
-            if by_table.any():
+            if len(self.tables):
+                by_table = self.table[node] >= 0
                 branch[by_table] = self._branches(node[by_table], x[by_table])
-            at[rows, trees] = self.child[node] + branch
+            node = self.child[node] + branch
+            at[going] = node
+            inner = np.flatnonzero(self.child[node] >= 0)
+            going, node, start = going[inner], node[inner], start[inner]
+        return at.reshape(len(self.root), n).T
 
     def _branches(self, node: np.ndarray, x: np.ndarray) -> np.ndarray:
         codes = x.astype(np.int64)
@@ -236,6 +240,8 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
     by_table = inner[table[inner] >= 0]
     if np.any(table[inner] >= len(tables)):
         raise Rejected("a node names a branch table that does not exist")
+    if np.any(tables < -1):
+        raise Rejected("a branch table has negative branches")
     last = child[inner] + 1
     if by_table.size:
         last[table[inner] >= 0] = child[by_table] + tables[table[by_table]].max(axis=1)
@@ -243,11 +249,9 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
         raise Rejected(
             "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
         )
-    order = np.argsort(child[inner])
-    if np.any(child[inner][order][1:] <= last[order][:-1]):  # a walk down such a graph may take for ever
+    begun, ended = np.bincount(child[inner], minlength=n), np.bincount(last + 1, minlength=n)
+    if np.any(np.cumsum(begun - ended[:n]) > 1):  # a walk down such a graph may take for ever
         raise Rejected("the nodes do not describe trees: two nodes have a child in common")
-    if np.any(tables < -1):
-        raise Rejected("a branch table has negative branches")
     _check_outputs(family, value, extra, root, classes)
     kind = Committees if family == "tree-committee-classifier" else Trees
     return kind(family, d, root, column, threshold, table, child, value, tables, extra, classes)

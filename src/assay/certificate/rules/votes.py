@@ -66,10 +66,13 @@ class OutOfBagVote(Rule):
     def block(self, view: View) -> None:
         start, rows = view.start, len(view.X)
         bits = np.unpackbits(self.in_bag[:, start // 8 : (start + rows + 7) // 8], axis=1)
-        out = (1 - bits[:, start % 8 : start % 8 + rows]).T.astype(np.float64)
+        out = np.ascontiguousarray((1 - bits[:, start % 8 : start % 8 + rows]).T, dtype=np.float32)
         losses = self.model.member_losses(view.X, view.codes) * out
-        self.out += out.T @ out
-        self.single += losses.T @ out
+        if rows < 2**24 and np.all((losses == 0) | (losses == 1)):  # sums of 0 and 1 are exact in single precision
+            losses = losses.astype(np.float32)
+        wide = out if rows < 2**24 else out.astype(np.float64)
+        self.out += wide.T @ wide
+        self.single += losses.T @ out.astype(losses.dtype)
         if self.form != "first":
             self.both += losses.T @ losses
 

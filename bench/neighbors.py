@@ -64,4 +64,4 @@ def main(arguments: list[str]) -> None:
             best = min(row["ratio"] for row in found[1:])
             print(f"the fastest peer takes {best:.2f} times as long\n", flush=True)
             rows += found
-    save("neighbors", rows)
+    save(f"neighbors-{'-'.join(map(str, options.columns))}", rows)

@@ -15,7 +15,15 @@ HOME = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "name", ["theory.neighbors", "metrics.distance", "neighbors._classifier", "neighbors._regressor", "neighbors._lvq"]
+    "name",
+    [
+        "theory.neighbors",
+        "metrics.distance",
+        "neighbors._classifier",
+        "neighbors._lvq",
+        "neighbors._regressor",
+        "neighbors._unsupervised",
+    ],
 )
 def test_docstring_examples(name):
     outcome = doctest.testmod(import_module(f"assay.{name}"))

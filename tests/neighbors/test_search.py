@@ -5,7 +5,7 @@ import pytest
 import sklearn.neighbors as sk
 from scipy.spatial.distance import cdist
 
-from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
 from assay.neighbors._search import Boxes, Products, nearest
 
 
@@ -158,3 +158,33 @@ def test_more_neighbours_than_rows_are_refused():
         model.predict(Q)
     with pytest.raises(ValueError, match="expected n_neighbors <= 3"):
         model.kneighbors(n_neighbors=4)
+
+
+def test_the_search_alone():
+    X, Q = draw(8, n=200, queries=30)
+    ours, theirs = NearestNeighbors(n_neighbors=6, p=1).fit(X), sk.NearestNeighbors(n_neighbors=6, p=1).fit(X)
+    for part, expected in zip(ours.kneighbors(Q), theirs.kneighbors(Q)):
+        assert np.allclose(part, expected)
+    assert (ours.kneighbors_graph(Q) != theirs.kneighbors_graph(Q)).nnz == 0
+    assert (ours.kneighbors_graph() != theirs.kneighbors_graph()).nnz == 0
+
+
+def test_size_of_the_leaves():
+    X, Q = draw(9, n=1000, d=3)
+    small, large = Boxes(X, leaf=4), Boxes(X)
+    assert len(small.leaves) == 8 * len(large.leaves)
+    for part, expected in zip(nearest(small, Q, 5, None), nearest(large, Q, 5, None)):
+        assert np.array_equal(part, expected)
+
+
+def test_real_rows_of_many_sizes():
+    """Columns of very different spread, whole numbers and ties, as real tables have."""
+    from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+    for load in (load_breast_cancer, load_wine, load_digits):
+        X = load().data
+        by_boxes = NearestNeighbors(algorithm="kd_tree").fit(X).kneighbors()
+        by_products = NearestNeighbors(algorithm="brute").fit(X).kneighbors()
+        assert np.array_equal(by_boxes[1], by_products[1])
+        expected = sk.NearestNeighbors(algorithm="kd_tree").fit(X).kneighbors()[0]
+        assert np.allclose(by_boxes[0], expected, rtol=1e-12)

@@ -6,5 +6,6 @@ Distances beyond Minkowski's are in `assay.metrics.distance` and serve as `metri
 from assay.neighbors._classifier import KNeighborsClassifier
 from assay.neighbors._lvq import LearningVectorQuantization
 from assay.neighbors._regressor import KNeighborsRegressor
+from assay.neighbors._unsupervised import NearestNeighbors
 
-__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "LearningVectorQuantization"]
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "LearningVectorQuantization", "NearestNeighbors"]

@@ -189,7 +189,7 @@ class Neighbors(Learner):
         if kind == "products":
             return Products(X, halve if self._is_cosine() else np.sqrt)
         metric = {1.0: 1, 2.0: 0, np.inf: 2}.get(self._order(), 3)
-        return Boxes(X, metric, self._order(), self.n_jobs)
+        return Boxes(X, metric, self._order(), int(self.leaf_size), self.n_jobs)
 
     def _order(self) -> float:
         """Return p of the Minkowski distance."""

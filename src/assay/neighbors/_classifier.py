@@ -53,7 +53,7 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
         How to search: products of matrices ("brute"), a tree of boxes (either name), or whichever a sample of the
         queries says is faster. All find the same neighbours.
     leaf_size : int
-        Rows that a part of the tree may hold.
+        Rows that a part of the tree may hold, at most 32.
     p : float >= 1
         Order of the Minkowski distance.
     metric : str, distance of `assay.metrics.distance`, or function of two rows

@@ -73,12 +73,14 @@ class Products:
 class Boxes:
     """Nearest rows by a tree of boxes: any Minkowski distance."""
 
-    def __init__(self, X: np.ndarray, metric: int = 0, p: float = 2.0, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, X: np.ndarray, metric: int = 0, p: float = 2.0, leaf: int = 32, n_jobs: int | None = None
+    ) -> None:
         from assay.neighbors import _loops
 
         n, d = X.shape
         self.metric, self.p, self.n = metric, p, n
-        self.levels = max(0, int(np.ceil(np.log2(n / _loops.LEAF))))
+        self.levels = max(0, int(np.ceil(np.log2(n / min(leaf, _loops.LEAF)))))
         self.order = np.arange(n)
         scratch = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
         many, parts = 1 << self.levels, (1 << (self.levels + 1)) - 1

@@ -240,7 +240,7 @@ class Neighbors(AboutStored):
         queries = self.witness("queries", None, integer=True)
         listed = self.witness("neighbors", len(queries), self.model.k, integer=True)
         order = np.argsort(queries, kind="stable")
-        self.queries, self.listed, self.right = queries[order], np.sort(listed[order], axis=1), 0
+        self.queries, self.shown, self.right = queries[order], np.sort(listed[order], axis=1), 0
         if not len(queries) or np.any(self.queries[1:] == self.queries[:-1]) or self.model.k >= self.rows:
             raise Rejected("it lists no row, or one twice, or k is not below the number of rows")
         if self.queries[0] < 0 or self.queries[-1] >= self.rows:
@@ -251,7 +251,7 @@ class Neighbors(AboutStored):
         inside, at = view.pick(self.queries)
         if len(at):
             found, sure = self.model.nearest(view.X, own=view.start)
-            same = np.all(np.sort(found[at], axis=1) == self.listed[inside], axis=1)
+            same = np.all(np.sort(found[at], axis=1) == self.shown[inside], axis=1)
             self.right += int(np.sum(same & sure[at]))
 
     def measure(self) -> float:

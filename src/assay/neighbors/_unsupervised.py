@@ -1,0 +1,51 @@
+"""The search alone: the nearest of the stored rows, without a target."""
+
+from typing import Any
+
+from sklearn.callback import with_callbacks
+
+from assay.neighbors._base import Neighbors
+from assay.params import count
+
+
+class NearestNeighbors(Neighbors):
+    """The k nearest of the rows it was fitted to.
+
+    Parameters
+    ----------
+    n_neighbors, algorithm, leaf_size, metric, p, metric_params, n_jobs
+        As in `KNeighborsClassifier`.
+
+    Examples
+    --------
+    >>> from assay.neighbors import NearestNeighbors
+    >>> found = NearestNeighbors(n_neighbors=2).fit([[0.0], [1.0], [3.0]])
+    >>> found.kneighbors([[0.8]], return_distance=False), found.kneighbors_graph().toarray()[0]
+    (array([[1, 0]]), array([0., 1., 1.]))
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 5,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "NearestNeighbors":
+        """Keep the rows X; y is not looked at."""
+        count(self, "n_neighbors")
+        self._keep(self._read(X, None), X, None)
+        return self

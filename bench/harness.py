@@ -24,11 +24,12 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass
 class Contestant:
-    """A name, what to time, and whether it is a peer to be compared with."""
+    """A name, what to time, whether it is a peer to be compared with, and whether one run, timed, must do."""
 
     name: str
     run: Callable[[], Any]
     peer: bool = True
+    once: bool = False
 
 
 def touch_memory(gigabytes: float = 8.0) -> None:
@@ -50,14 +51,17 @@ def compare(
 
     `quality(result)` is computed here; `better` ("lower" or "higher") says which way it improves.
     """
-    results = {one.name: one.run() for one in contestants}
+    results: dict[str, Any] = {}
     times: dict[str, list[float]] = {one.name: [] for one in contestants}
-    for _ in range(repeats):
+    for turn in range(repeats + 1):
         for one in contestants:
+            if turn > 0 and one.once:
+                continue
             gc.collect()
             began = time.perf_counter()
             results[one.name] = one.run()
-            times[one.name].append(time.perf_counter() - began)
+            if turn > 0 or one.once:
+                times[one.name].append(time.perf_counter() - began)
     medians = {name: float(np.median(seconds)) for name, seconds in times.items()}
     ours = next(one.name for one in contestants if not one.peer)
     rows = [

@@ -420,27 +420,3 @@ def _part(codes, last, rows, spare, start, stop):
     for i in range(right):
         rows[left + i] = np.int64(spare[i])
     return left
-
-
-@compiled
-def walk(X, column, threshold, child, roots, out):
-    """Write the leaf that each row of X reaches in each tree, (rows, trees)."""
-    for t in range(roots.shape[0]):
-        for i in range(X.shape[0]):
-            at = roots[t]
-            while child[at] >= 0:
-                at = child[at] + (0 if X[i, column[at]] <= threshold[at] else 1)
-            out[i, t] = at
-
-
-@compiled
-def add_values(X, column, threshold, child, roots, value, out):
-    """Add to `out` (rows, outputs) the values of the leaves that each row reaches in all trees."""
-    width = value.shape[1]
-    for t in range(roots.shape[0]):
-        for i in range(X.shape[0]):
-            at = roots[t]
-            while child[at] >= 0:
-                at = child[at] + (0 if X[i, column[at]] <= threshold[at] else 1)
-            for k in range(width):
-                out[i, k] += value[at, k]

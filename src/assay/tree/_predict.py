@@ -12,13 +12,14 @@ from assay.tree._nodes import Nodes
 def leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Return the leaf that each row reaches in each tree (rows, trees); every split must decide for every
     row."""
-    from assay.tree._grow import walk
+    from assay.tree._walk import walk
 
     out = np.empty((len(X), len(nodes.root)), dtype=np.int32)
     step = rows_per_block(X.shape[1])
+    words, threshold = _words(nodes)
 
     def work(i: int) -> None:
-        walk(X[i : i + step], nodes.column, nodes.threshold, nodes.child, nodes.root, out[i : i + step])
+        walk(X[i : i + step], words, threshold, nodes.root, out[i : i + step])
 
     thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
     return out
@@ -58,17 +59,25 @@ def mixed_leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
 
 
 def _sums(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    from assay.tree._grow import add_values
+    from assay.tree._walk import add_values
 
     out = np.zeros((len(X), nodes.value.shape[1]))
     step = min(rows_per_block(X.shape[1]), 4096)
+    words, threshold = _words(nodes)
 
     def work(i: int) -> None:
-        part = X[i : i + step]
-        add_values(part, nodes.column, nodes.threshold, nodes.child, nodes.root, nodes.value, out[i : i + step])
+        add_values(X[i : i + step], words, threshold, nodes.root, nodes.value, out[i : i + step])
 
     thread_map(work, range(0, len(X), step), n_jobs=n_jobs)
     return out
+
+
+def _words(nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes as integers and thresholds; see `_walk`."""
+    leaf = nodes.child < 0
+    column = np.where(leaf, 0, nodes.column).astype(np.uint64)
+    child = np.where(leaf, np.arange(len(leaf)), nodes.child).astype(np.uint64)
+    return (column << np.uint64(32)) | child, np.where(leaf, np.inf, nodes.threshold)
 
 
 def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import assay
 from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from assay.ensemble import AdaBoostClassifier, ForestCommitteeClassifier, RandomForestClassifier
-from assay.linear_model import LogisticRegression, SGDClassifier
+from assay.linear_model import LogisticRegression, SGDClassifier, VotedPerceptron
 from assay.model_selection import CrossValidated
 from assay.svm import SVC
 from assay.tree import DecisionTreeClassifier
@@ -94,6 +94,7 @@ def learners(classes: int, columns: int) -> Iterator[tuple[str, Any]]:
         yield "SVC, rbf", SVC(gamma=1.0 / columns)
         yield "AdaBoost", AdaBoostClassifier(n_estimators=50)
         yield "SGDClassifier, one pass", SGDClassifier(max_iter=1, random_state=0)
+        yield "VotedPerceptron", VotedPerceptron(random_state=0)
 
 
 def measure(name: str, X: np.ndarray, y: np.ndarray, wanted: str) -> Iterator[Line]:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import assay
@@ -235,8 +236,9 @@ def test_several_starts_keep_the_best(solver):
 # Interruptions ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("starts", [1, 3])
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "anneal", "genetic"])
-def test_ctrl_c_keeps_the_best_so_far(solver, monkeypatch):
+def test_ctrl_c_keeps_the_best_so_far(solver, starts, monkeypatch):
     from assay.neural_network import _epochs, _objective
 
     X, y = moons()
@@ -251,7 +253,9 @@ def test_ctrl_c_keeps_the_best_so_far(solver, monkeypatch):
         return real(self, *args)
 
     monkeypatch.setattr(owner, name, interrupted)
-    model = MLPClassifier(5, "tanh", solver=solver, random_state=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="interrupted after"):
+        model = MLPClassifier(5, "tanh", solver=solver, random_state=0, n_restarts=starts).fit(X, y)
+    assert calls == 12  # no further start begins
     monkeypatch.undo()
     assert len(model.predict(X)) == 200
     found = Objective(rows(X, y), Shape((2, 5, 1), "tanh", "logistic"), model._penalty(), True)

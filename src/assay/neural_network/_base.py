@@ -221,11 +221,14 @@ class Network(CertifiedNetwork):
         theta = theta.astype(np.float64)
         if self.solver == "lbfgs":
             found = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, told)
-            if not found.converged:
+            if not found.converged and not found.interrupted:
                 self._warn(f"L-BFGS stopped after {found.iterations} iterations with a gradient above tol={self.tol:g}")
         else:
             search = annealed if self.solver == "anneal" else evolved
             found = search(objective, theta, self.max_iter, int(random.randint(2**31)), told)
+        if found.interrupted:
+            log.stopped = True
+            self._warn(f"interrupted after {found.iterations} iterations; the weights are the best so far")
         if not log.history:  # converged where it started, or interrupted before the first iteration
             told(found.theta, found.value, objective.norm)
         return Outcome(found.theta, found.value, self._found(found, objective, curve, data.rows.n_rows))

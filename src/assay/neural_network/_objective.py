@@ -5,7 +5,6 @@ P(theta) = share / S sum_i s_i loss(y_i, f(x_i)) + penalty,   S = sum_i s_i
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,12 +96,13 @@ class Objective:
 
 
 class Found(NamedTuple):
-    """Where a minimisation ended, how many iterations it took, and whether it met its tolerance."""
+    """Where a minimisation ended, how many iterations it took, and whether it met its tolerance or was interrupted."""
 
     theta: np.ndarray
     value: float
     iterations: int
     converged: bool
+    interrupted: bool = False
 
 
 def lbfgs(objective: Objective, theta: np.ndarray, tol: float, max_iter: int, max_fun: int, told: Told) -> Found:
@@ -120,28 +120,46 @@ def lbfgs(objective: Objective, theta: np.ndarray, tol: float, max_iter: int, ma
         with one_blas_thread():  # the solver's own products are tiny
             result = minimize(objective, theta, jac=True, method="L-BFGS-B", callback=step, options=options)
     except KeyboardInterrupt:
-        value, best = objective.best
-        return Found(best if len(best) else theta, value, iterations, converged=False)
+        return _best(objective, theta, iterations, interrupted=True)
     return Found(result.x, float(result.fun), max(1, int(result.nit)), converged=result.status == 0)
 
 
 def annealed(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, told: Told) -> Found:
     """Minimise by simulated annealing of the weight vector, `SWEEP` proposals an iteration; the temperature falls from
     15 % of the first value to a thousandth of it."""
-    watched = _watched(objective, told, SWEEP)
-    with suppress(KeyboardInterrupt), one_blas_thread():
+
+    def search(value: Callable[[np.ndarray], float]) -> None:
         first = objective.value(theta)
-        anneal(watched, theta, step=0.5, hot=0.15 * first, cold=1e-3 * first, steps=SWEEP * max_iter - 3, seed=seed)
-    return _best(objective, theta, SWEEP)
+        anneal(value, theta, step=0.5, hot=0.15 * first, cold=1e-3 * first, steps=SWEEP * max_iter - 3, seed=seed)
+
+    return _searched(search, objective, theta, told, SWEEP)
 
 
 def evolved(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, told: Told) -> Found:
     """Minimise by a genetic search with the weights as genome, one generation an iteration."""
     high = np.full(len(theta), _BOX)
-    watched = _watched(objective, told, _POPULATION)
-    with suppress(KeyboardInterrupt), one_blas_thread():
-        evolve(watched, -high, high, size=_POPULATION, generations=max_iter, seed=seed)
-    return _best(objective, theta, _POPULATION)
+
+    def search(value: Callable[[np.ndarray], float]) -> None:
+        evolve(value, -high, high, size=_POPULATION, generations=max_iter, seed=seed)
+
+    return _searched(search, objective, theta, told, _POPULATION)
+
+
+def _searched(
+    search: Callable[[Callable[[np.ndarray], float]], None],
+    objective: Objective,
+    theta: np.ndarray,
+    told: Told,
+    every: int,
+) -> Found:
+    """Run a search without gradients; every so many evaluations are an iteration. Ctrl-C keeps the best parameters."""
+    interrupted = False
+    try:
+        with one_blas_thread():
+            search(_watched(objective, told, every))
+    except KeyboardInterrupt:
+        interrupted = True
+    return _best(objective, theta, objective.calls // every, interrupted)
 
 
 def _watched(objective: Objective, told: Told, every: int) -> Callable[[np.ndarray], float]:
@@ -156,6 +174,6 @@ def _watched(objective: Objective, told: Told, every: int) -> Callable[[np.ndarr
     return value
 
 
-def _best(objective: Objective, theta: np.ndarray, every: int) -> Found:
+def _best(objective: Objective, theta: np.ndarray, iterations: int, interrupted: bool) -> Found:
     value, best = objective.best
-    return Found(best if len(best) else theta, value, max(1, objective.calls // every), converged=True)
+    return Found(best if len(best) else theta, value, max(1, iterations), not interrupted, interrupted)

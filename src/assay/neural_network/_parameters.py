@@ -50,7 +50,8 @@ PARAMETERS = """    hidden_layer_sizes : int or sequence of int
     n_restarts : int
         Runs from different first weights; the one that ends lowest is kept.
     n_jobs : int or None
-        Threads of "lbfgs" and of certifying; None uses all cores. It changes no bit.
+        Threads of "lbfgs" and of certifying; None uses all cores. It changes no bit. Batches of wide layers are
+        multiplied by BLAS on threads of its own, whose number may change the last bits of the weights.
 """
 ATTRIBUTES = """    Attributes
     ----------
@@ -65,4 +66,7 @@ ATTRIBUTES = """    Attributes
     restarts_ : array
         With several starts the lowest objective after each.
     n_layers_, n_outputs_, out_activation_
+    history_
+        Per epoch the loss and the length of the gradient of the last batch, or per iteration the objective and the
+        length of its gradient.
 """

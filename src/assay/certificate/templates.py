@@ -182,8 +182,8 @@ def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rest = [f"decay = {params['decay']:g}"] + ([f"share = {params['share']:g}"] if params["share"] != 1 else [])
     return (
-        f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has at most "
-        f"the length {value:.3g}; where it is zero the objective is level, which need not be its minimum."
+        f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has "
+        f"at most the length {value:.3g}; where it is zero the objective is level, which need not be its minimum."
     )
 
 
@@ -215,8 +215,8 @@ def _mean_loss(how: str) -> Phrase:
             )
         if params.get("loss") == "distance":
             return (
-                f"The mean squared distance of new data to the fitted centres or flat, clipped at {params['clip']:g}, is "
-                f"{_side(direction)} {value:.6g} ({how}{_choice(params)})."
+                f"The mean squared distance of new data to the fitted centres or flat, clipped at {params['clip']:g}, "
+                f"is {_side(direction)} {value:.6g} ({how}{_choice(params)})."
             )
         if params.get("loss") == "log":
             low = params["low"]
@@ -313,35 +313,36 @@ def _histogram_counts(value: float, direction: str, params: Mapping[str, Any]) -
 def _flat(value: float, direction: str, params: Mapping[str, Any]) -> str:
     where = "of" if params["centred"] else "through the origin of"
     return (
-        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their mean "
-        f"squared distance to this one is at most {value:.3g} above the least."
+        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their "
+        f"mean squared distance to this one is at most {value:.3g} above the least."
     )
 
 
 def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres sum to "
-        f"at most {value:.10g}, and no centre is farther than {params['shift']:.2g} from the mean of its rows."
+        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
+        f"sum to at most {value:.10g}, and no centre is farther than {params['shift']:.2g} from the mean of its rows."
     )
 
 
 def _cluster_floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
-    return f"No {params['clusters']} centres have squared distances to the training rows that sum to less than {value:.6g} ({how})."
+    centres = f"No {params['clusters']} centres"
+    return f"{centres} have squared distances to the training rows that sum to less than {value:.6g} ({how})."
 
 
 def _line_optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training rows is "
-        f"at most {value:.3g} above the least."
+        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
+        f"rows is at most {value:.3g} above the least."
     )
 
 
 def _distance_risk(what: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         return (
-            f"The mean squared distance of new data to {what.format(**params)} is at most {value:.6g}, if no row is longer "
-            f"than {params['radius']:g} ({params['rows']} training rows)."
+            f"The mean squared distance of new data to {what.format(**params)} is at most {value:.6g}, if no row is "
+            f"longer than {params['radius']:g} ({params['rows']} training rows)."
         )
 
     return Bound("mean squared distance", sentence)

@@ -118,7 +118,7 @@ def test_one_step_on_the_melons():
 
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 3), (5, 2), (8, 4), (13, 3)])
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 3), (5, 2), (8, 4), (13, 3), (25, 3), (30, 4)])
 def test_compiled_loops_are_the_matrix_products(d, k, weighted, hard):
     rng = np.random.default_rng(d)
     X, means, A = rng.normal(size=(1_500, d)), 3 * rng.normal(size=(k, d)), rng.normal(size=(k, d, 2 * d))

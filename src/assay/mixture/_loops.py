@@ -88,11 +88,8 @@ def scaled_block(
     """
     n, d = X.shape
     k = scales.shape[0]
-    p = (d + 3) // 4 * 4  # columns beyond d are zeros of scale 0
-    sums = np.zeros((k, 2 * p + 1))
-    rows, center, half = np.zeros((p, _PANEL + 8)), np.zeros((k, p)), np.zeros((k, p))
-    center[:, :d] = means
-    half[:, :d] = 0.5 * scales * scales
+    sums = np.zeros((k, 2 * d + 1))
+    rows = np.zeros((d, _PANEL + 8))
     joint = np.zeros((k, _PANEL))
     first, second = np.empty(_PANEL), np.empty(_PANEL)
     value = 0.0
@@ -103,53 +100,26 @@ def scaled_block(
             own = joint[c]
             for r in range(size):
                 own[r] = constants[c]
-            for j in range(0, p, 4):
-                _subtract_squares(own, rows, center[c], half[c], j, size)
+            for j in range(d):
+                shift, scale, source = means[c, j], 0.5 * scales[c, j] * scales[c, j], rows[j]
+                for r in range(size):
+                    own[r] -= scale * (source[r] - shift) * (source[r] - shift)
         value += _shares(joint, weight, start, size, hard, first, second)
         if wanted:
             for c in range(k):
                 own, total = joint[c], 0.0
                 for r in range(size):
                     total += own[r]
-                sums[c, 2 * p] += total
-                for j in range(0, p, 2):
-                    _add_moments(sums[c], own, rows, center[c], j, p, size)
-    out = np.zeros((k, 2 * d + 1))
-    out[:, :d], out[:, d : 2 * d], out[:, 2 * d] = sums[:, :d], sums[:, p : p + d], sums[:, 2 * p]
-    return value, out
-
-
-@compiled(reduction=True)
-def _subtract_squares(
-    own: np.ndarray, rows: np.ndarray, center: np.ndarray, half: np.ndarray, j: int, size: int
-) -> None:
-    """Subtract the squared distances along columns j .. j + 3 from each row's log joint."""
-    a, b, c, d = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
-    ca, cb, cc, cd = center[j], center[j + 1], center[j + 2], center[j + 3]
-    ha, hb, hc, hd = half[j], half[j + 1], half[j + 2], half[j + 3]
-    for r in range(size):
-        u, v, w, x = a[r] - ca, b[r] - cb, c[r] - cc, d[r] - cd
-        own[r] -= (ha * u * u + hb * v * v) + (hc * w * w + hd * x * x)
-
-
-@compiled(reduction=True)
-def _add_moments(
-    sums: np.ndarray, own: np.ndarray, rows: np.ndarray, center: np.ndarray, j: int, p: int, size: int
-) -> None:
-    """Add the weighted sums of columns j and j + 1 about the mean, and of their squares."""
-    a, b, ca, cb = rows[j], rows[j + 1], center[j], center[j + 1]
-    linear = quadratic = more_linear = more_quadratic = 0.0
-    for r in range(size):
-        u, v = a[r] - ca, b[r] - cb
-        su, sv = own[r] * u, own[r] * v
-        linear += su
-        quadratic += su * u
-        more_linear += sv
-        more_quadratic += sv * v
-    sums[j] += linear
-    sums[p + j] += quadratic
-    sums[j + 1] += more_linear
-    sums[p + j + 1] += more_quadratic
+                sums[c, 2 * d] += total
+                for j in range(d):
+                    shift, source, linear, quadratic = means[c, j], rows[j], 0.0, 0.0
+                    for r in range(size):
+                        apart = source[r] - shift
+                        linear += own[r] * apart
+                        quadratic += own[r] * apart * apart
+                    sums[c, j] += linear
+                    sums[c, d + j] += quadratic
+    return value, sums
 
 
 def padded(d: int) -> int:

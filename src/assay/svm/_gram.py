@@ -8,7 +8,7 @@ from assay.kernels._tiles import Tiles
 from assay.scan import thread_map
 
 _TILE = (256, 1024)  # rows and columns that a thread computes at once
-_ROOM = 1.5  # row length, in variables at the start
+_ROOM = 1.08  # row length, in variables at the start: fresh memory is dear
 _STALE = 0.5  # share of variables nobody wants from which the matrix is begun anew
 
 

@@ -13,7 +13,7 @@ from assay.scan import thread_map
 from assay.svm._kernel_rows import add_rows
 
 _SMALL = 768  # variables of a working set within a stored Gram matrix
-_TILE = 256  # rows of a Gram matrix that a thread computes at once
+_TILE = _SMALL // 2  # rows of a Gram matrix that a thread computes at once
 _STEPS = 20  # pair steps on a working set, at most, for each of its variables
 _DEPTH = 0.15  # share of the violation to which a working set is solved
 

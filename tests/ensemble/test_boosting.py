@@ -227,7 +227,7 @@ def test_rows_are_divided_in_their_order_and_the_smaller_side_is_summed(share, d
     small_left = bool(left.sum() <= (~left).sum())
     sums, scratch = np.full((3, d * 256), 7, dtype=dtype), np.full(stop // 2 + 5, -1, dtype=np.int64)
     base = start // 2 + 2
-    border = partition(bins, 3, goes_left, small_left, entries, scratch, base, start, stop, sums)
+    border = partition(bins, bins[:, 3].copy(), goes_left, small_left, entries, scratch, base, start, stop, sums)
     assert border == start + left.sum()
     assert np.array_equal(entries[start:border], before[start:stop][left])
     assert np.array_equal(entries[border:stop], before[start:stop][~left])

@@ -34,22 +34,25 @@ class Binner(NamedTuple):
     def transform(self, X: np.ndarray, n_jobs: int | None) -> "Binned":
         """Return the bins of all rows."""
         n, d = X.shape
-        rows = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8)
+        rows, columns = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8), np.empty((d, n), dtype=np.uint8)
         step = rows_per_block(d)
-        thread_map(lambda i: self.write(X[i : i + step], i, rows), range(0, n, step), n_jobs=n_jobs)
-        return Binned(rows, self.n_bins, self.nominal)
+        thread_map(lambda i: self.write(X[i : i + step], i, rows, columns), range(0, n, step), n_jobs=n_jobs)
+        return Binned(rows, columns, self.n_bins, self.nominal)
 
-    def write(self, X: np.ndarray, start: int, rows: np.ndarray) -> None:
-        """Write the bins of some rows."""
+    def write(self, X: np.ndarray, start: int, rows: np.ndarray, columns: np.ndarray | None = None) -> None:
+        """Write the bins of some rows, row by row and, if asked for, column by column."""
         from assay.ensemble._histogram import bin_block
 
-        bin_block(X, self.edges, self.n_edges, self.nominal, start, rows)
+        none = np.empty((0, 0), dtype=np.uint8)
+        bin_block(X, self.edges, self.n_edges, self.nominal, start, rows, none if columns is None else columns)
 
 
 class Binned(NamedTuple):
-    """Bins row by row, (rows, columns padded to a multiple of 8), how many each column has, and which are nominal."""
+    """Bins twice over: rows (rows, columns padded to a multiple of 8) for sums, columns (columns, rows) for partitions,
+    which would take a tenth longer on rows."""
 
     rows: np.ndarray
+    columns: np.ndarray
     n_bins: np.ndarray
     nominal: np.ndarray
 
@@ -229,8 +232,8 @@ class Grower:
         at_once = going_on and whole and len(self._together) == 1
         sums = small.histogram if at_once else np.empty((3, 0), dtype=self._integer)
         partition(
-            self.binned.rows, int(split[1]), node.goes_left, small is left, self.entries, self._scratch, node.base,
-            node.start, node.stop, sums,
+            self.binned.rows, self.binned.columns[int(split[1])], node.goes_left, small is left, self.entries,
+            self._scratch, node.base, node.start, node.stop, sums,
         )  # fmt: skip
         if going_on and whole:
             find = self._subtract if at_once else self._open

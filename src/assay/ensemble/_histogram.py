@@ -17,7 +17,7 @@ BINS = 256
 MISSING = 255  # the bin of missing values; values take bins 0 .. 254
 LEVELS = 2047  # largest quantised gradient; hessians go up to 2 * LEVELS + 1
 _CHUNK = 8192
-_PIECE = 256  # rows divided before those of the smaller side are summed
+_PIECE = 2048  # rows divided before those of the smaller side are summed
 _STRIP = 64  # rows binned together, so that they stay in the first cache
 _GRADIENT_SHIFT = 39
 _HESSIAN_SHIFT = 14
@@ -43,8 +43,8 @@ def _edges_below(edges, x):
 
 
 @compiled
-def bin_block(X, edges, n_edges, nominal, start, rows):
-    """Write the bins of rows start, start + 1, ...
+def bin_block(X, edges, n_edges, nominal, start, rows, columns):
+    """Write the bins of rows start, start + 1, ... row by row and, unless `columns` is empty, column by column.
 
     The bin is the number of edges below the entry (edges (columns, 255) end in infinities); for a nominal
     column its code; `MISSING` for NaN.
@@ -60,6 +60,8 @@ def bin_block(X, edges, n_edges, nominal, start, rows):
                 else:
                     b = np.uint64(MISSING) if isnan(x) else _edges_below(edges[f], x)
                 rows[start + i, f] = b
+                if columns.shape[0]:
+                    columns[f, start + i] = b
 
 
 @compiled
@@ -119,13 +121,11 @@ def histogram_rows(bins, first, end, entries, start, stop, histogram):
 
 
 @compiled
-def _part_forward(bins, f, goes_left, entries, scratch, begin, end, stop, at, k):
+def _part_forward(column, goes_left, entries, scratch, begin, end, at, k):
     """Move entries[begin:end] that go left to entries[at], ... and the others to scratch[k], ...; return at and k."""
-    last, width = np.uint64(stop - 1), np.uint64(bins.shape[1])
     for i in range(np.uint64(begin), np.uint64(end)):
         entry = entries[i]
-        prefetch(bins, np.uint64(entries[min(i + _AHEAD, last)] >> 32) * width + f)
-        go = np.int64(goes_left[bins[np.uint64(entry >> 32), f]])
+        go = np.int64(goes_left[column[np.uint64(entry >> 32)]])
         entries[at] = entry
         scratch[k] = entry
         at += go
@@ -134,13 +134,11 @@ def _part_forward(bins, f, goes_left, entries, scratch, begin, end, stop, at, k)
 
 
 @compiled
-def _part_backward(bins, f, goes_left, entries, scratch, begin, end, start, at, k):
+def _part_backward(column, goes_left, entries, scratch, begin, end, at, k):
     """The same from the last row to the first: rows that go right to entries[at], entries[at - 1], ..."""
-    first, width = np.int64(start), np.uint64(bins.shape[1])
     for i in range(end - 1, begin - 1, -1):
         entry = entries[i]
-        prefetch(bins, np.uint64(entries[max(i - np.int64(_AHEAD), first)] >> 32) * width + f)
-        go = np.int64(goes_left[bins[np.uint64(entry >> 32), f]])
+        go = np.int64(goes_left[column[np.uint64(entry >> 32)]])
         entries[at] = entry
         scratch[k] = entry
         at -= 1 - go
@@ -150,14 +148,14 @@ def _part_backward(bins, f, goes_left, entries, scratch, begin, end, start, at, 
 
 @compiled
 def partition(bins, column, goes_left, small_left, entries, scratch, base, start, stop, histogram):
-    """Reorder entries[start:stop] so that rows whose bin goes left come first, each side in its old order;
-    return the border.
+    """Reorder entries[start:stop] so that rows whose bin in `column` (n,) goes left come first, each side in its old
+    order; return the border.
 
     The larger side moves within `entries`; the smaller one waits in `scratch` from `base` on, which needs one place
     more than it has rows. `histogram` (3, columns * 256), unless it has no columns, is set to the sums over the
-    smaller side, while the bins of its rows are in the cache.
+    smaller side, whose entries are still in the cache.
     """
-    f, columns = np.uint64(column), histogram.shape[1] // BINS
+    columns = histogram.shape[1] // BINS
     sums, unpacked = np.zeros(columns * BINS, dtype=np.int64), base
     histogram[:] = 0
     at, k = stop - 1 if small_left else start, base
@@ -165,10 +163,10 @@ def partition(bins, column, goes_left, small_left, entries, scratch, base, start
         before, piece = k, min(_PIECE, stop - start - done)
         if small_left:
             end = stop - done
-            at, k = _part_backward(bins, f, goes_left, entries, scratch, end - piece, end, start, at, k)
+            at, k = _part_backward(column, goes_left, entries, scratch, end - piece, end, at, k)
         else:
             begin = start + done
-            at, k = _part_forward(bins, f, goes_left, entries, scratch, begin, begin + piece, stop, at, k)
+            at, k = _part_forward(column, goes_left, entries, scratch, begin, begin + piece, at, k)
         if columns and k > before:
             _add_rows(bins, 0, columns, scratch, before, k, sums)
             if k - unpacked > _CHUNK - _PIECE:

@@ -187,6 +187,8 @@ class TestEveryLearner:
             assert claim.statement.endswith(".")
         for gap in certificate.not_applicable:
             assert gap.reason in str(certificate)
+        made = {claim.kind for claim in certificate.claims} - {"data.identity", "train.errors"}
+        assert made <= set(model.card.guarantee)
 
     def test_history(self, model):
         X, y = small(model)

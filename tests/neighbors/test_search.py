@@ -81,7 +81,7 @@ SETTINGS = [
 
 
 @pytest.mark.mission("CLU-03", "CLU-35", "CLU-36")
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: "-".join(setting) or "default")
 def test_same_answers_as_scikit_learn(setting):
     X, Q = draw(1, n=400, queries=60)
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.6, 0.6])]

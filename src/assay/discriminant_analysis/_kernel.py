@@ -94,7 +94,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         model=KernelFunctions(),
         strategy="Fisher ratio in the kernel's space, scatter within classes regularised",
         algorithm="Cholesky factorisation, singular vectors of the whitened class means",
-        guarantee=("kernel-lda.optimality",),
+        guarantee=("kernel-lda.optimality", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
         most_rows=5_000,
     )
 

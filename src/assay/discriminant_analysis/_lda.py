@@ -109,7 +109,7 @@ class LinearDiscriminantAnalysis(
         model=Linear(),
         strategy="Fisher ratio of scatter between classes to scatter within them",
         algorithm="one pass for the moments, spectral decomposition with a pseudo-inverse",
-        guarantee=("lda.optimality", "gaussian.mle"),
+        guarantee=("lda.optimality", "gaussian.mle", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
     )
 
     def __init__(

@@ -91,7 +91,14 @@ class KernelLogisticRegression(ExpansionClassifier):
         model=KernelFunctions(),
         strategy="log loss + squared norm of the kernel's space",
         algorithm="Newton steps on the coefficients of the representer theorem",
-        guarantee=("kernel-logistic.gap", "solution.enclosure"),
+        guarantee=(
+            "kernel-logistic.gap",
+            "solution.enclosure",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+            "stability.uniform",
+        ),
         most_rows=5_000,
     )
 

@@ -85,7 +85,13 @@ class KernelPerceptron(ExpansionClassifier):
         model=KernelFunctions(),
         strategy="number of misclassified rows, by correcting mistakes",
         algorithm="perceptron updates of the coefficients, in order or shuffled",
-        guarantee=("kernel-perceptron.mistakes",),
+        guarantee=(
+            "kernel-perceptron.mistakes",
+            "compression.kernel-perceptron",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+        ),
         most_rows=10_000,
     )
 

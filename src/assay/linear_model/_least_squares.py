@@ -172,7 +172,7 @@ class Ridge(_LeastSquares):
         model=LinearFunctions(),
         strategy="squared loss + L2",
         algorithm="normal equations, with refinement where the condition asks for it",
-        guarantee=("ridge.gap", "solution.enclosure"),
+        guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
     )
 
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, n_jobs: int | None = None) -> None:

@@ -91,7 +91,19 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         model=Linear(),
         strategy="log loss + L2",
         algorithm="Newton with a sampled start and a lazily renewed Hessian, or L-BFGS",
-        guarantee=("logistic.gap", "multinomial.gap", "solution.enclosure", "margin.bounds", "loo.errors"),
+        guarantee=(
+            "logistic.gap",
+            "multinomial.gap",
+            "solution.enclosure",
+            "opt.suboptimality",
+            "margin.bounds",
+            "loo.errors",
+            "vc",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+            "stability.ball",
+        ),
     )
 
     def __init__(

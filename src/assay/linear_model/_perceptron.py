@@ -91,7 +91,16 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         model=Linear(),
         strategy="number of misclassified rows, by correcting mistakes",
         algorithm="perceptron updates, in order or shuffled",
-        guarantee=("perceptron.mistakes", "margin.bounds", "inseparability"),
+        guarantee=(
+            "perceptron.mistakes",
+            "margin.bounds",
+            "inseparability",
+            "compression.perceptron",
+            "vc",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+        ),
     )
 
     def __init__(

@@ -73,7 +73,7 @@ class Pocket(ClassifierMixin, LinearClassifier):
         model=Linear(),
         strategy="number of misclassified rows",
         algorithm="perceptron updates, keeping the best hyperplane",
-        guarantee=("margin.bounds", "inseparability"),
+        guarantee=("margin.bounds", "inseparability", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
     )
 
     def __init__(

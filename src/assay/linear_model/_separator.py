@@ -85,7 +85,7 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         model=Linear(),
         strategy="no training error",
         algorithm="linear programming with constraint generation",
-        guarantee=("margin.bounds", "inseparability"),
+        guarantee=("margin.bounds", "inseparability", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
         most_rows=50_000,
     )
 

@@ -70,7 +70,15 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         model=Linear(),
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
-        guarantee=("opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
+        guarantee=(
+            "opt.duality-gap",
+            "solution.enclosure",
+            "opt.suboptimality",
+            "vc",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+        ),
     )
 
     def __init__(

@@ -81,7 +81,15 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         model=Linear(),
         strategy="hinge or squared hinge loss + L2 or L1, intercept penalised",
         algorithm="Newton, interior points near the margin, or dual coordinate descent",
-        guarantee=("linear-svm.gap", "solution.enclosure"),
+        guarantee=(
+            "linear-svm.gap",
+            "solution.enclosure",
+            "vc",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+            "stability.ball",
+        ),
     )
 
     def __init__(

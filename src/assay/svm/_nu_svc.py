@@ -45,7 +45,7 @@ class NuSVC(SupportVectorClassifier):
         model=KernelFunctions(),
         strategy="hinge loss with a free margin + L2",
         algorithm="working-set decomposition with pairs inside each class",
-        guarantee=("svm.gap",),
+        guarantee=("compression.support-vectors", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
         most_rows=30_000,
     )
 

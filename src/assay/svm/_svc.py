@@ -443,7 +443,16 @@ class SVC(SupportVectorClassifier):
         model=KernelFunctions(),
         strategy="hinge loss + L2",
         algorithm="working-set decomposition with second-order pair steps (SMO)",
-        guarantee=("svm.gap", "solution.enclosure", "margin.bounds"),
+        guarantee=(
+            "svm.gap",
+            "kkt.residual",
+            "solution.enclosure",
+            "margin.bounds",
+            "compression.support-vectors",
+            "margin.kernel",
+            "margin.multiclass",
+            "pac-bayes.linear",
+        ),
         most_rows=30_000,
     )
 

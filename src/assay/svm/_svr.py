@@ -263,7 +263,7 @@ class NuSVR(_Regressor):
         model=KernelFunctions(),
         strategy="epsilon-insensitive loss with a free tube + L2",
         algorithm="working-set decomposition with pairs inside each side of the tube",
-        guarantee=("svr.gap",),
+        guarantee=("svr.gap", "solution.enclosure"),
         most_rows=30_000,
     )
 

@@ -75,7 +75,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         model=OfAnySize("trees of any size"),
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
         algorithm="greedy splits, exact borders by counting or sorting codes",
-        guarantee=("tree.facts", "occam", "vc", "rademacher.empirical"),
+        guarantee=("tree.facts", "tree.pruned", "occam", "vc", "rademacher.empirical"),
     )
 
     def __init__(
@@ -211,7 +211,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         model=OfAnySize("trees of any size"),
         strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
         algorithm="greedy splits, exact borders by counting or sorting codes",
-        guarantee=(),
+        guarantee=("tree.facts",),
     )
 
     def __init__(

@@ -138,7 +138,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
         return np.zeros(1)
 
     @property
-    def violation_(self) -> float:
+    def violation_(self) -> float:  # type: ignore[override]
         return 0.0
 
     def predict(self, X: Any) -> np.ndarray:

@@ -135,6 +135,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             data. Fix it in advance; the longest row seen is no such number.
         """
         check_is_fitted(self)
+        if not hasattr(self, "card"):
+            raise refuse(self, "it predicts nothing by itself, so there is nothing to certify.")
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
             raise refuse(
                 self,
@@ -209,11 +211,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         given = np.asarray(holdout)
         held = np.unique(given)
         if given.ndim != 1 or given.dtype.kind not in "iu" or len(held) != len(given):
-            raise refuse(self, f"holdout must be a pair (X, y) or distinct integer row numbers; got {holdout!r}.")
+            raise refuse(self, f"holdout must be a pair (X, y) or distinct integer row numbers; got {_kind_of(given)}.")
         if len(held) in (0, n) or held[0] < 0 or held[-1] >= n:
             raise refuse(
                 self,
-                f"holdout: row numbers must lie in 0..{n - 1} and leave rows on both sides; got {holdout!r}.",
+                f"holdout: row numbers must lie in 0..{n - 1} and leave rows on both sides; got {len(held)} of them"
+                + (f", from {held[0]} to {held[-1]}." if len(held) else "."),
             )
         return held.astype(np.int64)
 
@@ -318,7 +321,7 @@ def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
     if len(classes) < 2:
         raise ValueError(
             f"{type(learner).__name__}: needs rows of at least 2 classes to learn from; the data contain one "
-            f"class: {classes[0]!r}."
+            f"class: {classes.tolist()[0]!r}."
         )
     return classes
 
@@ -356,6 +359,11 @@ def _is_range(clip: Any) -> bool:
     """Tell whether `clip` is a pair of finite numbers, the first below the second."""
     real = isinstance(clip, (tuple, list)) and len(clip) == 2 and all(isinstance(end, Real) for end in clip)
     return real and bool(np.isfinite(clip).all()) and clip[0] < clip[1]
+
+
+def _kind_of(array: np.ndarray) -> str:
+    """Return an array in few words; its entries may be many."""
+    return f"an array of shape {array.shape} and type {array.dtype}"
 
 
 def _is_pair(holdout: Any) -> bool:

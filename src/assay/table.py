@@ -91,8 +91,8 @@ class Table:
         """Return the column of this name; if there is none, say which there are and which is closest."""
         if name not in self.columns:
             close = get_close_matches(name, self.names, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise ValueError(f"there is no column {name!r}; {hint}The columns are {_listed(self.names)}.")
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise ValueError(f"there is no column {name!r}{hint} The columns are {_listed(self.names)}.")
         return self.columns[name]
 
     def positions(self, *kinds: str) -> list[int]:

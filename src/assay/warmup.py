@@ -30,8 +30,14 @@ def _exercise(kind: type[Learner]) -> None:
             for y in _targets(kind, X):
                 for weight in weights:
                     model = kind().fit(X, y, **weight)
-                    (model.predict if hasattr(model, "predict") else model.transform)(X)
+                    _answer(model, X)
                     model.certify(X, y, **weight)
+
+
+def _answer(model: Learner, X: np.ndarray) -> None:
+    """Ask a fitted model what it is for: predictions, new columns or densities."""
+    name = next(name for name in ("predict", "transform", "score_samples") if hasattr(model, name))
+    getattr(model, name)(X)
 
 
 def _targets(kind: type[Learner], X: np.ndarray) -> list[np.ndarray]:

@@ -84,6 +84,18 @@ def test_learn_shows_a_leaderboard_and_says_why(learnt):
     assert {"LogisticRegression", "Perceptron"} <= set(learnt.split())
     assert re.search(r"is chosen: of 2 learners compared on the same 250 hold-out rows", learnt)
     assert "95 % confidence" in learnt
+    assert "Errors are shares of rows predicted wrongly; seconds are those of fitting" in learnt
+    assert "The bounds hold for all learners at once with 95 % confidence" in learnt
+
+
+def test_the_leaderboard_fits_a_terminal(credit, tmp_path, monkeypatch):
+    """On 80 columns headings wrap and numbers stay whole."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = "QuadraticDiscriminantAnalysis,LogisticRegression"
+    options = ("--learners", names, "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html")
+    printed = run("learn", credit, "--target", "default", *options).output
+    assert "…" not in printed
+    assert re.search(r"^LogisticRegression( +\d+\.\d\d %){3} +\d+\.\d\d *$", printed, re.MULTILINE)
 
 
 def test_the_certified_bound_is_exact_for_the_number_compared(learnt, folder):

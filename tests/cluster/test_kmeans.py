@@ -307,3 +307,8 @@ def test_sparse_rows():
 def test_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=f"^KMeans: {message}"):
         KMeans(**parameters).fit(heaps(0, n=50))
+
+
+def test_a_sweep_over_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"^sweep: ks must hold at least one"):
+        sweep(heaps(0, n=50), [])

@@ -143,6 +143,7 @@ def test_threads_and_routes_change_no_bit():
         ({"p": 0.5}, "p must be >= 1 .the triangle|p must be >= 1 .below 1 the triangle"),
         ({"leaf_size": 0}, "leaf_size must be an integer >= 1"),
         ({"metric": 3}, "metric must be a name"),
+        ({"metric": "euclid"}, "metric must be a distance, .* canberra, .*; got 'euclid'"),
     ],
 )
 def test_parameters_are_refused(setting, message):
@@ -158,6 +159,12 @@ def test_more_neighbours_than_rows_are_refused():
         model.predict(Q)
     with pytest.raises(ValueError, match="expected n_neighbors <= 3"):
         model.kneighbors(n_neighbors=4)
+
+
+def test_a_search_alone_has_no_certificate():
+    X, _ = draw(0, n=30)
+    with pytest.raises(ValueError, match=r"^NearestNeighbors: it predicts nothing by itself"):
+        NearestNeighbors().fit(X).certify(X)
 
 
 def test_the_search_alone():

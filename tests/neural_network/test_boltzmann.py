@@ -142,6 +142,8 @@ def test_refusals(weights, thresholds, message):
 def test_what_is_too_large_or_not_binary_is_refused():
     with pytest.raises(ValueError, match="cannot be listed"):
         BoltzmannMachine(np.zeros((40, 40)), np.zeros(40)).distribution()
+    with pytest.raises(ValueError, match="patterns must be a table of 0 and 1"):
+        BoltzmannMachine.storing([[2, 3]])
     with pytest.raises(ValueError, match="table of 0 and 1"):
         learn_boltzmann([[0.5, 1.0]])
 

@@ -360,6 +360,10 @@ def test_refusals_of_calls():
     X, y = moons(40)
     with pytest.raises(ValueError, match="early_stopping keeps out 1 row, too few to judge by"):
         MLPRegressor(early_stopping=True, validation_fraction=0.001).fit(X, y)
+    with pytest.raises(ValueError, match=r"early_stopping cannot keep out rows to judge by: .*only 1 member"):
+        MLPClassifier(early_stopping=True).fit(X[:3], [0, 1, 1])
+    with pytest.raises(ValueError, match=r"^MLPClassifier: lam must be"):
+        lambda_by_cross_validation(MLPClassifier(), X, y, (2.0,))
     with pytest.raises(ValueError, match="first call of partial_fit needs classes"):
         MLPClassifier(3).partial_fit(X, y)
     with pytest.raises(ValueError, match="early_stopping must be False"):

@@ -7,8 +7,9 @@ import pytest
 from scipy.special import expit
 
 from assay.linear_model import LinearSeparator, Perceptron
-from assay.neural_network import ACTIVATIONS, MLPClassifier, ThresholdNetwork, neuron
+from assay.neural_network import MLPClassifier, ThresholdNetwork
 from assay.neural_network import _textbook as book
+from assay.neural_network.units import ACTIVATIONS, neuron
 from assay.optim.descent import check_gradient
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -24,6 +25,8 @@ def test_a_neuron_by_hand():
     assert neuron(x, w, np.log(3), "logistic") == pytest.approx([0.25], abs=1e-15)
     with pytest.raises(ValueError, match="activation must be one of step, sign"):
         neuron(x, w, 0.0, "softplus")
+    with pytest.raises(ValueError, match="one weight for each column of x"):
+        neuron([[1.0, 2.0, 3.0]], w, 0.0)
 
 
 @pytest.mark.mission("NNW-02")
@@ -74,6 +77,8 @@ def test_xor_by_two_gates_and_one():
 def test_gates_that_do_not_fit_are_refused(layers, message):
     with pytest.raises(ValueError, match=message):
         ThresholdNetwork(layers)
+    with pytest.raises(ValueError, match="X must have 1 columns"):
+        ThresholdNetwork([([[1.0]], [0.0])])(SQUARE)
 
 
 @pytest.mark.mission("NNW-05")

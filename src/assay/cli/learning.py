@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 
 from assay import datasets, persist, study, table
 from assay.registry import learners as all_learners
-from assay.study import TASKS, Candidate, Study
+from assay.study import TASKS, Candidate, Study, percent
 
 
 class Options(NamedTuple):
@@ -122,6 +122,7 @@ def _show(console: Console, source: str, data: table.Table, target: str, found: 
     for note in found.notes:
         console.print(note, markup=False)
     console.print(leaderboard(found))
+    console.print(_measured(found), style="dim", markup=False, highlight=False)
     console.print(found.why, markup=False, highlight=False)
     for one in found.candidates:
         if one.note:
@@ -133,11 +134,21 @@ def leaderboard(found: Study) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("Learner", no_wrap=True)
     for title in ("Training error", "Held-out error", "Certified at most", "Seconds"):
-        grid.add_column(title, justify="right", no_wrap=True)
+        grid.add_column(title, justify="right", min_width=9)
     for one in found.candidates:
         mark = "bold" if one is found.chosen else "dim" if one.learner is None else ""
         grid.add_row(*cells(one, found.task), style=mark)
     return grid
+
+
+def _measured(found: Study) -> str:
+    """Return what the columns of the leaderboard are."""
+    errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
+    text = f"Errors are {errors}; seconds are those of fitting, compiling included where it was not done before."
+    if found.chosen.bound is None:
+        return text
+    loose = ", and a row whose classes tie within rounding counts as an error" if found.task == "classify" else ""
+    return f"{text} The bounds hold for all learners at once with {percent(found.confidence)} confidence{loose}."
 
 
 def cells(one: Candidate, task: str) -> tuple[str, str, str, str, str]:

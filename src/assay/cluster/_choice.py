@@ -48,6 +48,8 @@ def sweep(X: Any, ks: Iterable[int] = range(1, 11), *, model: KMeans | None = No
     X = np.asarray(X, dtype=np.float64)
     model = KMeans() if model is None else model
     numbers = np.array(sorted({int(k) for k in ks}))
+    if not len(numbers):
+        raise ValueError("sweep: ks must hold at least one number of clusters to try; got none.")
     models = tuple(clone(model).set_params(n_clusters=int(k)).fit(X) for k in numbers)
     labels = [one.labels_ for one in models]
     found = [len(np.unique(own)) for own in labels]

@@ -1,6 +1,7 @@
 """Mixtures and densities: Gaussian mixtures by EM, one Gaussian, histograms, and the classifier that mixtures make.
 
 A Gaussian is a mixture of one component and a histogram one of uniform cells, so that every density is in this room.
+Small models for `assay.optim.em.em`, such as the three coins, are in `assay.mixture.latent`.
 """
 
 from assay.mixture._classifier import GaussianMixtureClassifier
@@ -8,17 +9,11 @@ from assay.mixture._components import DegenerateComponentWarning
 from assay.mixture._gaussian_density import GaussianDensity
 from assay.mixture._gaussian_mixture import GaussianMixture
 from assay.mixture._histogram import HistogramDensity
-from assay.mixture._latent import Coins, KnownVariance, NaiveBayesWithGaps, Tables, ThreeCoins
 
 __all__ = [
-    "Coins",
     "DegenerateComponentWarning",
     "GaussianDensity",
     "GaussianMixture",
     "GaussianMixtureClassifier",
     "HistogramDensity",
-    "KnownVariance",
-    "NaiveBayesWithGaps",
-    "Tables",
-    "ThreeCoins",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import VALID_METRICS
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, read_rows, require_finite
@@ -56,6 +57,9 @@ class Neighbors(Learner):
                 return self.metric, params
             raise refuse(self, f"metric must be a name, a distance or a function of two rows; got {self.metric!r}.")
         name = _NAMES.get(self.metric, self.metric)
+        if name not in VALID_METRICS["brute"]:
+            known = ", ".join(sorted(VALID_METRICS["brute"]))
+            raise refuse(self, f"metric must be a distance, a function of two rows or one of {known}; got {name!r}.")
         if name != "minkowski":
             return name, params
         p = float(params.get("p", self.p))

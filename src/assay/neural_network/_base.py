@@ -265,12 +265,15 @@ class Network(CertifiedNetwork):
         if not self.early_stopping:
             return table, None
         single = hasattr(self, "classes_") and table.Y.shape[1] == 1
-        kept, held = train_test_split(
-            np.arange(len(table.Y)),
-            random_state=random,
-            test_size=self.validation_fraction,
-            stratify=table.Y if single else None,
-        )
+        try:
+            kept, held = train_test_split(
+                np.arange(len(table.Y)),
+                random_state=random,
+                test_size=self.validation_fraction,
+                stratify=table.Y if single else None,
+            )
+        except ValueError as error:
+            raise refuse(self, f"early_stopping cannot keep out rows to judge by: {error}") from None
         if len(held) < _FEWEST:
             raise refuse(
                 self, f"early_stopping keeps out {len(held)} row, too few to judge by; raise validation_fraction."

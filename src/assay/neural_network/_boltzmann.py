@@ -61,7 +61,10 @@ class BoltzmannMachine:
     def storing(cls, patterns: Any) -> "BoltzmannMachine":
         """Return the Hopfield network that stores patterns of 0 and 1 by Hebb's rule: w_ij counts in how many patterns
         units i and j agree, minus in how many they differ."""
-        signs = 2.0 * np.asarray(patterns, dtype=np.float64) - 1.0
+        given = np.asarray(patterns, dtype=np.float64)
+        if given.ndim != 2 or not np.isin(given, (0.0, 1.0)).all():
+            raise ValueError(f"BoltzmannMachine: patterns must be a table of 0 and 1; got shape {given.shape}.")
+        signs = 2.0 * given - 1.0
         W = signs.T @ signs
         np.fill_diagonal(W, 0.0)
         return cls(4 * W, -2 * W.sum(axis=1))  # the energy -1/2 p' W p of signs p = 2 s - 1, up to a constant

@@ -31,7 +31,8 @@ def lambda_by_cross_validation(model: Any, X: Any, y: Any, grid: Sequence[float]
     0.999
     """
     values = _values("grid", grid)
-    errors = [1 - cross_val_score(clone(model).set_params(lam=value), X, y, cv=folds).mean() for value in values]
+    nets = (clone(model).set_params(lam=value) for value in values)
+    errors = [1 - cross_val_score(net, X, y, cv=folds, error_score="raise").mean() for net in nets]
     return Trial(values[int(np.argmin(errors))], values, np.array(errors))
 
 

@@ -45,7 +45,7 @@ def loss_curve(model: Any) -> "Figure":
 
 
 def trial(found: Any, name: str = "value tried") -> "Figure":
-    """Draw the error of each value of a `neural_network.Trial`, and the chosen one."""
+    """Draw the error of each value that `hidden_units_by_trial` or `lambda_by_cross_validation` tried, and the best."""
     figure, (axes,) = _canvas(1)
     at = np.arange(len(found.values))
     axes.plot(at, found.errors, color=BLUE, marker=".")

@@ -41,7 +41,10 @@ def neuron(x: Any, w: Any, theta: float, activation: str = "step") -> np.ndarray
     """
     if activation not in ACTIVATIONS:
         raise ValueError(f"neuron: activation must be one of {', '.join(ACTIVATIONS)}; got {activation!r}.")
-    return ACTIVATIONS[activation].value(np.asarray(x, dtype=np.float64) @ np.asarray(w, dtype=np.float64) - theta)
+    x, w = np.asarray(x, dtype=np.float64), np.asarray(w, dtype=np.float64)
+    if w.ndim != 1 or x.shape[-1:] != w.shape:
+        raise ValueError(f"neuron: w must hold one weight for each column of x; got shapes {x.shape} and {w.shape}.")
+    return ACTIVATIONS[activation].value(x @ w - theta)
 
 
 class ThresholdNetwork:
@@ -79,6 +82,9 @@ class ThresholdNetwork:
     def __call__(self, X: Any) -> np.ndarray:
         """Return what the gates of the last layer say of each row, (n, gates) of 0 and 1."""
         A = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        inputs = len(self.layers[0][0])
+        if A.ndim != 2 or A.shape[1] != inputs:
+            raise ValueError(f"ThresholdNetwork: X must have {inputs} columns, one per input; got shape {A.shape}.")
         for w, t in self.layers:
             A = (A @ w - t >= 0).astype(np.float64)
         return A

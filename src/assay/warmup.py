@@ -1,8 +1,9 @@
-"""Compile every loop once: fit, predict and certify each learner on a few rows."""
+"""Compile the usual loops once: fit, predict and certify each learner on a few rows."""
 
 import warnings
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
@@ -11,6 +12,20 @@ from sklearn.utils.validation import has_fit_parameter
 from assay.base import Learner
 from assay.registry import learners
 
+_MIXTURES = [{"n_components": 2, "covariance_type": kind} for kind in ("full", "tied", "diag", "spherical")]
+_SEARCHES = [{"algorithm": name} for name in ("brute", "kd_tree")]
+_SOLVERS = [{"solver": name, "max_iter": 2} for name in ("lbfgs", "sgd", "standard_bp", "accumulated_bp")]
+_SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "GaussianMixture": _MIXTURES,
+    "GaussianMixtureClassifier": _MIXTURES[:1],
+    "KMeans": [{"algorithm": "exact"}],
+    "KNeighborsClassifier": _SEARCHES,
+    "KNeighborsRegressor": _SEARCHES,
+    "MLPClassifier": _SOLVERS,
+    "MLPRegressor": _SOLVERS,
+}
+"""Settings that run loops which those of a default fit do not."""
+
 
 def steps() -> list[tuple[str, Callable[[], None]]]:
     """Return name and work of each learner, so that a caller can show progress."""
@@ -18,10 +33,11 @@ def steps() -> list[tuple[str, Callable[[], None]]]:
 
 
 def _exercise(kind: type[Learner]) -> None:
-    """Fit to easy rows and to nearly dependent columns, with and without weights."""
-    easy = np.random.default_rng(0).normal(size=(60, 3))
+    """Fit to easy rows and to nearly dependent columns, with and without weights; then in other settings."""
+    many = np.random.default_rng(0).normal(size=(1_200, 3))  # so many that blocks are worth a compiled loop
+    easy = many[:60]
     hard = np.vander(np.linspace(0.0, 1.0, 60), 9)
-    weights: list[dict[str, np.ndarray]] = [{}]
+    weights: list[dict[str, Any]] = [{}]
     if has_fit_parameter(kind, "sample_weight"):
         weights.append({"sample_weight": np.ones(60)})
     with warnings.catch_warnings():
@@ -29,15 +45,18 @@ def _exercise(kind: type[Learner]) -> None:
         for X in (easy, hard):
             for y in _targets(kind, X):
                 for weight in weights:
-                    model = kind().fit(X, y, **weight)
-                    _answer(model, X)
-                    model.certify(X, y, **weight)
+                    _run(kind(), X, y, weight)
+        for setting in _SETTINGS.get(kind.__name__, ()):
+            X = many[:, :1] if setting.get("algorithm") == "exact" else many
+            _run(kind(**setting), X, _targets(kind, many)[0], {})
 
 
-def _answer(model: Learner, X: np.ndarray) -> None:
-    """Ask a fitted model what it is for: predictions, new columns or densities."""
+def _run(model: Learner, X: np.ndarray, y: np.ndarray, weight: dict[str, Any]) -> None:
+    """Fit, ask what the model is for (predictions, new columns or densities), and certify."""
+    model.fit(X, y, **weight)
     name = next(name for name in ("predict", "transform", "score_samples") if hasattr(model, name))
     getattr(model, name)(X)
+    model.certify(X, y, **weight)
 
 
 def _targets(kind: type[Learner], X: np.ndarray) -> list[np.ndarray]:

@@ -166,7 +166,7 @@ def methods(
 
 @app.command()
 def warmup() -> None:
-    """Compile every loop once, so that no later fit has to."""
+    """Compile the usual loops once, so that first fits are quick."""
     from assay.cli import listing
 
     with _messages():

@@ -3,13 +3,16 @@
 import pkgutil
 import subprocess
 import sys
+import warnings
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import assay
-from assay.registry import is_learner
+from assay.registry import LEARNER_ROOMS, is_learner
 
+README = Path(__file__).parents[1] / "README.md"
 HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "matplotlib", "skops", "typer", "rich"]
 
 
@@ -37,6 +40,22 @@ def test_every_public_name_is_there():
         getattr(assay, name)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         assay.nothing  # noqa: B018
+
+
+def test_the_readme_lists_every_room_and_page():
+    readme = README.read_text(encoding="utf-8")
+    assert [room for room in (*assay._ROOMS, *LEARNER_ROOMS) if f"`{room}`" not in readme] == []
+    pages = sorted(page.name for page in (README.parent / "docs").glob("*.md"))
+    assert [page for page in pages if f"](docs/{page})" not in readme] == []
+
+
+def test_the_readme_snippet_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    _, code = README.read_text(encoding="utf-8").split("```python\n")
+    with warnings.catch_warnings(action="ignore"):
+        exec(code.partition("```")[0], {})
+    assert capsys.readouterr().out.startswith("Certificate of LogisticRegression")
+    assert (tmp_path / "model.assay").stat().st_size > 0
 
 
 def test_the_registry_has_every_learner():

@@ -136,6 +136,7 @@ RULES: dict[str, type[Rule]] = {
     "P24/1": regression.NormRisk,
     "P25/1": holdout_rules.Coverage,
 }
+_HELD = 2**22  # numbers that a model makes of the rows of one view
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
@@ -188,6 +189,7 @@ class _Check:
                 part.failure = Refused(f"the {name} rows are not given; {how}")
         rows = {name: reference.rows for name, reference in certificate.data.items()}
         self.context = Context(certificate, model, rows)
+        self.most = max(1, _HELD // getattr(model, "width", 1))
         self.rules, self.failures = self.context.rules, self.context.failures
         for position, claim in enumerate(certificate.claims):
             rule = self._step(position, partial(_rule, claim, self.context))
@@ -228,7 +230,7 @@ class _Check:
 
     def _pass(self, positions: list[int], first: bool) -> list[int]:
         for table in self.tables:
-            for name, block in table.cut():
+            for name, block in table.cut(self.most):
                 view = self.sets[name].view(block, first)
                 for position in positions:
                     if view is not None and self.rules[position].set == name and position not in self.failures:
@@ -346,16 +348,18 @@ class _Table:
             if part is not None and part.shape[:1] != X.shape[:1]:
                 raise Rejected(f"{name} has shape {part.shape}, X has {X.shape[0]} rows")
 
-    def cut(self) -> Iterator[tuple[str, Block]]:
-        """Yield the blocks of each set; `start` counts the rows of that set."""
+    def cut(self, most: int) -> Iterator[tuple[str, Block]]:
+        """Yield the blocks of each set, of at most so many rows; `start` counts the rows of that set."""
         for block in self.X.blocks() if self.stored else blocks(self.X, self.y, self.weight):
             if self.stored:  # its blocks may all be one array, filled anew; rules and models keep what they saw
                 block = block._replace(X=np.array(block.X))
             self.rows = block.start + len(block.X)
             for name, rows in self.sets.items():
                 part = block if rows is None else _select(block, rows)
-                if len(part.X):
-                    yield name, part
+                for at in range(0, len(part.X), most):
+                    here = slice(at, at + most)
+                    X, y, weight = (None if one is None else one[here] for one in part[:3])
+                    yield name, Block(X, y, weight, part.start + at)
 
 
 def _select(block: Block, rows: np.ndarray) -> Block:

@@ -167,7 +167,7 @@ def _monotone(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
         yield NotApplicable("D23/4", "No step of EM was made.")
     elif model.restarts_:
         yield NotApplicable("D23/4", "A component began afresh on the way, which lowers the likelihood.")
-    elif rows.n_rows * k * (d * d + 50) * steps > _MOST_WORK:
+    elif (rows.n_rows * k * (d * d + 50) + 20_000) * steps > _MOST_WORK:
         yield NotApplicable("D23/4", f"Making {steps} steps again on {rows.n_rows} rows costs as much as the fit.")
     else:
         yield _replayed(model, rows, steps)

@@ -80,14 +80,22 @@ def _ranked_exactly(learner: Any, q: np.ndarray, own: int | None, k: int, close:
     edge = np.partition(powers, k - 1)[k - 1]
     inside = np.flatnonzero(powers < edge * (1 - close))
     band = np.flatnonzero((powers >= edge * (1 - close)) & (powers <= edge * (1 + close)))
-    combine = max if learner.effective_metric_ == "chebyshev" else sum
-    exact = [
-        combine(_term(Fraction(a) - Fraction(b), learner) for a, b in zip(q.tolist(), learner.fit_X_[row].tolist()))
-        for row in band
-    ]
-    ranked = [row for _, row in sorted(zip(exact, band.tolist()))]
+    ranked = band[np.lexsort((band, _exact_ranks(learner, q, learner.fit_X_[band])))]
     chosen = np.array([*inside, *ranked[: k - len(inside)]], dtype=np.int64)
     return chosen[np.lexsort((chosen, powers[chosen]))]
+
+
+def _exact_ranks(learner: Any, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return a number for each row that rises with its exact distance from q; equal rows are compared once."""
+    if (rows == rows[0]).all():
+        return np.zeros(len(rows), dtype=np.int64)
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    combine = max if learner.effective_metric_ == "chebyshev" else sum
+    exact = [
+        combine(_term(Fraction(a) - Fraction(b), learner) for a, b in zip(q.tolist(), row)) for row in distinct.tolist()
+    ]
+    rank = {value: place for place, value in enumerate(sorted(set(exact)))}
+    return np.array([rank[value] for value in exact])[which.ravel()]
 
 
 def _term(gap: Fraction, learner: Any) -> Fraction:

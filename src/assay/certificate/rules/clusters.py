@@ -9,12 +9,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from assay.certificate.rules.flats import Scatter, deviation, eigenvalues, in_ball
-from assay.certificate.rules.numerics import Products, Sums, U, above, gamma, norm_above
+from assay.certificate.rules.numerics import UNDERFLOW, Products, Sums, U, above, gamma, norm_above
 from assay.certificate.rules.record import Refused, Rejected, exact_decimal
 from assay.certificate.rules.rule import Rule, View
 
 _KEPT = 2**25  # entries of X that are sorted in one pass over the rows
 _MOST_STEPS = 2**31  # of the programme over buckets
+_MOST_BUCKETS = 2048  # a number is held for each pair of them
 _MOST_CUTS = 2**22  # distinct values times clusters, for the exact optimum on a line
 
 
@@ -30,6 +31,10 @@ class Centroids:
     def columns(self) -> int:
         return self.centers.shape[1]
 
+    @property
+    def width(self) -> int:
+        return len(self.centers)
+
     def scores(self, X: np.ndarray, largest: np.ndarray) -> Any:
         raise Rejected("centres give no scores")
 
@@ -37,9 +42,18 @@ class Centroids:
 
     def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of the squared distance of each row to the nearest centre: a sum of squares of differences."""
-        least = cdist(X, self.centers, "sqeuclidean").min(axis=1)
-        off = gamma(2 * self.columns + 8) * least
-        return least - off, above(least + off)
+        square = cdist(X, self.centers, "sqeuclidean")
+        nearest = square.argmin(axis=1)
+        least = square[np.arange(len(X)), nearest]
+        return least * (1 - gamma(2 * self.columns + 8)) * (least >= UNDERFLOW), self.enlarged(X, least, nearest)
+
+    def enlarged(self, X: np.ndarray, least: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+        """Return upper bounds of squared distances; squares that vanished are 0 only for a row that is a centre."""
+        high = above(least * (1 + gamma(2 * self.columns + 8)))
+        small = np.flatnonzero(least < UNDERFLOW)
+        beside = np.any(X[small] != self.centers[nearest[small]], axis=1)
+        high[small[beside]] = UNDERFLOW
+        return high
 
 
 def read_centroids(centers: np.ndarray, classes: Any) -> Centroids:
@@ -73,7 +87,7 @@ class FixedPoint(ClusterRule):
         nearest = square.argmin(axis=1)
         rows = np.arange(len(nearest))
         least = square[rows, nearest]
-        self.cost.add((above(least * (1 + gamma(2 * self.model.columns + 8))) * view.weight)[:, None])
+        self.cost.add((self.model.enlarged(view.X, least, nearest) * view.weight)[:, None])
         share = np.zeros_like(square)
         share[rows, nearest] = view.weight
         self.counts.add(share)
@@ -108,8 +122,8 @@ class LowerBound(ClusterRule):
             self.means = Sums(d + 1)
             return
         self.buckets = self.count("buckets", 1)
-        if self.buckets**2 * k * d > _MOST_STEPS:
-            raise Refused("so many buckets take too long")
+        if self.buckets > _MOST_BUCKETS or self.buckets**2 * k * d > _MOST_STEPS:
+            raise Refused("so many buckets take too long, or too much memory")
         self.first, self.width, self.found = 0, max(1, _KEPT // self.rows), 0.0
         self.parts: list[np.ndarray] = []
         self.weights: list[np.ndarray] = []

@@ -66,6 +66,10 @@ class Mixture:
         return self.means.shape[1]
 
     @property
+    def width(self) -> int:
+        return self.means.size
+
+    @property
     def binary(self) -> bool:
         return False
 
@@ -153,6 +157,10 @@ class MixtureClassifier:
     @property
     def columns(self) -> int:
         return self.parts[0].columns
+
+    @property
+    def width(self) -> int:
+        return sum(part.width for part in self.parts)
 
     @property
     def binary(self) -> bool:

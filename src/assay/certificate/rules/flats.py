@@ -72,9 +72,11 @@ class Scatter:
             raise Refused(f"eigenvalues are enclosed up to {WIDEST} columns; there are {len(center)}")
         self.center, self.S = center, np.zeros((len(center), len(center)))
         self.sums, self.weight, self.longest, self.adds = Sums(len(center)), Sums(1), 0, 0
+        self.apart = False  # whether a row is not the centre
 
     def add(self, view: View) -> None:
         moved = view.X - self.center
+        self.apart = self.apart or bool(moved.any())
         self.sums.add(moved * view.weight[:, None])
         self.weight.add(view.weight[:, None])
         A = moved * np.sqrt(view.weight)[:, None]
@@ -84,7 +86,8 @@ class Scatter:
     @property
     def error(self) -> float:
         """Bound of the error of S in norm: each entry is a sum of products of numbers rounded twice."""
-        return gamma(self.longest + self.adds + 24) * above(float(np.trace(self.S)), len(self.S) + 8) + UNDERFLOW
+        rounding = gamma(self.longest + self.adds + 24) * above(float(np.trace(self.S)), len(self.S) + 8)
+        return rounding + UNDERFLOW if self.apart else 0.0
 
     def mean_above(self) -> float:
         """Return an upper bound of |sum of s (x - c)|^2 / (sum of s): what S exceeds the scatter about the mean by."""
@@ -176,15 +179,16 @@ class FlatRisk(Rule):
             raise Rejected("the centre lies outside the ball")
         if not model.loss < 0.5:
             raise Rejected("the components are not orthonormal")
-        self.sums = Sums(3)
+        self.sums = [Sums(1) for _ in range(3)]  # their sizes differ widely: R, R^2 and R^4
 
     def block(self, view: View) -> None:
         squares = in_ball(view, self.R)
-        self.sums.add(np.stack([self.model.squared_distances(view.X)[1], squares, above(squares * squares)], axis=1))
+        for total, part in zip(self.sums, (self.model.squared_distances(view.X)[1], squares, above(squares * squares))):
+            total.add(part[:, None])
 
     def measure(self) -> float:
         (k, d), n, R = self.model.V.shape, self.rows, self.R
-        distance, squares, fourth = above(self.sums.value + self.sums.error)
+        distance, squares, fourth = (float(above(total.value + total.error)[0]) for total in self.sums)
         complexity = math.sqrt(min(k, d - k) * fourth) / n
         if self.fitted:
             complexity += 2 * R * math.sqrt(squares) / n + R * R / (2 * math.sqrt(n))

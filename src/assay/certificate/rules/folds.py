@@ -30,6 +30,10 @@ class Folds:
     def columns(self) -> int:
         return self.members[0].columns
 
+    @property
+    def width(self) -> int:
+        return max(getattr(member, "width", 1) for member in self.members)
+
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         votes, open_votes = self._votes(X)
         return votes, np.full(len(self.classes), float(open_votes.max(initial=0)))

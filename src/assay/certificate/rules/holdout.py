@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import softmax
 
-from assay.certificate.rules.densities import is_density
 from assay.certificate.rules.numerics import Sums, U, gamma
 from assay.certificate.rules.predictors import margins, predicted
 from assay.certificate.rules.record import Rejected, exact_decimal
@@ -26,10 +25,6 @@ class MeanLoss(ClippedRisk):
 
     def prepare(self) -> None:
         if self.choice("loss", ["absolute", "brier", "log", "distance"]) != "brier":
-            if (self.params["loss"] == "distance") != hasattr(self.model, "squared_distances"):
-                raise Rejected("the squared distance, and no other loss, is that of centres or a flat")
-            if (self.params["loss"] == "log") != is_density(self.model):
-                raise Rejected("the log-loss, and no other, is that of a density")
             super().prepare()
             return
         if self.model.classes is None:

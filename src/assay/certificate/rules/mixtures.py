@@ -31,7 +31,9 @@ from assay.certificate.rules.rule import Rule, View
 
 _FARTHEST = 50.0  # error of a logarithm of a share beyond which nothing is claimed
 MOST_WORK = 4e8
-"""Rows x components x (columns^2 + 50) x steps that are replayed at most."""
+"""(Rows x components x (columns^2 + 50) + 20,000) x steps that are replayed at most."""
+MOST_ENTRIES = 2**26
+"""Components x columns^2 up to which moments are held."""
 
 
 class LogLikelihood(Rule):
@@ -80,6 +82,7 @@ class Shares:
 
     def __init__(self, model: Mixture):
         k, d = model.means.shape
+        _check_size(model)
         self.model, self.mass, self.weight = model, Sums(k), Sums(1)
         self.linear, self.square = np.zeros((k, d)), np.zeros((k, d, d))
         # Sums over rows of: errors of shares, of z times share, of z z' times share; sizes of the last two.
@@ -236,6 +239,8 @@ def _excess(x: np.ndarray) -> np.ndarray:
 def _mixture_of(rule: Rule) -> tuple[Mixture, int | None]:
     """Return the mixture that a claim is about, and the class whose rows it is fitted to, if there are classes."""
     if isinstance(rule.model, Mixture):
+        if "class" in rule.params:
+            raise Rejected("the model has no classes")
         return rule.model, None
     if not isinstance(rule.model, MixtureClassifier):
         raise Rejected("it needs a Gaussian mixture")
@@ -245,8 +250,15 @@ def _mixture_of(rule: Rule) -> tuple[Mixture, int | None]:
     return rule.model.parts[code], code
 
 
+def _check_size(part: Mixture) -> None:
+    k, d = part.means.shape
+    if k * d * d > MOST_ENTRIES:
+        raise Refused(f"moments of {k} components in {d} columns are not held: more than {MOST_ENTRIES} numbers")
+
+
 def _of_kind(part: Mixture, kind: str) -> Mixture:
     """Return the mixture as one of the kind, if it is one."""
+    _check_size(part)
     matrices = [U if U.ndim == 2 else np.diag(U) for U in part.factors]
     if kind == "full":
         return Mixture(part.weights, part.means, tuple(matrices), kind)
@@ -297,7 +309,7 @@ class Monotone(Rule):
         self.steps, self.distance = self.count("steps", 1), self.number("distance")
         self.reg = self.number("reg_covar", zero=True)
         k, d = self.model.means.shape
-        if self.rows * k * (d * d + 50) * self.steps > MOST_WORK:
+        if (self.rows * k * (d * d + 50) + 20_000) * self.steps > MOST_WORK:
             raise Refused("so many steps on so many rows are not made again")
         factors = self.witness("factors", k, d, d)
         for one in factors:
@@ -355,8 +367,9 @@ class Monotone(Rule):
             factor = own if own.ndim == 2 else np.diag(own)
             apart.append(np.linalg.norm(factor.T @ (self.at.means[c] - self.model.means[c])))
             apart.append(np.linalg.norm(factor.T @ self.covariances[c] @ factor - np.eye(len(factor))))
-        if not max(apart) * (1 + 1e-6) <= self.distance:
-            raise Rejected(f"the steps end {max(apart):.3g} from the model, more than {self.distance:.3g}")
+        farthest = float(np.max(apart))  # not a number if one of them is
+        if not farthest * (1 + 1e-6) <= self.distance:
+            raise Rejected(f"the steps end {farthest:.3g} from the model, more than {self.distance:.3g}")
         return float(above(self.fall))
 
 

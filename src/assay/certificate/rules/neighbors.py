@@ -17,7 +17,8 @@ from assay.certificate.rules.record import Refused, Rejected, exact_decimal
 from assay.certificate.rules.rule import Rule, View
 
 _ENTRIES = 4_000_000  # distances that are held at once
-_MOST_EXACT = 4096  # rows of a block that are decided in rational arithmetic; more are left open
+_MOST_EXACT = 2**23  # differences that are taken in rational arithmetic for a block; more rows are left open
+_MOST_PAIRS = 2**26  # of a row and one that may be among its nearest, in a block
 _WHOLE = 2.0**20
 _SMALLEST = 1e-130
 _GROUPS = 16
@@ -112,7 +113,7 @@ class StoredRows:
         close = gamma(4 * self.columns + 16)
         unsure = follows & (after <= above(power[start + self.k - 1]) * (1 + close)) & (not self._is_whole(X))
         sure, asked = ~unsure, np.flatnonzero(unsure)
-        for i in asked[:_MOST_EXACT]:
+        for i in asked[np.cumsum((stop - start)[asked]) * self.columns <= _MOST_EXACT]:
             part = slice(int(start[i]), int(stop[i]))
             found[i] = self._ranked(X[i], row[part], power[part], close)
             sure[i] = True
@@ -138,11 +139,26 @@ class StoredRows:
         """Return pairs that hold the k + 1 nearest stored rows of every row; kept for the rules of one block."""
         if self.kept.get("X") is not X:
             self._check_size(X)
-            step = max(1, _ENTRIES // len(self.X))
-            parts = [self._near_part(X[i : i + step], i) for i in range(0, len(X), step)]
+            step, parts, pairs = max(1, _ENTRIES // len(self._searched())), [], 0
+            for i in range(0, len(X), step):
+                parts.append(self._near_part(X[i : i + step], i))
+                pairs += len(parts[-1][0])
+                if pairs > _MOST_PAIRS:
+                    raise Refused("too many rows are at nearly the same distance")
             self.kept["near"] = Near(*(np.concatenate(column) for column in zip(*parts)))
             self.kept["X"], self.kept["results"] = X, {}
         return self.kept["near"]
+
+    def _searched(self) -> np.ndarray:
+        """Return the numbers of stored rows that can be among the nearest: the first k + 2 of equal ones."""
+        if "rows" not in self.kept:
+            whole = np.ascontiguousarray(self.X + 0.0).view(f"V{8 * self.columns}").ravel()
+            _, group = np.unique(whole, return_inverse=True)
+            order = np.argsort(group, kind="stable")
+            before = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+            self.kept["rows"] = np.sort(order[before < self.k + 2])
+            self.kept["stored"] = self.X[self.kept["rows"]]
+        return self.kept["rows"]
 
     def _check_size(self, X: np.ndarray) -> None:
         """Refuse entries so small that squares of their differences lose digits."""
@@ -151,12 +167,14 @@ class StoredRows:
 
     def _near_part(self, X: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         power, error = self._bounded_powers(X)
-        n, want = len(self.X), min(self.k + 1, len(self.X))
+        n = power.shape[1]
+        want = min(self.k + 1, n)
         few = power
         if n >= 8 * _GROUPS * want:  # the k + 1 smallest of the minima of groups lie above the k + 1 smallest
             few = power[:, : n - n % _GROUPS].reshape(len(X), _GROUPS, -1).min(axis=1)
         limit = np.partition(few, want - 1, axis=1)[:, want - 1] + 2 * error
-        query, row = np.nonzero(power <= limit[:, None])
+        query, place = np.nonzero(power <= limit[:, None])
+        row = self.kept["rows"][place]
         exact = np.empty(len(query))
         step = max(1, _ENTRIES // self.columns)
         for i in range(0, len(query), step):
@@ -166,16 +184,16 @@ class StoredRows:
 
     def _bounded_powers(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return powers (rows, stored), and a bound of the error of all those that are not above the k-th."""
-        d = self.columns
+        d, own_rows = self.columns, self.kept["stored"]
         if self.metric != 0:
-            power = np.zeros((len(X), len(self.X)))
+            power = np.zeros((len(X), len(own_rows)))
             for j in range(d):
-                gap = np.abs(X[:, j, None] - self.X[None, :, j])
+                gap = np.abs(X[:, j, None] - own_rows[None, :, j])
                 power = np.maximum(power, gap) if self.metric == 2 else power + gap
             return power, gamma(2 * d + 8) * power.max(axis=1)
         if "centre" not in self.kept:
-            centre = self.X.mean(axis=0)
-            stored = self.X - centre
+            centre = own_rows.mean(axis=0)
+            stored = own_rows - centre
             self.kept["centre"] = centre, stored, np.einsum("ij,ij->i", stored, stored)
         centre, stored, squares = self.kept["centre"]
         rows = X - centre

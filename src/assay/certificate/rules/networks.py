@@ -37,6 +37,10 @@ class Network:
         return len(self.weights[0])
 
     @property
+    def width(self) -> int:
+        return sum(len(b) for b in self.intercepts)
+
+    @property
     def binary(self) -> bool:
         return self.classes is not None and self.weights[-1].shape[1] == 1
 

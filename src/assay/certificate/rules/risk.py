@@ -154,10 +154,12 @@ class ClippedRisk(Rule):
     def prepare(self) -> None:
         if self.model.classes is not None:
             raise Rejected("it needs a regression with one target")
-        if hasattr(self.model, "squared_distances"):
-            self.choice("loss", ["distance"])
-        if is_density(self.model):
-            self.choice("loss", ["log"])
+        own = (
+            "distance" if hasattr(self.model, "squared_distances") else "log" if is_density(self.model) else "absolute"
+        )
+        if self.params.get("loss", "absolute") != own:
+            raise Rejected(f"the loss of such a model is {own!r}; the claim says {str(self.params.get('loss'))[:40]!r}")
+        if own == "log":
             self.low = signed(self.param("low"), "low")
         self.check_rows()
         compared = self.count("compared", 1) if "compared" in self.params else 1

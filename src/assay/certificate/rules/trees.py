@@ -60,6 +60,10 @@ class Trees:
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their leaves
 
     @property
+    def width(self) -> int:
+        return len(self.root)
+
+    @property
     def binary(self) -> bool:
         return self.family == "tree-sum-classifier" and len(self.extra) == 1
 

@@ -1,0 +1,185 @@
+"""Forgeries against claims about clusters, densities, neighbours and networks that the checker once accepted, and
+certificates that once made it run for hours or fill the memory."""
+
+import hashlib
+import tracemalloc
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from assay.certificate.claim import Certificate, DataReference, ModelReference
+from assay.certificate.rules.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
+from assay.certificate.verify import verify
+from tests.certificate import forge
+
+DELTA = "0.05"
+MEGABYTES = 2**20
+
+
+def check(family, arrays, claims, X, y=None, holdout=None, weight=None):
+    """Return what the checker says of claims about a model of these arrays, sealed with fingerprints that fit."""
+    model = SimpleNamespace(**{name: np.asarray(value) for name, value in arrays.items()})
+    labels = tuple(map(str, model.classes_.tolist())) if hasattr(model, "classes_") else None
+    data = {"train": fingerprint(family, X, y, labels, weight)}
+    if holdout is not None:
+        data["holdout"] = fingerprint(family, *holdout, labels)
+    reference = ModelReference("Forged", family, digest(model, family))
+    return verify(Certificate(tuple(claims), reference, data), model, X, y, sample_weight=weight, holdout=holdout)
+
+
+def fingerprint(family, X, y, labels, weight=None):
+    digest = DataDigest(labels, labels, family not in WITHOUT_TARGET)
+    _, targets = digest.read_targets(y)
+    digest.feed(np.asarray(X, dtype=float), targets, weight)
+    return DataReference(digest.hexdigest(), len(X), X.shape[1], labels)
+
+
+def digest(model, family):
+    found = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
+    for name in _FAMILIES[family]:
+        value = np.atleast_1d(getattr(model, name))
+        found.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
+        if name == "classes_":
+            for text in map(str, value.tolist()):
+                found.update(f"{len(text)}:{text}".encode())
+        else:
+            found.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
+    return found.hexdigest()
+
+
+def peak(function):
+    """Return the result of a call, and the megabytes that it held at most."""
+    tracemalloc.start()
+    try:
+        return function(), tracemalloc.get_traced_memory()[1] / MEGABYTES
+    finally:
+        tracemalloc.stop()
+
+
+# Sentences about another quantity than the one that is bounded ----------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["distance", "brier", "log", "squared"])
+@pytest.mark.parametrize("template", ["P02/1", "P04/1"])
+def test_a_mean_absolute_error_is_not_called_another_loss(template, loss):
+    """P02, P04: the sentence follows the parameter, which nobody compared with what is measured."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 1))
+    params = {"clip": 1.0, "rows": 400, "loss": loss, "low": 0.0, "compared": 1}
+    arrays = {"coef_": [1.0], "intercept_": [0.0]}
+    for stated, holds in ((params, False), (params | {"loss": "absolute"}, True)):
+        claim = forge.claim(template, 0.2, delta=DELTA, params=stated, data=("holdout",))
+        found = check("linear-regressor", arrays, [claim], X[:2] + 9, X[:2, 0], (X, X[:, 0]))
+        assert found.holds == holds, found.reason
+
+
+def test_a_mixture_without_classes_has_no_class_number():
+    X = np.random.default_rng(0).standard_normal((50, 1))
+    params = {"covariance": "full", "reg_covar": 0.0, "moved": 5.0}
+    for extra, holds in (({}, True), ({"class": 3}, False)):
+        claims = [
+            forge.claim("D23/2", 5.0, params=params | extra),
+            forge.claim("D23/3", 5.0, params=extra),
+        ]
+        assert check("full-gaussian-mixture", gaussian(1), claims, X).holds == holds
+
+
+def gaussian(d, factor=None):
+    factor = np.eye(d) if factor is None else factor
+    return {"weights_": [1.0], "means_": np.zeros((1, d)), "precisions_cholesky_": np.asarray(factor)[None]}
+
+
+# Not a number -----------------------------------------------------------------------------------------------------
+
+
+def test_a_distance_that_is_not_a_number_is_not_small():
+    """D23/4: the largest of 0 and of what is not a number was 0; the model's deviations are 1e-150, those of the rows
+    1e84."""
+    X = 2.0**280 * np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
+    start = {"weights": np.ones(1), "means": np.zeros((1, 2)), "factors": 2.0**-280 * np.eye(2)[None]}
+    params = {"steps": 1, "distance": 1e-6, "reg_covar": 0.0}
+    claim = forge.claim("D23/4", 1e-6, params=params, witness=start)
+    own = np.triu(np.linalg.inv(np.linalg.cholesky(X.T @ X / len(X))).T)
+    for factor, holds in ((own, True), (np.array([[1e150, 1e150], [0.0, 1e150]]), False)):
+        assert check("full-gaussian-mixture", gaussian(2, factor), [claim], X).holds == holds
+
+
+# Numbers whose squares vanish -------------------------------------------------------------------------------------
+
+
+def test_distances_whose_squares_vanish_are_not_zero():
+    """D20: centres beside the rows, not on them; the square of the distance underflows, its weight does not."""
+    X, weight = np.array([[1e-150], [1.0]]), np.array([1e150, 1.0])
+    beside = X * (1 + 2.0**-52)
+    beside[1] = 1.0
+    for at, holds in ((X, True), (beside, False)):
+        claim = forge.claim("D20/1", 0.0, params={"clusters": 2, "rows": 2, "shift": 1e140})
+        assert check("centroids", {"cluster_centers_": at}, [claim], X, weight=weight).holds == holds
+
+
+# Time and memory --------------------------------------------------------------------------------------------------
+
+
+def test_millions_of_steps_on_two_rows_are_not_made_again():
+    """D23/4: the work was counted in rows, and two rows have next to none."""
+    X = np.array([[-1.0], [1.0]])
+    start = {"weights": np.ones(1), "means": np.zeros((1, 1)), "factors": np.ones((1, 1, 1))}
+    params = {"steps": 2_000_000, "distance": 1.0, "reg_covar": 0.0}
+    claim = forge.claim("D23/4", 1.0, params=params, witness=start)
+    assert "not made again" in check("full-gaussian-mixture", gaussian(1), [claim], X).reason
+
+
+def test_a_table_of_all_pairs_of_buckets_stays_small():
+    """D21: one column and one centre allowed 46,340 buckets, whose pairs take 34 GB."""
+    X = np.random.default_rng(3).standard_normal((6000, 1))
+    params = {"clusters": 1, "rows": 6000, "form": "axes", "buckets": 5000}
+    claim = forge.claim("D21/1", 1.0, "lower", params=params)
+    found, most = peak(lambda: check("centroids", {"cluster_centers_": [[0.0]]}, [claim], X))
+    assert most < 600
+    assert "buckets" in found.reason
+
+
+def test_many_centres_are_compared_with_few_rows_at_once():
+    X = np.linspace(0, 1, 2**15)[:, None]
+    claim = forge.claim("D20/1", 1e5, params={"clusters": 4000, "rows": len(X), "shift": 10.0})
+    found, most = peak(lambda: check("centroids", {"cluster_centers_": X[:4000]}, [claim], X))
+    assert found.holds, found.reason
+    assert most < 600
+
+
+def test_wide_networks_meet_few_rows_at_once():
+    X = np.linspace(-1, 1, 2**14)[:, None]
+    width = 2000
+    arrays = {
+        "network_sizes_": [1, width, 1],
+        "network_weights_": np.full(3 * width + 1, 1e-3),
+        "network_codes_": [3, 0],
+    }
+    params = {"loss": "squared", "share": 1.0, "decay": 0.0, "intercept_decay": 0.0}
+    claim = forge.claim("D34/1", 1e6, params=params)
+    found, most = peak(lambda: check("network-regressor", arrays, [claim], X, X[:, 0]))
+    assert found.holds, found.reason
+    assert most < 600
+
+
+def test_rows_that_are_all_the_same_are_compared_once():
+    """D16/3: each of n rows is as far from each other one; all were compared in rational arithmetic, n^2 times."""
+    n = 3000
+    X, y = np.full((n, 2), 0.1), np.arange(n) % 2
+    arrays = {"fit_X_": X, "fit_y_": y, "neighbor_numbers_": [3, 0, 0], "classes_": [0, 1]}
+    claim = forge.claim("D16/3", float(n), params={"k": 3, "rows": n})
+    found, most = peak(lambda: check("neighbors-classifier", arrays, [claim], X, y))
+    assert found.holds, found.reason
+    assert most < 600
+
+
+def test_covariances_of_many_columns_are_not_made_into_matrices():
+    """D23/2: a row of 8000 scales was looked at as a matrix of 64 million."""
+    d = 8000
+    X = np.random.default_rng(4).standard_normal((20, d))
+    arrays = {"weights_": [0.5, 0.5], "means_": np.zeros((2, d)), "precisions_cholesky_": np.ones(2)}
+    params = {"covariance": "spherical", "reg_covar": 0.0, "moved": 1e3}
+    claims = [forge.claim("D23/2", 1e3, params=params), forge.claim("D23/3", 1e3)]
+    _, most = peak(lambda: check("spherical-gaussian-mixture", arrays, claims, X))
+    assert most < 600

@@ -85,7 +85,7 @@ def test_learn_shows_a_leaderboard_and_says_why(learnt):
     assert re.search(r"is chosen: of 2 learners compared on the same 250 hold-out rows", learnt)
     assert "95 % confidence" in learnt
     assert "Errors are shares of rows predicted wrongly; seconds are those of fitting" in learnt
-    assert "The bounds hold for all learners at once with 95 % confidence" in learnt
+    assert "and hold for all learners at once with 95 % confidence" in learnt
 
 
 def test_the_leaderboard_fits_a_terminal(credit, tmp_path, monkeypatch):

@@ -147,8 +147,9 @@ def _measured(found: Study) -> str:
     text = f"Errors are {errors}; seconds are those of fitting, compiling included where it was not done before."
     if found.chosen.bound is None:
         return text
-    loose = ", and a row whose classes tie within rounding counts as an error" if found.task == "classify" else ""
-    return f"{text} The bounds hold for all learners at once with {percent(found.confidence)} confidence{loose}."
+    counted = "rows whose classes tie within rounding as wrong" if found.task == "classify" else "errors up to --clip"
+    sure = percent(found.confidence)
+    return f"{text} The bounds count {counted}, and hold for all learners at once with {sure} confidence."
 
 
 def cells(one: Candidate, task: str) -> tuple[str, str, str, str, str]:

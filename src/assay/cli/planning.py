@@ -84,8 +84,8 @@ def subject(named: Named, margin: float | None, kept: int | None) -> Subject:
     if "kernel" in str(space):
         return Subject(space, _HOPES)
     raise ValueError(
-        f"{named.learner}: {space}; a class without finite capacity has no bound in advance. Plan a hold-out set "
-        "(--holdout-width), or say what is hoped for: --margin, --kept, or --leaves of a tree."
+        f"{named.learner}: {space}; a class without finite capacity, or none that is known, has no bound in advance. "
+        "Plan a hold-out set (--holdout-width), or say what is hoped for: --margin, --kept, or --leaves of a tree."
     )
 
 

@@ -91,13 +91,17 @@ def _leaderboard(study: Study) -> str:
         f"Certified at most ({percent(study.confidence)})",
         "Seconds",
     )
-    kind = "share of rows predicted wrongly" if study.task == "classify" else "mean absolute error"
+    kind, counted = (
+        ("share of rows predicted wrongly", "count rows whose classes tie within rounding as wrong, and hold")
+        if study.task == "classify"
+        else ("mean absolute error", "are of errors up to --clip, and hold")
+    )
     rows = "".join(_row(one, study) for one in study.candidates)
     cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{escape(text)}</th>" for i, text in enumerate(head))
     return (
         f"<div class='scroll'><table><tr>{cells}</tr>{rows}</table></div>"
-        f"<p class='soft'>Errors: {kind}. The bounds hold for all learners of the table at once, so choosing "
-        "among them is paid for.</p>"
+        f"<p class='soft'>Errors: {kind}. The bounds {counted} for all learners of the table at once, so "
+        "choosing among them is paid for.</p>"
     )
 
 

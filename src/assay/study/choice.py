@@ -273,14 +273,11 @@ _NO_BOUND = {
 
 
 def _why(chosen: Candidate, compared: int, held: int, found: str, confidence: str) -> str:
-    of = (
-        f"of {compared} learners compared on the same {held} hold-out rows it"
-        if compared > 1
-        else "the only one asked for, it"
-    )
+    if compared == 1:
+        return f"{chosen.name}: certified {found}. This holds with {percent(confidence)} confidence."
     return (
-        f"{chosen.name} is chosen: {of} has the smallest certified {found}. "
-        f"This holds with {percent(confidence)} confidence, the choice paid for."
+        f"{chosen.name} is chosen: of {compared} learners compared on the same {held} hold-out rows it has the "
+        f"smallest certified {found}. This holds with {percent(confidence)} confidence, the choice paid for."
     )
 
 

@@ -97,4 +97,5 @@ def test_threads_random_borders_pruning_and_refusals():
     assert pruned.get_n_leaves() < 50
     with pytest.raises(ValueError, match="nominal columns, missing values"):
         DecisionTreeRegressor(criterion="absolute_error").fit(np.where(X > 2, np.nan, X), y)
-    assert best_border(np.ones(4), np.arange(4), np.arange(4), np.arange(4.0), np.ones(4), 1, 0.0)[1] == -1
+    y = np.arange(4.0)
+    assert best_border(np.ones(4), np.arange(4), np.arange(4), y, np.ones(4), 1, 0.0, 0, -np.inf, np.inf, y)[1] == -1

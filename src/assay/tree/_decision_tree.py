@@ -66,12 +66,24 @@ def row_count(owner: Any, name: str, n: int, low: int) -> int:
     return count(owner, name, low=low)
 
 
+def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
+    """Return `monotonic_cst` as (d,) integers, None if it constrains nothing."""
+    asked = owner.monotonic_cst
+    if asked is None:
+        return None
+    signs = np.asarray(asked)
+    if signs.shape != (d,) or not np.isin(signs, (-1, 0, 1)).all():
+        raise refuse(owner, f"monotonic_cst must hold -1, 0 or 1 for each of the {d} columns; got {asked!r}.")
+    return signs.astype(np.int64) if signs.any() else None
+
+
 class DecisionTree(TreeModel, Learner):
     """What both kinds of tree share."""
 
     criterion: str
     max_features: Any
     thresholds: str = "midpoint"
+    monotonic_cst: Any = None
 
     def _grow(self, data: Read, n_classes: int) -> Nodes:
         """Return the unpruned tree."""
@@ -79,11 +91,12 @@ class DecisionTree(TreeModel, Learner):
         levels = nominal_levels(self)
         limits = self._limits(data, d)
         plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
+        monotone = self._monotone(d, n_classes, plain)
         if plain and self.criterion == "absolute_error":
             from assay.tree._absolute import grow_absolute
 
             rng = check_random_state(self.random_state)
-            return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs)
+            return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
         if plain:
             seed = (
                 int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -92,7 +105,16 @@ class DecisionTree(TreeModel, Learner):
             )
             codes = encode(data.X, self.n_jobs)
             return grow_exact(
-                codes, data.y, data.weight, np.arange(n), n_classes, self.criterion, limits, seed, self.n_jobs
+                codes,
+                data.y,
+                data.weight,
+                np.arange(n),
+                n_classes,
+                self.criterion,
+                limits,
+                seed,
+                self.n_jobs,
+                monotone=monotone,
             )
         if (
             self.criterion in ("absolute_error", "friedman_mse", "poisson")
@@ -125,6 +147,27 @@ class DecisionTree(TreeModel, Learner):
                 limits.min_decrease,
             ),
         )
+
+    def _monotone(self, d: int, n_classes: int, plain: bool) -> np.ndarray | None:
+        """Return the signs of the columns with which values must rise or fall; refuse what does not go with them."""
+        signs = monotone_signs(self, d)
+        if signs is None:
+            return None
+        if n_classes > 2:
+            raise refuse(self, f"monotonic_cst orders the share of the second of two classes; y has {n_classes}.")
+        if not plain:
+            raise refuse(
+                self,
+                "monotonic_cst needs numeric columns without missing values, and a criterion other than gain_ratio; "
+                "fill in or encode the columns, or leave monotonic_cst out.",
+            )
+        if self.pruning == "pessimistic":
+            raise refuse(
+                self,
+                'monotonic_cst does not go with pruning="pessimistic", which counts errors by the shares in leaves: '
+                'these are moved to keep the order; use "reduced_error" or "cost_complexity".',
+            )
+        return signs
 
     def _limits(self, data: Read, d: int) -> Limits:
         n = len(data.y)

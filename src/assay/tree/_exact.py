@@ -18,6 +18,7 @@ CRITERIA = {
 }
 _TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 4_000  # rows from which that pays
+_ANY_VALUE = np.array([-np.inf, np.inf])
 
 
 class Codes(NamedTuple):
@@ -100,11 +101,16 @@ def grow_exact(
     seed: int,
     n_jobs: int | None = 1,
     between: bool = True,
+    monotone: np.ndarray | None = None,
 ) -> Nodes:
-    """Return one tree on the given rows (row numbers may repeat); `n_classes` is 0 for regression."""
-    w = np.empty(0) if weight is None else weight
+    """Return one tree on the given rows (row numbers may repeat); `n_classes` is 0 for regression.
 
-    def call(sample: np.ndarray, bounds: Limits, number: int) -> tuple:
+    `monotone` (columns,) holds 1, -1 or 0 where the value (the share of class 1 of 2) must rise, fall or neither.
+    """
+    w = np.empty(0) if weight is None else weight
+    signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
+
+    def call(sample: np.ndarray, bounds: Limits, within: np.ndarray) -> tuple:
         from assay.tree._grow import grow
 
         return grow(
@@ -117,24 +123,31 @@ def grow_exact(
             bounds.rule(),
             min(bounds.max_features, len(codes.codes)),
             bounds.random,
-            np.uint64(number),
+            np.uint64(seed),
             between,
+            signs,
+            within,
         )
 
+    def tree(grown: tuple) -> Nodes:
+        nodes = as_nodes(grown, n_classes, criterion)
+        return nodes if monotone is None else _bounded(nodes, grown[9])
+
     if limits.max_leaves or limits.max_features < len(codes.codes) or limits.random or len(rows) < _WORTH:
-        return as_nodes(call(rows, limits, seed), n_classes, criterion)
-    top = call(rows, limits._replace(max_leaves=_TOP), seed)
+        return tree(call(rows, limits, _ANY_VALUE))
+    top = call(rows, limits._replace(max_leaves=_TOP), _ANY_VALUE)
     child, start, stop = top[2], top[6], top[7]
-    depth = as_nodes(top, n_classes, criterion).depths()
+    depth = tree(top).depths()
     open_leaves = [int(i) for i in np.flatnonzero(child < 0) if top[8][i] > 0 and depth[i] < limits.max_depth]
     open_leaves.sort(key=lambda i: start[i] - stop[i])
 
     def below(i: int) -> Nodes:
         deeper = limits._replace(max_depth=limits.max_depth - int(depth[i]))
-        return as_nodes(call(rows[start[i] : stop[i]].copy(), deeper, seed), n_classes, criterion)
+        within = _ANY_VALUE if monotone is None else top[9][i]
+        return tree(call(rows[start[i] : stop[i]].copy(), deeper, within))
 
     subtrees = thread_map(below, open_leaves, n_jobs=n_jobs)
-    return _grafted(as_nodes(top, n_classes, criterion), dict(zip(open_leaves, subtrees)))
+    return _grafted(tree(top), dict(zip(open_leaves, subtrees)))
 
 
 def as_nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
@@ -162,6 +175,15 @@ def as_nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
         impurity=impurity,
         tables=np.empty((0, 0), dtype=np.int32),
     )
+
+
+def _bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
+    """Return the tree with each value (or share of class 1 of 2) within the bounds (nodes, 2) of its node."""
+    inside = np.clip(nodes.value[:, -1], bounds[:, 0], bounds[:, 1])
+    moved, value = inside != nodes.value[:, -1], nodes.value.copy()
+    value[moved, 0] = 1 - inside[moved]
+    value[moved, -1] = inside[moved]
+    return nodes._replace(value=value)
 
 
 def _grafted(top: Nodes, subtrees: dict[Any, Nodes]) -> Nodes:

@@ -11,6 +11,7 @@ from math import log
 import numpy as np
 
 from assay.jit import compiled
+from assay.tree._monotone import allowed, narrow, value_of
 
 GINI, ENTROPY, SQUARED, FRIEDMAN, POISSON = 0, 1, 2, 3, 4
 _DIGIT = 11
@@ -107,9 +108,9 @@ def _sort(keys, spare, counts, low, high):
 
 
 @compiled
-def _scan(code, count, sums, m, total, rule, parent, classes, criterion, found, column, left, right):
+def _scan(code, count, sums, m, total, rule, classes, criterion, found, column, left, right, sign, low, high):
     """Try every border between neighbouring codes; `code`, `count` (m,), `sums` (m, width) in ascending order
-    of codes."""
+    of codes. `sign` is not 0 if the values must rise or fall with the column, within low and high (`_monotone`)."""
     width = total.shape[0]
     left[:] = 0.0
     right[:] = total
@@ -133,14 +134,21 @@ def _scan(code, count, sums, m, total, rule, parent, classes, criterion, found, 
             continue
         merit = _pair(left, right, criterion, classes)
         if merit > found[0]:
+            if sign != 0:
+                a, b = value_of(left, classes), value_of(right, classes)
+                if not allowed(a, b, sign, low, high):
+                    continue
+                found[5] = a / 2 + b / 2
             found[0], found[1], found[2], found[3] = merit, column, code[i], code[i + 1]
 
 
 @compiled
-def _random_border(code, count, sums, m, total, rule, classes, criterion, found, column, left, right, levels, state):
+def _random_border(
+    code, count, sums, m, total, rule, classes, criterion, found, column, left, right, levels, state, sign, low, high
+):
     """Try one border, drawn evenly between the smallest and the largest value of the column at this node."""
-    low, high = levels[code[0]], levels[code[m - 1]]
-    t = low + (high - low) * (np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53)
+    first, last = levels[code[0]], levels[code[m - 1]]
+    t = first + (last - first) * (np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53)
     left[:] = 0.0
     right[:] = total
     taken, rows = 0, 0
@@ -163,6 +171,11 @@ def _random_border(code, count, sums, m, total, rule, classes, criterion, found,
         return
     merit = _pair(left, right, criterion, classes)
     if merit > found[0]:
+        if sign != 0:
+            a, b = value_of(left, classes), value_of(right, classes)
+            if not allowed(a, b, sign, low, high):
+                return
+            found[5] = a / 2 + b / 2
         found[0], found[1], found[2], found[3], found[4] = merit, column, code[i - 1], code[i], t
 
 
@@ -182,6 +195,8 @@ def grow(
     random,
     seed,
     between,
+    monotone,
+    within,
 ):
     """Grow a tree; return its arrays.
 
@@ -191,7 +206,9 @@ def grow(
     between: whether a threshold lies half-way between two levels (or where it was drawn) instead of at the
     lower one;
     rule (6,): min_samples_leaf, min_weight_leaf, min_samples_split, max_depth, max_leaves (0: none),
-    min_decrease.
+    min_decrease;
+    monotone (columns,): signs of the columns with which values rise or fall, or empty; within (2,): bounds of all
+    values then.
     """
     d, m = codes.shape[0], rows.shape[0]
     width = classes if classes > 0 else 2
@@ -206,7 +223,9 @@ def grow(
         np.zeros(most, dtype=np.int64),
         np.zeros(most, dtype=np.int32),
     )
-    split, gain = np.zeros((most, 5)), np.zeros(most)
+    split, gain = np.zeros((most, 6)), np.zeros(most)
+    bounds, low, high = np.zeros((most if monotone.size else 1, 2)), within[0], within[1]
+    bounds[0] = within
     frontier, waiting = np.empty(most, dtype=np.int64), 0
     largest = 0
     for f in range(d):
@@ -221,7 +240,7 @@ def grow(
     )
     counts = np.zeros(1 << _DIGIT, dtype=np.int64)
     tally, tally_rows = np.zeros((few, width)), np.zeros(few, dtype=np.int64)
-    left, right, found, order = np.empty(width), np.empty(width), np.empty(5), np.arange(d)
+    left, right, found, order = np.empty(width), np.empty(width), np.empty(6), np.arange(d)
     start[0], stop[0], n_nodes, leaves = 0, m, 1, 1
     fresh, end = 0, 1
     while True:
@@ -242,6 +261,8 @@ def grow(
             if pure or b - a < rule[2] or b - a < 2 * rule[0] or depth[node] >= rule[3]:
                 continue
             found[0], found[1], found[4] = -np.inf, -1, np.nan
+            if monotone.size:
+                low, high = bounds[node, 0], bounds[node, 1]
             tried, drawn = 0, 0
             while drawn < d and (tried < max_features or found[1] < 0):
                 j = drawn + (below(state, d - drawn) if max_features < d or random else 0)
@@ -269,6 +290,7 @@ def grow(
                 if n_found < 2 or code[0] == code[n_found - 1]:
                     continue
                 tried += 1
+                sign = monotone[f] if monotone.size else 0
                 if random:
                     _random_border(
                         code,
@@ -285,6 +307,9 @@ def grow(
                         right,
                         levels[starts[f] :],
                         state,
+                        sign,
+                        low,
+                        high,
                     )
                 else:
                     _scan(
@@ -294,13 +319,15 @@ def grow(
                         n_found,
                         total,
                         rule,
-                        merit[node],
                         classes,
                         criterion,
                         found,
                         f,
                         left,
                         right,
+                        sign,
+                        low,
+                        high,
                     )
             if max_features >= d and not random:
                 for f in range(d):
@@ -325,11 +352,13 @@ def grow(
         frontier[pick] = frontier[waiting]
         f = np.int64(split[node, 1])  # type: ignore[assignment]
         column[node] = f
-        low, high = levels[starts[f] + np.int64(split[node, 2])], levels[starts[f] + np.int64(split[node, 3])]
-        middle = split[node, 4] if random else low / 2 + high / 2
-        threshold[node] = middle if between and low <= middle < high else low
+        under, over = levels[starts[f] + np.int64(split[node, 2])], levels[starts[f] + np.int64(split[node, 3])]
+        middle = split[node, 4] if random else under / 2 + over / 2
+        threshold[node] = middle if between and under <= middle < over else under
         border = _part(codes[f], np.int64(split[node, 2]), rows, keys, start[node], stop[node])
         child[node] = n_nodes
+        if monotone.size:
+            narrow(bounds, node, n_nodes, monotone[f], split[node, 5])
         start[n_nodes], stop[n_nodes], depth[n_nodes] = start[node], border, depth[node] + 1
         start[n_nodes + 1], stop[n_nodes + 1], depth[n_nodes + 1] = border, stop[node], depth[node] + 1
         fresh, end = n_nodes, n_nodes + 2
@@ -345,6 +374,7 @@ def grow(
         start[:n],
         stop[:n],
         gain[:n],
+        bounds[:n],
     )
 
 

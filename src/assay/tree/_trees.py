@@ -44,6 +44,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     prune_ties : bool
         Whether "reduced_error" also cuts where validation accuracy stays the same.
     nominal : positions of nominal columns of an array; a frame says so by its types.
+    monotonic_cst : -1, 0 or 1 for each column, optional
+        Where it is 1 (-1), the share of the second of two classes (the number that a regressor predicts) never falls
+        (rises) with the column. Numeric columns without missing values only.
     thresholds : "midpoint" or "short"
         Half-way between two neighbouring values, or the number between them that takes the fewest bits to write: the
         same predictions on the training rows, and a tighter bound of the error by the length of the description.
@@ -99,6 +102,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         prune_ties: bool = False,
         validation_fraction: float = 0.3,
         nominal: Any = None,
+        monotonic_cst: Any = None,
         thresholds: str = "midpoint",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -121,6 +125,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.prune_ties = prune_ties
         self.validation_fraction = validation_fraction
         self.nominal = nominal
+        self.monotonic_cst = monotonic_cst
         self.thresholds = thresholds
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -231,6 +236,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         pruning: str | None = None,
         ccp_alpha: float = 0.0,
         nominal: Any = None,
+        monotonic_cst: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -248,6 +254,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self.pruning = pruning
         self.ccp_alpha = ccp_alpha
         self.nominal = nominal
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -28,6 +28,7 @@ from assay.ensemble._walk import Walk
 from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, positive, refuse
 from assay.scan import Rows, one_blas_thread, rows, rows_per_block, thread_map
+from assay.tree._decision_tree import monotone_signs
 from assay.tree._nodes import TreeModel, joined
 from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import Read, nominal_levels, read_columns
@@ -127,16 +128,13 @@ class _GradientBoosting(TreeModel, Learner):
     def _rule(self, n_columns: int) -> Rule:
         leaves = 2**31 if self.max_leaf_nodes is None else count(self, "max_leaf_nodes", low=2)
         depth = 2**31 if self.max_depth is None else count(self, "max_depth")
-        monotone = np.zeros(n_columns, dtype=np.int64)
-        if self.monotonic_cst is not None:
-            monotone = np.asarray(self.monotonic_cst)
-            if monotone.shape != (n_columns,) or not np.isin(monotone, (-1, 0, 1)).all():
-                raise refuse(self, f"monotonic_cst must hold -1, 0 or 1 for each of the {n_columns} columns.")
-            if np.any(self.bin_nominal_[monotone != 0]):
-                raise refuse(self, "monotonic_cst names a nominal column, whose values have no order.")
+        signs = monotone_signs(self, n_columns)
+        monotone = np.zeros(n_columns, dtype=np.int64) if signs is None else signs
+        if np.any(self.bin_nominal_[monotone != 0]):
+            raise refuse(self, "monotonic_cst names a nominal column, whose values have no order.")
         l2 = number(self, "l2_regularization", low=0.0)
         samples = count(self, "min_samples_leaf")
-        return Rule(l2, samples, _MIN_HESSIAN, 0.0, leaves, depth, monotone.astype(np.int64))
+        return Rule(l2, samples, _MIN_HESSIAN, 0.0, leaves, depth, monotone)
 
     def _check(self) -> None:
         positive(self, "learning_rate")

@@ -49,7 +49,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     whiten : bool
         Divide each component by its standard deviation.
     svd_solver : "auto", "full", "covariance_eigh" or "randomized"
-        "covariance_eigh": eigenvectors of the covariance matrix, a sum over rows, also of files and clusters. "full":
+        "covariance_eigh": eigenvectors of the covariance matrix, a sum over rows, also of files and Dask. "full":
         singular values of the rows. "randomized": a sketch, for a few components of wide rows. "auto" takes the first
         for at most 1,000 columns and ten times as many rows, else "full" for small tables or most components.
     n_oversamples, iterated_power : int, int or "auto"

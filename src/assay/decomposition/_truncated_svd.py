@@ -38,7 +38,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
     n_components : int
         Dimensions kept, at most the number of columns.
     algorithm : "auto", "gram", "randomized" or "arpack"
-        "gram": eigenvectors of X'X, also of files and clusters; half the digits of singular values are lost far below
+        "gram": eigenvectors of X'X, also of files and Dask; half the digits of singular values are lost far below
         the largest. "randomized": a sketch with n_iter power iterations. "arpack": Lanczos iterations to tolerance
         `tol`. "auto" is "gram" up to 1,000 columns, else "randomized".
     n_iter, n_oversamples : int

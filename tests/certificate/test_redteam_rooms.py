@@ -7,10 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from assay.certificate.claim import Certificate, DataReference, ModelReference
 from assay.certificate.rules.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
 from assay.certificate.verify import verify
+from assay.cluster import KMeans
+from assay.decomposition import PCA, TruncatedSVD
+from assay.linear_model import LogisticRegression
+from assay.mixture import GaussianMixture
+from assay.neighbors import KNeighborsClassifier
 from tests.certificate import forge
 
 DELTA = "0.05"
@@ -183,3 +189,47 @@ def test_covariances_of_many_columns_are_not_made_into_matrices():
     claims = [forge.claim("D23/2", 1e3, params=params), forge.claim("D23/3", 1e3)]
     _, most = peak(lambda: check("spherical-gaussian-mixture", arrays, claims, X))
     assert most < 600
+
+
+# Rows that are awkward, but legal ---------------------------------------------------------------------------------
+
+
+def awkward(kind):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 3))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(40) > 0).astype(int)
+    return {"constant": np.full((40, 3), 0.1), "zero": np.zeros((40, 3)), "far": X + 1e12, "large": 1e100 * X}[kind], y
+
+
+@pytest.mark.parametrize("kind", ["constant", "zero", "far", "large"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        PCA(n_components=1),
+        TruncatedSVD(n_components=1),
+        KMeans(n_clusters=2, random_state=0),
+        GaussianMixture(n_components=2, covariance_type="diag", random_state=0),
+        LogisticRegression(fit_intercept=False),
+        KNeighborsClassifier(n_neighbors=40),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_certified_of_awkward_rows_is_verified(learner, kind):
+    X, y = awkward(kind)
+    learner = clone(learner).fit(X, y)
+    ball = {} if isinstance(learner, (GaussianMixture, KNeighborsClassifier)) else {"radius": 1e102}
+    found = verify(learner.certify(X, y, **ball), learner, X, y)
+    assert found.holds, found.reason
+
+
+def test_more_neighbours_than_rows_are_refused():
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    with pytest.raises(ValueError, match="2 training rows"):
+        KNeighborsClassifier(n_neighbors=3).fit(X, y).certify(X, y)
+
+
+def test_a_penalty_too_weak_for_the_ball_says_nothing():
+    X, y = awkward("large")
+    found = LogisticRegression(fit_intercept=False).fit(X, y).certify(X, y, radius=1e149)
+    assert all(claim.template != "P17/2" for claim in found.claims)

@@ -23,6 +23,7 @@ _session: dict[str, tuple[int, Fraction]] = {}
 _SHARE = Context(prec=12, rounding=ROUND_DOWN)
 
 _RANGE = (1e-150, 1e150)  # of every number in a claim: their products neither overflow nor lose digits
+_RESTS_ON = {"D16/2": "D08/1", "P17/1": "D08/2"}  # of claims that do not name the gap they build on
 _OUT_OF_RANGE = "Its numbers are outside [1e-150, 1e150], where rounding cannot be bounded; scale the data."
 
 
@@ -87,7 +88,8 @@ def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotA
     made."""
     dropped = set()
     for one in stated:
-        if isinstance(one, Claim) and (not _in_range(one) or one.params.get("gap") in dropped):
+        rests_on = one.params.get("gap", _RESTS_ON.get(one.template)) if isinstance(one, Claim) else None
+        if isinstance(one, Claim) and (not _in_range(one) or rests_on in dropped):
             dropped.add(one.template)
             yield NotApplicable(one.template, _OUT_OF_RANGE)
         else:

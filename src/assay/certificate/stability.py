@@ -15,6 +15,7 @@ from assay.theory.stability import stability_bound, suboptimality_slack, uniform
 
 _WIDTHS = tuple(2.0**-exponent for exponent in range(21))
 _BALL_WIDTHS = tuple(2.0**exponent for exponent in range(-30, 11))
+_FARTHEST = 1e6  # C r^2 from which on the bound is 1 whatever the width
 
 
 def stability_statement(margins: np.ndarray, cost: float, gap: float) -> Statement:
@@ -91,6 +92,8 @@ def _in_ball(learner: Any, train: Rows, problem: Penalised, radius: float, delta
     margins = np.where(codes == 1, scores[:, 0], -scores[:, 0]) - rounding
     length = math.hypot(radius, problem.column) * (1 + 1e-12)
     cost = gap.params["C"] * max(gap.params["class_weight"] or [1.0])
+    if not cost * length * length < _FARTHEST:
+        return _too_far("P17/2", train.n_rows, delta)
     bound, rho = _best(margins, (cost, gap.value, length), _BALL_WIDTHS, delta)
     if bound >= 1:
         return _too_far("P17/2", train.n_rows, delta)

@@ -358,8 +358,8 @@ class _Table:
                 part = block if rows is None else _select(block, rows)
                 for at in range(0, len(part.X), most):
                     here = slice(at, at + most)
-                    X, y, weight = (None if one is None else one[here] for one in part[:3])
-                    yield name, Block(X, y, weight, part.start + at)
+                    y, weight = (None if one is None else one[here] for one in part[1:3])
+                    yield name, Block(part.X[here], y, weight, part.start + at)
 
 
 def _select(block: Block, rows: np.ndarray) -> Block:

@@ -17,6 +17,7 @@ from assay.scan.blocks import Block
 
 _MOST_WORK = 2e8  # rows x components x (columns^2 + 50) x steps that are worth making again
 _AGREE = 1e-6  # two runs of EM that differ in rounding alone and end farther apart were near a saddle
+_HIDDEN = 1e-6  # rounding of a log-density beyond which a fall of the likelihood cannot be seen
 _UNIT = 2.0**-53
 
 
@@ -183,10 +184,13 @@ def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
     distance = apart(at, found.parameters)
     if problem.restarts or not distance < _AGREE:
         return NotApplicable("D23/4", "The way passes so near to a saddle that rounding decides where it leads.")
+    rounding = float(np.mean(model.log_density_bounds(rows)[1]))
+    if rounding > _HIDDEN:
+        return NotApplicable("D23/4", "Rounding hides whether a step lowers the likelihood: centre the columns.")
     fall = max(0.0, float(-np.min(np.diff(found.history))))
     params = {"steps": int(steps), "distance": outward(100 * distance + 1e-9), "reg_covar": float(model.reg_covar_)}
     witness = {"weights": start.weights, "means": start.means, "factors": np.array(start.each(start.factors))}
-    value = fall + 1e-9 * (1 + abs(found.log_likelihood))
+    value = fall + 1e-9 * (1 + abs(found.log_likelihood)) + 16 * rounding
     return Claim("D23/4", value, params=params, witness=witness)
 
 

@@ -23,7 +23,9 @@ _CHECKED = ("euclidean", "manhattan", "chebyshev")
 
 def why_not(learner: Any) -> str:
     """Return why the checker cannot follow this learner, or nothing."""
-    metric = learner.effective_metric_
+    metric, k, n = learner.effective_metric_, learner.n_neighbors, learner.n_samples_fit_
+    if k > n:
+        return f"n_neighbors = {k} is more than the {n} training rows; lower it."
     if not isinstance(metric, str) or metric not in _CHECKED:
         return f"certificates are about the distances {', '.join(_CHECKED)}; this model has {metric!r}."
     if learner.weights not in ("uniform", "distance", None):

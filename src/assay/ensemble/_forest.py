@@ -25,6 +25,7 @@ from assay.certificate.risk import Statement
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
 from assay.ensemble._counting import grow_forest, grow_regression_forest
+from assay.ensemble._extra import grow_extra_trees
 from assay.ensemble._growing import find_bins
 from assay.ensemble._mixed import grow_mixed, is_mixed
 from assay.ensemble._out_of_bag import Curve, out_of_bag
@@ -80,6 +81,8 @@ class Forest(TreeModel, Analysed, Learner):
         with FitLog(self, 1, data.X, data.y) as log:
             if mixed:
                 nodes = grow_mixed(self, data, seeds.tolist(), times_of, n_classes, limits)
+            elif self.extra and bins is None:
+                nodes = grow_extra_trees(data, seeds.tolist(), times_of, n_classes, self.criterion, limits, self.n_jobs)
             elif bins is not None and not self.extra and self._sums(n_classes, bins, data, size):
                 self.binned_rows_ = min(n // 5, _SAMPLE)
                 sample = data.X[bag(self.bin_seed_, n, self.binned_rows_, replace=False)]
@@ -105,7 +108,8 @@ class Forest(TreeModel, Analysed, Learner):
     def _weighted_trees(
         self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int | None, limits: Limits
     ) -> Nodes:
-        """Return a tree for each seed, where rows have weights, or targets are numbers, or splits are random."""
+        """Return a tree for each seed, where rows have weights, or targets are numbers, or random splits are between
+        bins."""
         codes = encode(data.X, self.n_jobs, bins)
 
         def tree(seed: int) -> Nodes:

@@ -1,0 +1,36 @@
+"""Extremely randomised trees on all values of numeric columns: one copy of the rows for all trees, trees on threads."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from assay.scan import thread_map
+from assay.tree._exact import CRITERIA, Limits, as_nodes
+from assay.tree._nodes import Nodes, joined
+from assay.tree._reading import Read
+
+
+def grow_extra_trees(
+    data: Read,
+    seeds: Sequence[int],
+    times_of: Callable[[int], np.ndarray],
+    n_classes: int,
+    criterion: str,
+    limits: Limits,
+    n_jobs: int | None,
+) -> Nodes:
+    """Return a tree for each seed; `times_of(seed)` says how often each row counts in it."""
+    X = np.ascontiguousarray(data.X, dtype=np.float64)
+
+    def tree(seed: int) -> Nodes:
+        from assay.tree._extra import grow_extra
+
+        weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
+        rows = np.flatnonzero(weight > 0).astype(np.uint64)
+        most = min(limits.max_features, X.shape[1])
+        grown = grow_extra(
+            X, data.y, weight, rows, n_classes, CRITERIA[criterion], limits.rule(), most, np.uint64(seed)
+        )
+        return as_nodes(grown, n_classes, criterion)
+
+    return joined(thread_map(tree, seeds, n_jobs=n_jobs))

@@ -158,6 +158,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, "against is about two models fixed before; it cannot be read beside compared.")
         if asked.coverage is not None and not (isinstance(asked.coverage, Real) and 0 < asked.coverage < 1):
             raise refuse(self, f"coverage must be a share between 0 and 1, such as 0.9; got {asked.coverage!r}.")
+        if asked.coverage is not None and self.card.task not in ("classify", "regress"):
+            raise refuse(self, "coverage is about predictions of a target, which this learner does not make.")
         if is_classifier(self) and asked.clip is not None:
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
         if not is_classifier(self) and (asked.scores or asked.against is not None):
@@ -211,7 +213,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         given = np.asarray(holdout)
         held = np.unique(given)
         if given.ndim != 1 or given.dtype.kind not in "iu" or len(held) != len(given):
-            raise refuse(self, f"holdout must be a pair (X, y) or distinct integer row numbers; got {_kind_of(given)}.")
+            raise refuse(self, _PAIR.format(_kind_of(given)))
         if len(held) in (0, n) or held[0] < 0 or held[-1] >= n:
             raise refuse(
                 self,
@@ -359,6 +361,9 @@ def _is_range(clip: Any) -> bool:
     """Tell whether `clip` is a pair of finite numbers, the first below the second."""
     real = isinstance(clip, (tuple, list)) and len(clip) == 2 and all(isinstance(end, Real) for end in clip)
     return real and bool(np.isfinite(clip).all()) and clip[0] < clip[1]
+
+
+_PAIR = "holdout must be a pair (X, y), (X, None) without a target, or distinct integer row numbers; got {}."
 
 
 def _kind_of(array: np.ndarray) -> str:

@@ -18,16 +18,19 @@ def number(
     low: float = -math.inf,
     high: float = math.inf,
     open_low: bool = False,
+    open_high: bool = False,
     allow_inf: bool = False,
     why: str = "",
 ) -> float:
-    """Return the named parameter as a float in [low, high], or in (low, high] with `open_low`."""
+    """Return the named parameter as a float in [low, high], without the ends that are open."""
     value = getattr(owner, name)
     real = isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
-    if real and (allow_inf or math.isfinite(value)) and (low < value if open_low else low <= value) and value <= high:
+    above = real and (low < value if open_low else low <= value)
+    below = real and (value < high if open_high else value <= high)
+    if above and below and (allow_inf or math.isfinite(value)):
         return float(value)
     bounds = [] if low == -math.inf else [f"{'>' if open_low else '>='} {low:g}"]
-    bounds += [] if high == math.inf else [f"<= {high:g}"]
+    bounds += [] if high == math.inf else [f"{'<' if open_high else '<='} {high:g}"]
     kind = "a number" if allow_inf else "a finite number"
     reason = f" ({why})" if why else ""
     raise refuse(owner, f"{name} must be {kind} {' and '.join(bounds)}{reason}; got {value!r}.".replace("  ", " "))

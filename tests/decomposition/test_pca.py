@@ -190,3 +190,16 @@ def test_too_few_rows_are_refused():
         PCA().fit([[1.0, 2.0]])
     with pytest.raises(ValueError, match="at least as many rows as columns"):
         PCA("mle").fit(table(n=5, d=8))
+
+
+@pytest.mark.parametrize("model", [PCA(2), TruncatedSVD(2)], ids=repr)
+def test_coordinates_of_other_width_are_refused(model):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match=r"inverse_transform takes 2 columns.*got shape \(20, 3\)"):
+        model.fit(X).inverse_transform(X)
+
+
+def test_coverage_needs_a_target():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="PCA: coverage is about predictions of a target"):
+        PCA(2).fit(X).certify(X, holdout=(X, None), coverage=0.9)

@@ -155,7 +155,7 @@ def test_saved_and_loaded(tmp_path):
 
 @pytest.mark.parametrize("burn_in", [-0.1, 1.0, 1.5, np.nan, "half"])
 def test_a_burn_in_that_leaves_no_vote_is_refused(burn_in):
-    with pytest.raises(ValueError, match="VotedPerceptron: burn_in must be"):
+    with pytest.raises(ValueError, match="VotedPerceptron: burn_in must be a finite number >= 0 and < 1"):
         VotedPerceptron(burn_in=burn_in).fit(*draw(0))
 
 

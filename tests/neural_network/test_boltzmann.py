@@ -144,6 +144,8 @@ def test_what_is_too_large_or_not_binary_is_refused():
         BoltzmannMachine(np.zeros((40, 40)), np.zeros(40)).distribution()
     with pytest.raises(ValueError, match="patterns must be a table of 0 and 1"):
         BoltzmannMachine.storing([[2, 3]])
+    with pytest.raises(ValueError, match="a state has 3 units"):
+        BoltzmannMachine.storing([[1, 0, 1]]).relax([1, 0])
     with pytest.raises(ValueError, match="table of 0 and 1"):
         learn_boltzmann([[0.5, 1.0]])
 

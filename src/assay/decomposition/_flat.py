@@ -7,6 +7,7 @@ import numpy as np
 
 from assay.base import Learner, read_rows, require_finite
 from assay.certificate.claim import Claim, NotApplicable
+from assay.params import refuse
 from assay.scan import Rows, rows_per_block
 from assay.scan.blocks import Block
 from assay.theory.population import projection_bound
@@ -29,12 +30,19 @@ class FlatLearner(Learner):
     components_: np.ndarray
     center_: np.ndarray
     centred = True  # whether the point of the flat is fitted, or the origin
-    n_components: Any
+    fixed_number_ = True  # whether the number of dimensions was given, not chosen by looking at the rows
 
     def _projected(self, X: Any, directions: np.ndarray) -> np.ndarray:
         rows = read_rows(self, X, None, reset=False)
         require_finite(rows, self)
         return np.concatenate(rows.map(_coordinates, self.center_, directions))
+
+    def _given_coordinates(self, X: Any) -> np.ndarray:
+        """Return what `inverse_transform` was given, one column for each component."""
+        X, k = np.asarray(X, dtype=np.float64), len(self.components_)
+        if X.ndim != 2 or X.shape[1] != k:
+            raise refuse(self, f"inverse_transform takes {k} columns, one for each component; got shape {X.shape}.")
+        return X
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how much nearer to the rows another flat could be."""
@@ -61,9 +69,7 @@ class FlatLearner(Learner):
 
     def why_no_distance_bound(self) -> str:
         """Return why the bound on new data from training rows is not made, or nothing."""
-        if isinstance(self.n_components, (int, np.integer)) or self.n_components is None:
-            return ""
-        return "The number of components was chosen by looking at the rows."
+        return "" if self.fixed_number_ else "The number of components was chosen by looking at the rows."
 
     def distance_bound(
         self, mean: float, sizes: Any, n: int, radius: float, delta: float

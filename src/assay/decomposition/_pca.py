@@ -69,6 +69,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         Of the centred rows.
     mean_ : (d,)
     n_components_, n_samples_ : int
+    fixed_number_ : bool
+        Whether the number of components was given, not chosen by looking at the rows.
     noise_variance_ : float
         Mean variance along the directions left out.
 
@@ -204,6 +206,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         n, most = rows.n_rows, min(rows.n_rows, rows.n_features)
         share = variances / total if total > 0 else np.zeros_like(variances)
         k = self.n_components
+        self.fixed_number_ = k is None or isinstance(k, Integral)
         if k is None:
             k = len(variances)
         elif isinstance(k, str):
@@ -238,7 +241,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         """Return the rows of the flat whose components are X, (n, d)."""
         check_is_fitted(self)
         scaled = self.components_ * self._deviations()[:, None] if self.whiten else self.components_
-        return np.asarray(X, dtype=np.float64) @ scaled + self.mean_
+        return self._given_coordinates(X) @ scaled + self.mean_
 
     def _deviations(self) -> np.ndarray:
         deviations = np.sqrt(self.explained_variance_)

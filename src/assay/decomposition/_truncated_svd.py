@@ -165,7 +165,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the rows of the flat whose coordinates are X, (n, d)."""
         check_is_fitted(self)
-        return np.asarray(X, dtype=np.float64) @ self.components_
+        return self._given_coordinates(X) @ self.components_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -127,7 +127,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
     def fit(self, X: Any, y: Any = None) -> "VotedPerceptron":
         """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
         intercept, shuffled = flag(self, "fit_intercept"), flag(self, "shuffle")
-        burn_in = number(self, "burn_in", low=0.0, high=np.nextafter(1.0, 0.0))
+        burn_in = number(self, "burn_in", low=0.0, high=1.0, open_high=True)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)

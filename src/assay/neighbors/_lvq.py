@@ -154,7 +154,7 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         named = given if isinstance(given, Mapping) else dict.fromkeys(self.classes_.tolist(), given)
         each = [named.get(label, 0) for label in self.classes_.tolist()]
         if any(isinstance(k, bool) or not isinstance(k, Integral) or k < 1 for k in each):
-            raise refuse(self, f"n_prototypes must be an integer >= 1, or {{label: integer}}; got {given!r}.")
+            raise refuse(self, f"n_prototypes must be an integer >= 1, or one for each label in a dict; got {given!r}.")
         return [int(k) for k in each]
 
     def _pass_over(self, X: np.ndarray, codes: np.ndarray, rng: Any, spread: float, log: FitLog) -> None:

@@ -72,6 +72,8 @@ class BoltzmannMachine:
     def energy(self, S: Any) -> np.ndarray:
         """Return the energy of each state, the rows of S."""
         S = np.atleast_2d(np.asarray(S, dtype=np.float64))
+        if S.shape[1:] != self.thresholds.shape:
+            raise ValueError(f"BoltzmannMachine: a state has {len(self.thresholds)} units; got shape {S.shape}.")
         return -0.5 * np.einsum("ij,ij->i", S @ self.weights, S) - S @ self.thresholds
 
     def distribution(self) -> tuple[np.ndarray, np.ndarray]:

@@ -233,3 +233,11 @@ def test_a_penalty_too_weak_for_the_ball_says_nothing():
     X, y = awkward("large")
     found = LogisticRegression(fit_intercept=False).fit(X, y).certify(X, y, radius=1e149)
     assert all(claim.template != "P17/2" for claim in found.claims)
+
+
+def test_a_number_of_components_chosen_by_the_rows_stays_so():
+    """P26/2: a parameter that is set afterwards says that the number was given."""
+    X = np.random.default_rng(6).uniform(-0.5, 0.5, (4000, 3))
+    for first, stated in ((0.5, False), (2, True)):
+        found = PCA(n_components=first).fit(X).set_params(n_components=2).certify(X, radius=1.0)
+        assert any(claim.template == "P26/2" for claim in found.claims) == stated

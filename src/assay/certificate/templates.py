@@ -342,7 +342,7 @@ def _distance_risk(what: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         return (
             f"The mean squared distance of new data to {what.format(**params)} is at most {value:.6g}, if no row is "
-            f"longer than {params['radius']:g} ({params['rows']} training rows)."
+            f"longer than {params['radius']:g}; both numbers fixed in advance ({params['rows']} training rows)."
         )
 
     return Bound("mean squared distance", sentence)
@@ -561,7 +561,10 @@ TEMPLATES: dict[str, Template] = {
     "P20/1": Template(
         "progressive.vote",
         False,
-        _risk("{errors} mistakes on training rows that each hypothesis met before learning from them, a vote of all"),
+        _risk(
+            "{errors} mistakes on training rows that each hypothesis met before learning from them, a vote of all "
+            "after the first {skipped} rows, a number fixed in advance"
+        ),
         (*_PRIOR, "A-ORDER"),
     ),
     "P22/1": Template(

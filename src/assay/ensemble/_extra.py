@@ -20,7 +20,7 @@ def grow_extra_trees(
     n_jobs: int | None,
 ) -> Nodes:
     """Return a tree for each seed; `times_of(seed)` says how often each row counts in it."""
-    X = np.ascontiguousarray(data.X, dtype=np.float64)
+    X, y = np.ascontiguousarray(data.X, dtype=np.float64), np.asarray(data.y, dtype=np.float64)
 
     def tree(seed: int) -> Nodes:
         from assay.tree._extra import grow_extra
@@ -28,9 +28,7 @@ def grow_extra_trees(
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         rows = np.flatnonzero(weight > 0).astype(np.uint64)
         most = min(limits.max_features, X.shape[1])
-        grown = grow_extra(
-            X, data.y, weight, rows, n_classes, CRITERIA[criterion], limits.rule(), most, np.uint64(seed)
-        )
+        grown = grow_extra(X, y, weight, rows, n_classes, CRITERIA[criterion], limits.rule(), most, np.uint64(seed))
         return as_nodes(grown, n_classes, criterion)
 
     return joined(thread_map(tree, seeds, n_jobs=n_jobs))

@@ -22,8 +22,8 @@ def _copy(X, rows, start, stop, columns, block):
     k, last, size = columns.shape[0], np.uint64(stop - 1), np.uint64(X.shape[1] * X.itemsize)
     for i in range(np.uint64(start), np.uint64(stop)):
         r, at = rows[i], i - np.uint64(start)
-        prefetch(X, rows[min(i + _AHEAD, last)] * size)
         if k == X.shape[1]:
+            prefetch(X, rows[min(i + _AHEAD, last)] * size)
             for j in range(k):
                 block[at, j] = X[r, j]
         else:
@@ -50,9 +50,9 @@ def _add_below(block, n, rows, y, weight, classes, border, sums, taken):
     for i in range(np.uint64(n)):
         r = rows[i]
         w = weight[r]
-        here = sums[np.int64(y[r]) if classes > 0 else 0]
+        c = np.uint64(np.int64(y[r])) if classes > 0 else np.uint64(0)
         for j in range(border.shape[0]):
-            here[j] += w if block[i, j] <= border[j] else 0.0
+            sums[c, j] += w if block[i, j] <= border[j] else 0.0
         if classes == 0:
             w *= y[r]
             for j in range(border.shape[0]):

@@ -135,7 +135,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             data. Fix it in advance; the longest row seen is no such number.
         """
         check_is_fitted(self)
-        if not hasattr(self, "card"):
+        if not hasattr(self, "family"):
             raise refuse(self, "it predicts nothing by itself, so there is nothing to certify.")
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
             raise refuse(

@@ -225,7 +225,7 @@ def default(model: Any) -> "Figure":
 
         two = hasattr(model, "classes_") and model.fit_X_.shape[1] == 2
         return boundary(model, model.fit_X_, model.classes_[model.fit_y_]) if two else neighbor_distances(model)
-    if not hasattr(model, "coef_") and hasattr(model, "explained_variance_ratio_"):
+    if hasattr(model, "components_") and hasattr(model, "explained_variance_ratio_"):
         from assay.plot.clusters import explained_variance
 
         return explained_variance(model)

@@ -80,6 +80,21 @@ def test_a_mean_absolute_error_is_not_called_another_loss(template, loss):
         assert found.holds == holds, found.reason
 
 
+@pytest.mark.parametrize(
+    ("template", "value", "params"),
+    [
+        ("D20/1", 0.0, {"clusters": 1, "rows": 2, "shift": 1.0}),
+        ("D21/1", 0.0, {"clusters": 1, "rows": 2, "form": "axes", "buckets": 2}),
+        ("D22/1", 0.0, {"clusters": 1, "rows": 2}),
+        ("D23/1", 0.0, {"center": 1.0}),
+    ],
+)
+def test_sums_over_rows_with_weights_say_so(template, value, params):
+    """Rows of weight 0 cost nothing, which was told as the cost of plain rows."""
+    direction = "lower" if template == "D21/1" else "upper"
+    assert "by their weights" in forge.claim(template, value, direction, params=params).statement
+
+
 def test_a_mixture_without_classes_has_no_class_number():
     X = np.random.default_rng(0).standard_normal((50, 1))
     params = {"covariance": "full", "reg_covar": 0.0, "moved": 5.0}

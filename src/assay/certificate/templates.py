@@ -276,8 +276,12 @@ def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The first-order optimality conditions{which} are broken by at most {value:.3g}, in units of the margin."
 
 
+_WEIGHED = " (rows counted by their weights, if they have any)"
+
+
 def _log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The mean log-likelihood of the training rows is {params['center']:.6g} nats, to within {value:.1g}."
+    mean = f"The mean log-likelihood of the training rows is {params['center']:.6g} nats"
+    return f"{mean}, to within {value:.1g}{_WEIGHED}."
 
 
 def _em_stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -321,20 +325,21 @@ def _flat(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
-        f"sum to at most {value:.10g}, and no centre is farther than {params['shift']:.2g} from the mean of its rows."
+        f"sum to at most {value:.10g}{_WEIGHED}, and no centre is farther than {params['shift']:.2g} from the mean "
+        "of its rows."
     )
 
 
 def _cluster_floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
     centres = f"No {params['clusters']} centres"
-    return f"{centres} have squared distances to the training rows that sum to less than {value:.6g} ({how})."
+    return f"{centres} have squared distances to the training rows that sum to less than {value:.6g}{_WEIGHED} ({how})."
 
 
 def _line_optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
-        f"rows is at most {value:.3g} above the least."
+        f"rows is at most {value:.3g} above the least{_WEIGHED}."
     )
 
 

@@ -16,6 +16,7 @@ from assay.scan import Rows
 from assay.scan.blocks import Block
 
 _MOST_WORK = 2e8  # rows x components x (columns^2 + 50) x steps that are worth making again
+_MOST_ENTRIES = 2**26  # components x columns^2 up to which the checker holds moments
 _AGREE = 1e-6  # two runs of EM that differ in rounding alone and end farther apart were near a saddle
 _HIDDEN = 1e-6  # rounding of a log-density beyond which a fall of the likelihood cannot be seen
 _UNIT = 2.0**-53
@@ -57,6 +58,9 @@ def stationary(
     at: Components, rows: Rows, reg_covar: float, code: int | None = None
 ) -> Iterator[Claim | NotApplicable]:
     """Yield how much an M step would gain and move, and how much other weights could gain; with `code` of one class."""
+    if at.means.size * at.means.shape[1] > _MOST_ENTRIES:
+        yield NotApplicable("D23/2", "So many moments, components times columns squared, are not held.")
+        return
     which = {} if code is None else {"class": code}
     found = Moments(*rows.sum(_moments, at, rows.largest_entries, code))
     ratio, off = found.mass / (found.total * at.weights), found.moved[:, 0] / np.maximum(found.mass, 1e-300)

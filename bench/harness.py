@@ -46,10 +46,12 @@ def compare(
     *,
     better: str,
     repeats: int = 7,
+    touched: float = 0.0,
 ) -> list[dict[str, Any]]:
     """Time the contestants in turn and print a table: median seconds, quality, ratio to Assay.
 
-    `quality(result)` is computed here; `better` ("lower" or "higher") says which way it improves.
+    `quality(result)` is computed here; `better` ("lower" or "higher") says which way it improves. So many gigabytes
+    are touched before every run: a virtual machine hands freed pages back, and who asks for them next would pay.
     """
     results: dict[str, Any] = {}
     times: dict[str, list[float]] = {one.name: [] for one in contestants}
@@ -57,7 +59,7 @@ def compare(
         for one in contestants:
             if turn > 0 and one.once:
                 continue
-            gc.collect()
+            touch_memory(touched)
             began = time.perf_counter()
             results[one.name] = one.run()
             if turn > 0 or one.once:

@@ -1,9 +1,21 @@
-"""Parameter checks: one sentence per refusal, saying who, what, why and what came instead."""
+"""Constraints of constructor parameters, declared beside the class, and one sentence per refusal: who, what, why, and
+what came instead.
+
+    class Ridge(LinearRegressor):
+        constraints = {"alpha": Number(low=0.0), "max_iter": Count(), "solver": Choice("auto", "svd")}
+
+        def fit(self, X, y):
+            check(self)
+
+A class inherits the constraints of its bases and adds its own. What depends on the data, or on several parameters at
+once, stays in `fit`.
+"""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol
 
 
 def refuse(owner: Any, sentence: str) -> ValueError:
@@ -62,3 +74,83 @@ def choice(owner: Any, name: str, allowed: Collection[Any]) -> Any:
 def flag(owner: Any, name: str) -> bool:
     """Return the named parameter as a bool."""
     return bool(choice(owner, name, (True, False)))
+
+
+class Constraint(Protocol):
+    """What a parameter may be."""
+
+    def check(self, owner: Any, name: str) -> Any:
+        """Return the parameter, or raise the refusal."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in [low, high], without the ends that are open."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    allow_inf: bool = False
+    why: str = ""
+
+    def check(self, owner: Any, name: str) -> float:
+        ends = {"low": self.low, "high": self.high, "open_low": self.open_low, "open_high": self.open_high}
+        return number(owner, name, **ends, allow_inf=self.allow_inf, why=self.why)  # type: ignore[arg-type]
+
+
+def Positive(*, allow_inf: bool = False, why: str = "") -> Number:
+    """A number > 0."""
+    return Number(low=0.0, open_low=True, allow_inf=allow_inf, why=why)
+
+
+@dataclass(frozen=True)
+class Count:
+    """An integer >= low."""
+
+    low: int = 1
+    why: str = ""
+
+    def check(self, owner: Any, name: str) -> int:
+        return count(owner, name, low=self.low, why=self.why)
+
+
+class Choice:
+    """One of a few values."""
+
+    def __init__(self, *allowed: Any) -> None:
+        self.allowed = allowed
+
+    def check(self, owner: Any, name: str) -> Any:
+        return choice(owner, name, self.allowed)
+
+
+Flag = Choice(True, False)
+"""True or False."""
+
+
+class Maybe:
+    """One of `values` (None if nothing else is named), or what the constraint asks for."""
+
+    def __init__(self, constraint: Constraint, *values: Any) -> None:
+        self.constraint, self.values = constraint, values or (None,)
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if any(value is option or (type(value) is type(option) and value == option) for option in self.values):
+            return value
+        return self.constraint.check(owner, name)
+
+
+def constraints(owner: Any) -> Mapping[str, Constraint]:
+    """Return the constraints declared by the class of `owner` and its bases, those of the class last."""
+    found: dict[str, Constraint] = {}
+    for base in reversed(type(owner).__mro__):
+        found |= vars(base).get("constraints", {})
+    return found
+
+
+def check(owner: Any) -> None:
+    """Refuse the first parameter that its constraint does not allow."""
+    for name, constraint in constraints(owner).items():
+        constraint.check(owner, name)

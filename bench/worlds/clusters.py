@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from assay.certificate.distances import by_radius, of_distances
-from assay.certificate.risk import Asked
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
+from assay.guarantees.distances import by_radius, of_distances
+from assay.guarantees.ledger import Asked
 from assay.scan import rows
 from bench.worlds._case import case
 

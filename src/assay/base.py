@@ -29,11 +29,11 @@ from sklearn.utils.validation import (
 
 from assay import scan
 from assay.card import Card
-from assay.certificate.claim import Certificate, Claim, NotApplicable
-from assay.certificate.regression import Norm
-from assay.certificate.risk import Asked, Statement
-from assay.certificate.seal import Cut, issue
+from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.fitlog import FitLog, Step
+from assay.guarantees.ledger import Asked, Statement
+from assay.guarantees.norm import Norm
+from assay.guarantees.seal import Cut, issue
 from assay.params import refuse
 from assay.scan import Rows
 

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from assay.certificate.claim import Certificate
-from assay.certificate.document import from_json, strict_json, to_json
+from assay.claims.claim import Certificate
+from assay.claims.document import from_json, strict_json, to_json
 from assay.files import written_whole
 from assay.registry import LEARNER_ROOMS, is_learner
 

@@ -17,9 +17,9 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-from assay.certificate.claim import Certificate, Claim, DataReference, ModelReference
-from assay.certificate.templates import TEMPLATES
-from assay.certificate.verify import Report, verify
+from assay.checker.verify import Report, verify
+from assay.claims.claim import Certificate, Claim, DataReference, ModelReference
+from assay.claims.templates import TEMPLATES
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from assay.certificate.claim import ModelReference
+from assay.claims.claim import ModelReference
 from tests.certificate import forge
 
 UNITS = ("identity", "logistic", "tanh", "relu")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.claim import ModelReference
+from assay.claims.claim import ModelReference
 from assay.linear_model import VotedPerceptron
 from assay.theory.compression import compression_bound
 from assay.theory.progressive import RATES, progressive_bound, progressive_choice, progressive_hoeffding

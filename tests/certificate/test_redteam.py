@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.certificate.claim import Certificate, ModelReference
-from assay.certificate.rules.compression import ln_counts
-from assay.certificate.rules.kernels import read_kernel_machine
-from assay.certificate.verify import verify
+from assay.checker.bounds.compression import ln_counts
+from assay.checker.rules.kernels import read_kernel_machine
+from assay.checker.verify import verify
+from assay.claims.claim import Certificate, ModelReference
 from assay.ensemble import BaggingClassifier, RandomForestClassifier
 from assay.scan.blocks import Block
 from assay.svm import LinearSVC

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from assay.certificate.claim import Certificate, DataReference, ModelReference
-from assay.certificate.rules.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
-from assay.certificate.verify import verify
+from assay.checker.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
+from assay.checker.verify import verify
+from assay.claims.claim import Certificate, DataReference, ModelReference
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from assay.linear_model import LogisticRegression

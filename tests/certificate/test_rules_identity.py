@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.templates import TEMPLATES
-from assay.certificate.verify import RULES, verify
+from assay.checker.verify import RULES, verify
+from assay.claims.claim import NotApplicable
+from assay.claims.templates import TEMPLATES
 from assay.scan.blocks import Block
 from tests.certificate import forge
 from tests.certificate.forge import CASES
@@ -292,10 +292,10 @@ def test_a_certificate_without_claims_does_not_hold():
 def test_the_checker_imports_no_solver_and_no_learner():
     """In a fresh interpreter, importing the checker loads neither scikit-learn nor Numba nor the rest of the
     library."""
-    script = "import assay.certificate.verify, sys; print(*sys.modules)"
+    script = "import assay.checker.verify, sys; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(found.stdout.split())
-    assert "assay.certificate.verify" in loaded
+    assert "assay.checker.verify" in loaded
     assert not loaded & {
         "assay.theory",
         "assay.linear_model",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assay.certificate.rules import rademacher
+from assay.checker.rules import rademacher
 from tests.certificate import attacks, forge, tree_forge
 from tests.certificate.test_tree_attacks import TABLES
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from assay.certificate.rules.record import Rejected
-from assay.certificate.rules.trees import NODES, read_trees
+from assay.checker.record import Rejected
+from assay.checker.rules.trees import NODES, read_trees
 from assay.tree import DecisionTreeClassifier
 from tests.certificate import attacks, tree_forge
 from tests.certificate.tree_forge import CASES, TRUTHS

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.fingerprint import data_reference
 from assay.decomposition import KernelPCA
+from assay.guarantees.fingerprint import data_reference
 from assay.linear_model import Ridge
 from assay.scan import rows
 from assay.svm import OneClassSVM

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from assay.certificate.claim import ModelReference
+from assay.claims.claim import ModelReference
 from tests.certificate import forge
 
 NODES = ("n_features_in_", "tree_root_", "node_column_", "node_threshold_", "node_table_", "node_child_", "node_value_")

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
-from assay.certificate.templates import TEMPLATES
+from assay.claims.templates import TEMPLATES
 from assay.fitlog import Step
 from assay.scan.memory import MemoryRows
 from tests.mission import row_names

@@ -296,8 +296,8 @@ def test_certificate_of_the_median(tmp_path):
 
 @pytest.mark.parametrize("change", [-1.0, 0.0, np.nan])
 def test_damaged_weights_of_the_median_are_rejected(change):
-    from assay.certificate.rules.record import Refused, Rejected
-    from assay.certificate.verify import verify
+    from assay.checker.record import Refused, Rejected
+    from assay.checker.verify import verify
 
     X, y = load_diabetes(return_X_y=True)
     model = AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, y)
@@ -307,7 +307,7 @@ def test_damaged_weights_of_the_median_are_rejected(change):
         assert not verify(certificate, model, X, y).holds
     except (Refused, Rejected):
         pytest.fail("the checker must answer, not raise")
-    from assay.certificate.rules.trees import _check_outputs
+    from assay.checker.rules.trees import _check_outputs
 
     with pytest.raises(Rejected):
         _check_outputs("tree-median-regressor", np.ones((3, 1)), np.array([change, 1.0]), np.array([0, 1]), None)

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import assay
-from assay.certificate.fingerprint import FAMILIES, data_reference, model_reference
+from assay.guarantees.fingerprint import FAMILIES, data_reference, model_reference
 from assay.mixture import GaussianDensity, GaussianMixture, GaussianMixtureClassifier, HistogramDensity
 from assay.scan import rows
 from bench.worlds import densities

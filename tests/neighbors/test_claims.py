@@ -11,9 +11,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 import assay
-from assay.certificate.claim import Claim
-from assay.certificate.rules.neighbors import StoredRows
-from assay.certificate.templates import TEMPLATES
+from assay.checker.families.neighbors import StoredRows
+from assay.claims.claim import Claim
+from assay.claims.templates import TEMPLATES
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from assay.neighbors import _claims as producer
 from tests.certificate import attacks, forge

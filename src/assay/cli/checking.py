@@ -8,9 +8,9 @@ from rich.table import Table as Grid
 from sklearn.base import clone
 
 from assay import datasets, table
-from assay.certificate.claim import Certificate, Claim
-from assay.certificate.verify import Report
-from assay.certificate.verify import verify as check
+from assay.checker.verify import Report
+from assay.checker.verify import verify as check
+from assay.claims.claim import Certificate, Claim
 from assay.cli.predicting import open_model, using
 from assay.study import TableModel
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._line import cost_rounding
 from assay.cluster._passes import StreamedPasses, summary
 from assay.optim.duality import outward

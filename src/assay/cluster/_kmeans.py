@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._claims import fixed_point, floor
 from assay.cluster._descent import Found, descend
 from assay.cluster._line import best_centers, line_excess

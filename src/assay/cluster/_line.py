@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._passes import nearest, summary
 from assay.scan import Rows
 from assay.scan.blocks import Block

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from assay.base import Learner, read_rows, require_finite
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.params import refuse
 from assay.scan import Rows, rows_per_block
 from assay.scan.blocks import Block

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
 from assay.kernels._expand import expand

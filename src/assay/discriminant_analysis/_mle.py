@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, eigh
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.optim.duality import gamma, outward
 from assay.scan import Rows
 from assay.scan.blocks import Block

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses

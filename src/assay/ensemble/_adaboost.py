@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.params import choice, count, positive, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import known_rows

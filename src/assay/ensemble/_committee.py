@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
-from assay.certificate.votes import Bags, out_of_bag_vote
+from assay.claims.claim import NotApplicable
 from assay.ensemble._bags import bag
 from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
+from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.params import count, refuse
 from assay.scan import Rows, rows
 from assay.tree._decision_tree import known_rows, row_count

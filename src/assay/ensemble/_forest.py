@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
 from assay.ensemble._counting import grow_forest, grow_regression_forest
@@ -40,6 +39,7 @@ from assay.ensemble._votes import (
     strength_of,
 )
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.params import choice, count, flag, number, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import feature_count, impurity_importances, known_rows, row_count

@@ -23,12 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
 from assay.ensemble._adaboost import AdaBoostClassifier, Sorted, sort_columns, stump_nodes
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.ensemble._programme import Programme, soft_margin, solve_programme
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.params import count, number, positive
 from assay.scan import Rows, one_blas_thread, rows, thread_map
 from assay.tree._decision_tree import known_rows

@@ -24,9 +24,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
-from assay.certificate.stability import stability_statement
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.ledger import Statement
+from assay.guarantees.stability import stability_statement
 from assay.optim.duality import enclosure, outward
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows

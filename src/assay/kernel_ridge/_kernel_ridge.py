@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from assay.base import read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.regression import Norm
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.norm import Norm
 from assay.optim.duality import enclosure, outward
 from assay.params import positive, refuse
 from assay.scan import Rows

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.certificate.compression import outside
+from assay.guarantees.compression import outside
 from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53

@@ -8,10 +8,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.certificate.claim import NotApplicable
-from assay.certificate.margins import linear_statements
-from assay.certificate.regression import Norm
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Statement
+from assay.guarantees.margins import linear_statements
+from assay.guarantees.norm import Norm
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
 from assay.scan.blocks import Block

@@ -25,7 +25,7 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._objective import SquaredObjective
 from assay.optim.gap import Problem, gap_claims

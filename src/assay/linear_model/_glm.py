@@ -26,7 +26,7 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._glm_sums import FAMILIES, LINKS, inverse_link, link_function

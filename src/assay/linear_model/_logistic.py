@@ -25,8 +25,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.stability import Penalised
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.stability import Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity

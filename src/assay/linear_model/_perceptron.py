@@ -21,10 +21,10 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.compression import Updates, perceptron_statements
-from assay.certificate.duplicates import gather
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.compression import Updates, perceptron_statements
+from assay.guarantees.error_floor import gather
+from assay.guarantees.ledger import Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._csr import packed

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model import _logistic_sums as sums
 from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls

@@ -22,7 +22,7 @@ from sklearn.callback import with_callbacks
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim

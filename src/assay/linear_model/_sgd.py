@@ -23,7 +23,7 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import label_classes, read_rows
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity

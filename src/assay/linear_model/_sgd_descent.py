@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from assay.base import fit_log, require_finite
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
 from assay.linear_model._csr import Packed, packed

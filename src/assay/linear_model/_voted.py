@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.online import Pass, vote_statements
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Statement
+from assay.guarantees.progressive import Pass, vote_statements
 from assay.linear_model._ballot import Ballot, error_counts, lost_rows, sure_positions, tally
 from assay.params import flag, number, refuse
 from assay.scan import Rows

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.mixture._components import Components, GaussianProblem, plain_step
 from assay.mixture._density import rounding_of
 from assay.optim.duality import outward

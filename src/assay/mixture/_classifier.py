@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.mixture._claims import stationary
 from assay.mixture._components import KINDS, Components, GaussianProblem

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay import scan
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.mixture._components import Components
 from assay.params import refuse
 from assay.scan import Rows

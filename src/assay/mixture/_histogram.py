@@ -17,7 +17,7 @@ from sklearn.callback import with_callbacks
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.mixture._claims import log_likelihood
 from assay.mixture._density import DensityEstimator, on_rows
 from assay.params import number, refuse

@@ -18,9 +18,9 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from assay import scan
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.holdout import positions
-from assay.certificate.risk import OUTWARD, Statement, Vacuous, claim
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.holdout import positions
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
 from assay.params import count, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper

@@ -21,9 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_array, check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.certificate.claim import Certificate, Claim
-from assay.certificate.risk import Asked, Vacuous
-from assay.certificate.seal import Others, issue, risks
+from assay.claims.claim import Certificate, Claim
+from assay.guarantees.ledger import Asked, Vacuous
+from assay.guarantees.seal import Others, issue, risks
 from assay.params import number, refuse
 
 _DIGITS = Context(prec=12, rounding=ROUND_DOWN)

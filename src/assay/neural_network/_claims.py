@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.neural_network._network import OUTPUTS, UNITS, pack, sums_of_last
 from assay.neural_network._objective import targets
 from assay.scan import Rows

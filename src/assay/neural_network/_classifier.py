@@ -21,7 +21,7 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import Certificate
+from assay.claims.claim import Certificate
 from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
-from assay.certificate.claim import Claim
+from assay.claims.claim import Claim
 from assay.scan import Rows
 from assay.scan.blocks import Block
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, xlogy
 
-from assay.certificate.claim import Claim
+from assay.claims.claim import Claim
 from assay.optim.duality import enclosure, gamma, outward, score_rounding
 from assay.scan import Rows
 from assay.scan.blocks import Block

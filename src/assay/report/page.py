@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from assay.certificate.words import sections
+from assay.claims.words import sections
 from assay.files import written_whole
 from assay.report.drawing import figures
 from assay.study import TASKS, Candidate, Study, percent

@@ -15,8 +15,8 @@ import numpy as np
 
 from assay import scan
 from assay.base import Learner
-from assay.certificate.claim import Certificate
-from assay.certificate.holdout import least_mean_loss
+from assay.claims.claim import Certificate
+from assay.guarantees.holdout import least_mean_loss
 from assay.registry import learners as all_learners
 from assay.study.model import TableModel, digest, encoder_of, target_values
 from assay.table import Column, Table

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, read_rows, require_finite
-from assay.certificate.claim import Certificate
+from assay.claims.claim import Certificate
 from assay.kernels import Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles

@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse

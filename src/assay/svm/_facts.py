@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
 from assay.optim.duality import enclosure, outward

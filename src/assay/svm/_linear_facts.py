@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.optim.duality import enclosure, gamma, outward, score_rounding
 from assay.scan import Rows
 from assay.svm._linear_problem import Losses, pulled, residuals

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.regression import Norm
+from assay.guarantees.norm import Norm
 from assay.scan import Rows
 from assay.svm._base import support_rows
 from assay.svm._facts import kernel_magnitude, why_no_gap

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.compression import Supported, kernel_perceptron_statement, support_statement
-from assay.certificate.margins import Scores, statements
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.compression import Supported, kernel_perceptron_statement, support_statement
+from assay.guarantees.ledger import Statement
+from assay.guarantees.margins import Scores, statements
 from assay.kernels import Precomputed
 from assay.scan import Rows
 from assay.scan.blocks import Block

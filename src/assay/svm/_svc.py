@@ -28,9 +28,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import choice, positive, refuse
 from assay.scan import Rows, thread_map

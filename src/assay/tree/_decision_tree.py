@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import choice, count, number, refuse
 from assay.scan import Rows, rows

@@ -9,8 +9,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Statement
 from assay.params import choice, refuse
 from assay.scan import Rows, rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space

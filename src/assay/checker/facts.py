@@ -1,0 +1,117 @@
+"""Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can avoid."""
+
+import numpy as np
+
+from assay.checker.numerics import Sums, above
+from assay.checker.record import Rejected, number
+from assay.checker.rule import Context, Rule, View
+from assay.claims.claim import Claim
+
+
+class AboutSet(Rule):
+    """A rule whose claim names the set it is about."""
+
+    def __init__(self, claim: Claim, context: Context):
+        named = claim.params.get("set")
+        if not isinstance(named, str) or named not in context.rows:
+            raise Rejected(f"set must be train or holdout, and described; it is {str(named)[:20]!r}")
+        self.set = named
+        super().__init__(claim, context)
+
+
+class DataIdentity(AboutSet):
+    """D01: the fingerprint is compared for every set; what is left is the number of rows."""
+
+    def measure(self) -> float:
+        if self.claim.value != self.rows:
+            raise Rejected(f"it speaks of {self.claim.value:g} rows; the {self.set} set has {self.rows}")
+        return float(self.rows)
+
+
+class TrainErrors(AboutSet):
+    """D02: errors (or mean squared error) on the named set lie between `low` and the value."""
+
+    def prepare(self) -> None:
+        classifier = self.model.classes is not None
+        self.choice("loss", ["zero-one" if classifier else "squared"])
+        self.check_rows()
+        self.low = self.count("low") if classifier else number(self.param("low"), "low", zero=True)
+        self.total = ErrorCount() if classifier else SquaredErrors(self.rows)
+        if classifier and self.claim.value != int(self.claim.value):
+            raise Rejected("the number of errors must be an integer")
+
+    def block(self, view: View) -> None:
+        self.total.add(view)
+
+    def measure(self) -> float:
+        low, high = self.total.bounds()
+        if low < self.low:
+            raise Rejected(f"at least {self.low:.10g} claimed, measured {low:.10g}")
+        return float(high)
+
+
+class ErrorCount:
+    """Number of errors of the certified predictor: rows that are certainly wrong, and rows not certainly
+    right."""
+
+    low = high = 0
+
+    def add(self, view: View) -> None:
+        low, high = view.errors
+        self.low, self.high = self.low + low, self.high + high
+
+    def bounds(self) -> tuple[int, int]:
+        return self.low, self.high
+
+
+class SquaredErrors:
+    """Mean over rows and targets of the squared residual, between two bounds."""
+
+    def __init__(self, rows: int):
+        self.rows, self.targets, self.sums = rows, 1, Sums(2)
+
+    def add(self, view: View) -> None:
+        scores, errors = view.scores
+        residual = np.abs(view.targets - scores)
+        slack = errors + 2.0**-52 * residual
+        low, high = np.maximum(residual - slack, 0.0) ** 2, (residual + slack) ** 2
+        self.targets = residual.shape[1]
+        self.sums.add(np.stack([low.sum(axis=1), high.sum(axis=1)], axis=1))
+
+    def bounds(self) -> tuple[float, float]:
+        (low, high), (low_error, high_error) = self.sums.value, self.sums.error
+        count, loss = self.rows * self.targets, above(1.0, self.targets + 8) - 1
+        return max(0.0, float((low * (1 - loss) - 2 * low_error) / count)), float(
+            above((high + high_error) / count, self.targets + 8)
+        )
+
+
+class ErrorFloor(Rule):
+    """D03: rows of one group are identical, so a classifier errs on all but the most frequent label of
+    each."""
+
+    def prepare(self) -> None:
+        if self.model.classes is None:
+            raise Rejected("it needs a classifier")
+        self.check_rows()
+        self.where, self.group = self.listed("rows", "group")
+        if self.group.min() < 0 or self.group.max() >= len(self.group):
+            raise Rejected("groups must be numbered from 0")
+        groups = int(self.group.max()) + 1
+        self.first, self.known = np.zeros((groups, self.model.columns)), np.zeros(groups, dtype=bool)
+        self.labels = np.zeros((groups, len(self.model.classes) + 1), dtype=np.int64)
+
+    def block(self, view: View) -> None:
+        inside, at = view.pick(self.where)
+        group, X = self.group[inside], view.X[at]
+        new, first = np.unique(group[~self.known[group]], return_index=True)
+        self.first[new] = X[~self.known[group]][first]
+        self.known[new] = True
+        if not np.array_equal(X, self.first[group]):
+            raise Rejected("rows listed as identical differ")
+        np.add.at(self.labels, (group, view.codes[at] + 1), 1)
+
+    def measure(self) -> float:
+        if self.labels.sum() != len(self.where):
+            raise Rejected("it lists rows that do not exist")
+        return float(np.sum(self.labels.sum(axis=1) - self.labels.max(axis=1)))

@@ -1,0 +1,166 @@
+"""The checker's own predictors: decision values of a stored model, each with a bound on its error."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from assay.checker.numerics import above, gamma
+from assay.checker.record import Refused
+
+MOST_EXACT = 256
+"""Rows of a block that are decided in exact arithmetic, at most; more are left open."""
+
+
+class Predictor(Protocol):
+    """What the rules ask of any family of models."""
+
+    classes: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> int:
+        """Number of columns the model reads."""
+
+    @property
+    def binary(self) -> bool:
+        """True for a classifier with one score: second class iff it is above zero."""
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores (rows, K) and error bounds (K,) for rows no larger than `largest`, column by
+        column."""
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        """Return error bounds (rows, K) for these rows alone."""
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        """Return the scores of one row in rational arithmetic."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Scores X W' + b of a linear model: one row of W per output."""
+
+    W: np.ndarray  # (K, d)
+    b: np.ndarray  # (K,)
+    classes: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def binary(self) -> bool:
+        return self.classes is not None and len(self.W) == 1
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values = (X @ self.W[0])[:, None] if len(self.W) == 1 else X @ self.W.T
+        return values + self.b, self._error(np.abs(self.W) @ largest)
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self._error(np.abs(X) @ np.abs(self.W).T)
+
+    def _error(self, magnitude: np.ndarray) -> np.ndarray:
+        return gamma(2 * self.W.shape[1] + 8) * (magnitude + np.abs(self.b))
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        row = [Fraction(value) for value in x.tolist()]
+        pairs = zip(self.W.tolist(), self.b.tolist())
+        return [sum((Fraction(w) * v for w, v in zip(weights, row)), Fraction(b)) for weights, b in pairs]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """Scores <u, A u> + <w, u> + b, u = x - center: one A, w, b per output."""
+
+    center: np.ndarray  # (d,)
+    A: np.ndarray  # (K, d, d)
+    w: np.ndarray  # (K, d)
+    b: np.ndarray  # (K,)
+    classes: tuple[str, ...]
+
+    @property
+    def columns(self) -> int:
+        return len(self.center)
+
+    @property
+    def binary(self) -> bool:
+        return len(self.A) == 1
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._evaluate(X - self.center, self.A, self.w, self.b), self._error(largest[None, :])[0]
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self._error(np.abs(X))
+
+    def _error(self, size: np.ndarray) -> np.ndarray:
+        u = size + np.abs(self.center)  # |x - c| is off by U (|x| + |c|), which this magnitude holds
+        return gamma(4 * self.columns + 32) * self._evaluate(u, *map(np.abs, (self.A, self.w, self.b)))
+
+    @staticmethod
+    def _evaluate(u: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+        return np.stack([np.einsum("ij,ij->i", u @ A + w, u) + b for A, w, b in zip(*parts)], axis=1)
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        u = [Fraction(a) - Fraction(c) for a, c in zip(x.tolist(), self.center.tolist())]
+        found = []
+        for A, w, b in zip(self.A.tolist(), self.w.tolist(), self.b.tolist()):
+            rows = (sum((Fraction(a) * v for a, v in zip(row, u)), Fraction(c)) for row, c in zip(zip(*A), w))
+            found.append(sum((r * v for r, v in zip(rows, u)), Fraction(b)))
+        return found
+
+
+def margins(model: Predictor, scores: np.ndarray, errors: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Return score of the true class minus the best other one, and a bound of its error; right iff above
+    0."""
+    known = np.maximum(codes, 0)
+    if model.binary:
+        margin, error = np.where(known == 1, scores[:, 0], -scores[:, 0]), errors[..., 0]
+    else:
+        rows = np.arange(len(scores))
+        others = scores.copy()
+        others[rows, known] = -np.inf
+        margin = scores[rows, known] - others.max(axis=1)
+        error = above(2 * errors.max(axis=-1), 2) + 2.0**-52 * np.abs(margin)
+    return np.where(codes < 0, -np.inf, margin), error
+
+
+def error_counts(
+    model: Predictor, X: np.ndarray, codes: np.ndarray, scores: np.ndarray, errors: np.ndarray
+) -> tuple[int, int]:
+    """Return how many rows are certainly wrong, and how many are not certainly right.
+
+    Rows that the bound for the whole block leaves open get a bound of their own, then exact arithmetic; where scores
+    are exact (counts of votes), a margin of zero is a tie and an error.
+    """
+    margin, error = margins(model, scores, errors, codes)
+    tie = (margin == 0) & (error == 0)
+    # What is not a number, after an overflow, compares as false: such a row is neither certainly right nor wrong.
+    low, high = int(np.sum((margin < -error) | tie)), int(np.sum(~(margin > error)))
+    rows = np.flatnonzero(~(np.abs(margin) > error) & ~tie)
+    if len(rows):
+        margin, error = margins(model, scores[rows], model.row_errors(X[rows]), codes[rows])
+        low, high = low + int(np.sum(margin < -error)), high - int(np.sum(margin > error))
+        rows = rows[~(np.abs(margin) > error)]
+    if len(rows) <= MOST_EXACT:
+        try:
+            wrong = sum(not _exactly_right(model, X[i], codes[i]) for i in rows)
+        except Refused:  # such rows stay open
+            return low, high
+        low, high = low + wrong, high - (len(rows) - wrong)
+    return low, high
+
+
+def _exactly_right(model: Predictor, x: np.ndarray, code: int) -> bool:
+    scores = model.exact_scores(x)
+    if model.binary:
+        return scores[0] > 0 if code == 1 else scores[0] < 0
+    return all(scores[code] > other for k, other in enumerate(scores) if k != code)
+
+
+def predicted(view: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the predicted class of each row, and whether the checker is sure of it."""
+    scores, errors = view.scores
+    guess = (scores[:, 0] > 0).astype(np.int64) if view.model.binary else scores.argmax(axis=1)
+    margin, error = margins(view.model, scores, errors, guess)
+    return guess, margin > error

@@ -5,7 +5,7 @@ proved about its rows. This base class reads input (arrays, frames, Parquet file
 issues certificates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
@@ -28,8 +28,10 @@ from sklearn.utils.validation import (
 )
 
 from assay import scan
+from assay import stored as storing
 from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
+from assay.claims.model import StoredModel
 from assay.fitlog import FitLog, Step
 from assay.guarantees.ledger import Asked, Statement
 from assay.guarantees.norm import Norm
@@ -177,6 +179,32 @@ class Learner(CallbackSupportMixin, BaseEstimator):
                 raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
+
+    def members(self) -> Sequence["Learner"]:
+        """Return the fitted learners that this one is made of, for a family with members."""
+        return ()
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data: class, parameters and exactly the arrays of its family."""
+        check_is_fitted(self)
+        if not hasattr(self, "family"):
+            raise refuse(self, "it has no family, so that there is nothing to store.")
+        return storing.stored(self)
+
+    def _take_members(self, members: Sequence[Any]) -> None:
+        """Keep the fitted learners that this one is made of; the reverse of `members`."""
+
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        """Keep the arrays of the family, which are sound; a learner that holds them in another form overrides this."""
+        for name, value in arrays.items():
+            setattr(self, name, value)
+
+    def _derive(self) -> None:
+        """Derive from parameters and arrays what else `predict` needs; the end of `fit`, and of loading."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return this learner, not fitted, as plain data: what a model file holds of a parameter that is a learner."""
+        return {"learner": storing.class_name(type(self)), "parameters": storing.plain_parameters(self)}
 
     def plot(self) -> Any:
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for

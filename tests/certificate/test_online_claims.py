@@ -30,7 +30,7 @@ class VotedCase(forge.Case):
             text += f"{name}\n{','.join(map(str, value.shape))}\n".encode() + value.astype("<f8").tobytes()
         labels = [str(label).encode() for label in self.model.classes_.tolist()]
         text += f"classes_\n{len(labels)}\n".encode() + b"".join(b"%d:%s" % (len(one), one) for one in labels)
-        return ModelReference("Forged", "voted-classifier", hashlib.sha256(text).hexdigest())
+        return ModelReference("Forged", "voted.classifier", hashlib.sha256(text).hexdigest())
 
 
 def order_of(seed, n):

@@ -12,7 +12,7 @@ import pytest
 
 from assay.checker.verify import RULES, verify
 from assay.claims.claim import NotApplicable
-from assay.claims.templates import TEMPLATES
+from assay.claims.definitions import definition
 from assay.scan.blocks import Block
 from tests.certificate import forge
 from tests.certificate.forge import CASES
@@ -251,8 +251,8 @@ def test_broken_certificates(fields, word):
         ({"delta": "0x1p-5"}, "decimal"),
         ({"delta": "0." + "0" * 70 + "1"}, "decimal"),
         ({"assumptions": ("A-IID(holdout)", "A-DELTA")}, "assumptions"),
-        ({"assumptions": (*TEMPLATES["P01/1"].assumptions, "A-ORDER")}, "assumptions"),
-        ({"assumptions": (*TEMPLATES["P01/1"].assumptions, "A-DELTA")}, "assumptions"),
+        ({"assumptions": (*definition("P01/1").assumptions, "A-ORDER")}, "assumptions"),
+        ({"assumptions": (*definition("P01/1").assumptions, "A-DELTA")}, "assumptions"),
         ({"data": ("test",)}, "data sets"),
         ({"data": ()}, "data sets"),
         ({"data": ("train",)}, "holdout rows"),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from assay.claims.claim import NotApplicable
-from assay.claims.templates import ASSUMPTIONS
+from assay.claims.definitions import ASSUMPTIONS
 from assay.claims.words import UNDETECTABLE
 from tests.certificate import forge
 

@@ -1,11 +1,15 @@
 """Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can avoid."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from assay.checker.numerics import Sums, above
 from assay.checker.record import Rejected, number
 from assay.checker.rule import Context, Rule, View
 from assay.claims.claim import Claim
+from assay.claims.definitions import Definition
 
 
 class AboutSet(Rule):
@@ -115,3 +119,27 @@ class ErrorFloor(Rule):
         if self.labels.sum() != len(self.where):
             raise Rejected("it lists rows that do not exist")
         return float(np.sum(self.labels.sum(axis=1) - self.labels.max(axis=1)))
+
+
+def _rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The certificate is about exactly these {int(value)} {params['set']} rows."
+
+
+def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"{params['rows']} {params['set']} rows"
+    if params["loss"] == "zero-one":
+        many = f"{int(value)}" if params["low"] == value else f"between {params['low']} and {int(value)}"
+        return f"On the {rows} the model makes {many} errors."
+    return f"On the {rows} the mean squared error lies between {params['low']:.6g} and {value:.6g}."
+
+
+def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    why = "because identical rows carry different labels"
+    return f"Every classifier makes at least {int(value)} training errors, {why}."
+
+
+CLAIMS = {
+    "D01/1": Definition("data.identity", DataIdentity, _rows, (), ("lower",)),
+    "D02/1": Definition("train.errors", TrainErrors, _errors),
+    "D03/1": Definition("train.error-floor", ErrorFloor, _floor, (), ("lower",)),
+}

@@ -1,147 +1,16 @@
-"""Fingerprints of data and models, recomputed by the checker's own code (SPEC.md, section 1)."""
+"""Fingerprints of data, recomputed by the checker's own code (SPEC.md, section 1)."""
 
 import hashlib
 import json
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix
 
-from assay.checker.families.centroids import read_centroids
-from assay.checker.families.folds import PREFIX as FOLDS
-from assay.checker.families.folds import read_folds
-from assay.checker.families.glm import LINKS, read_linked
-from assay.checker.families.neighbors import read_stored
-from assay.checker.families.network import read_network
-from assay.checker.families.oblique import read_oblique
-from assay.checker.families.projection import read_projection
-from assay.checker.families.voted import read_voted
 from assay.checker.numerics import LARGEST, SMALLEST
-from assay.checker.predictors import Linear, Quadratic
-from assay.checker.record import Refused, Rejected, array
-from assay.checker.rules.densities import KINDS as MIXTURES
-from assay.checker.rules.densities import read_classifier, read_histogram, read_mixture
-from assay.checker.rules.expansions import read_expansion
-from assay.checker.rules.kernels import read_kernel_machine
-from assay.checker.rules.trees import FAMILIES as TREES
-from assay.checker.rules.trees import read_trees
+from assay.checker.record import Refused, Rejected
 
 CHUNK = 4096
-_MOST_DENSE = 2**30  # entries of a sparse matrix that is made dense
-_FAMILIES = {
-    "linear-classifier": ("coef_", "intercept_", "classes_"),
-    "linear-regressor": ("coef_", "intercept_"),
-    "network-classifier": ("network_sizes_", "network_weights_", "network_codes_", "classes_"),
-    "network-regressor": ("network_sizes_", "network_weights_", "network_codes_"),
-    "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
-    "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
-    "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
-    "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
-    "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
-    **{f"{link}-link-regressor": ("coef_", "intercept_") for link in LINKS},
-    "voted-classifier": ("vectors_", "gained_", "lost_", "votes_", "constant_", "classes_"),
-    "neighbors-classifier": ("fit_X_", "fit_y_", "neighbor_numbers_", "classes_"),
-    "neighbors-regressor": ("fit_X_", "fit_y_", "neighbor_numbers_"),
-    "prototype-classifier": ("prototypes_", "prototype_codes_", "neighbor_numbers_", "classes_"),
-    "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
-    **{f"{kind}-gaussian-mixture": ("weights_", "means_", "precisions_cholesky_") for kind in MIXTURES},
-    "histogram-density": ("edges_", "cells_", "counts_", "alpha_"),
-    "mixture-classifier": ("priors_", "component_class_", "weights_", "means_", "precisions_cholesky_", "classes_"),
-    "centroids": ("cluster_centers_",),
-    "projection": ("components_", "center_"),
-    **TREES,
-}
-WITHOUT_TARGET = (
-    "expansion-map",
-    "centroids",
-    "projection",
-    "histogram-density",
-    *(f"{kind}-gaussian-mixture" for kind in MIXTURES),
-)
-"""Families of models that are learnt from X alone: y, if there is one, is neither read nor part of the fingerprint."""
-
-
-def _plain(value: Any, name: str) -> np.ndarray:
-    """Return a stored value as an array, a CSR matrix as the one that it stands for."""
-    if type(value) not in (csr_matrix, csr_array):
-        return np.atleast_1d(value)
-    if value.ndim != 2 or value.shape[0] * value.shape[1] > _MOST_DENSE:
-        raise Refused(f"{name} is a sparse matrix of shape {value.shape}, too large to be looked at as an array")
-    try:
-        value.check_format(full_check=True)
-    except ValueError as error:
-        raise Rejected(f"{name} is not a sound sparse matrix") from error
-    return value.toarray()
-
-
-def read_model(model: Any, family: str) -> tuple[Any, str]:
-    """Return the parameters of a model and their fingerprint."""
-    if isinstance(family, str) and family.startswith(FOLDS):
-        return read_folds(model, family, read_model)
-    if family not in _FAMILIES:
-        raise Rejected(f"unknown family of models {str(family)[:40]!r}")
-    digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
-    stored: dict[str, np.ndarray] = {}
-    for name in _FAMILIES[family]:
-        if not hasattr(model, name):
-            raise Rejected(f"the model has no {name}; it is not fitted or not of the family {family}")
-        stored[name] = value = _plain(getattr(model, name), name)
-        digest.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
-        if name == "classes_":
-            for text in (str(label).encode() for label in value.tolist()):
-                digest.update(b"%d:%s" % (len(text), text))
-        else:
-            stored[name] = array(value, name, (None,) * value.ndim)
-            digest.update(np.ascontiguousarray(stored[name], dtype="<f8").tobytes())
-    classes = _classes(stored.pop("classes_")) if "classes_" in stored else None
-    if family in TREES:
-        return read_trees(family, stored, classes), digest.hexdigest()
-    read = _READERS[family.partition("-")[0]]
-    return read(*stored.values(), classes), digest.hexdigest()
-
-
-def _classes(labels: np.ndarray) -> tuple[str, ...]:
-    classes = tuple(map(str, labels.tolist()))
-    if labels.ndim != 1 or len(set(classes)) != len(classes) or len(classes) < 2:
-        raise Rejected("classes_ must list at least two distinct labels")
-    return classes
-
-
-def _linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Linear:
-    if W.ndim > 2 or b.ndim > 1 or not W.size or b.size not in (1, len(np.atleast_2d(W))):
-        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
-    W = np.atleast_2d(W)
-    if classes is not None and len(W) != len(classes) and (len(W), len(classes)) != (1, 2):
-        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
-    return Linear(W, np.broadcast_to(b, (len(W),)), classes)
-
-
-def _quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
-    K, d = 1 if len(classes) == 2 else len(classes), len(center)
-    if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
-        raise Rejected(f"center_ {center.shape}, quadratic_ {A.shape}, linear_ {w.shape}, constant_ {b.shape} differ")
-    return Quadratic(center, A, w, b, classes)
-
-
-_READERS: dict[str, Any] = {
-    "linear": _linear,
-    "quadratic": _quadratic,
-    "network": read_network,
-    "kernel": read_kernel_machine,
-    "expansion": read_expansion,
-    "oblique": read_oblique,
-    "centroids": read_centroids,
-    "projection": read_projection,
-    "neighbors": read_stored,
-    "prototype": read_stored,
-    "voted": read_voted,
-    **{link: partial(read_linked, link) for link in LINKS},
-    **{kind: partial(read_mixture, kind) for kind in MIXTURES},
-    "histogram": read_histogram,
-    "mixture": read_classifier,
-}
 
 
 class DataDigest:

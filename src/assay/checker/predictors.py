@@ -1,49 +1,115 @@
 """The checker's own predictors: decision values of a stored model, each with a bound on its error."""
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from assay.checker.numerics import above, gamma
-from assay.checker.record import Refused
+from assay.checker.numerics import U, above, gamma
+from assay.checker.record import Refused, Rejected
 
 MOST_EXACT = 256
 """Rows of a block that are decided in exact arithmetic, at most; more are left open."""
 
 
-class Predictor(Protocol):
-    """What the rules ask of any family of models."""
+class Predictor:
+    """What the rules ask of any family of models; a family overrides what it has."""
 
-    classes: tuple[str, ...] | None
+    classes: tuple[str, ...] | None = None
+    width = 1  # numbers that it makes of a row while it predicts, which limits the rows of a block
+    loss = "absolute"  # what the mean loss of a model without classes is about
+    degree: int | None = None  # of the polynomials that its scores are, if they are any
 
     @property
     def columns(self) -> int:
         """Number of columns the model reads."""
+        raise NotImplementedError
 
     @property
     def binary(self) -> bool:
         """True for a classifier with one score: second class iff it is above zero."""
+        return False
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (rows, K) and error bounds (K,) for rows no larger than `largest`, column by
         column."""
+        raise Rejected("such a model has no scores")
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         """Return error bounds (rows, K) for these rows alone."""
+        raise Rejected("such a model has no scores")
 
     def exact_scores(self, x: np.ndarray) -> list[Fraction]:
         """Return the scores of one row in rational arithmetic."""
+        raise Refused("the scores of such a model are not rational numbers")
+
+    def losses(self, view: Any, clip: float, low: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of the loss of each row clipped to [low, low + clip], less low, from below and above."""
+        scores, errors = view.scores
+        if scores.shape[1] != 1 or view.targets.shape[1] != 1:
+            raise Rejected("it needs a regression with one target")
+        residual = np.abs(view.targets - scores)[:, 0]
+        slack = errors[0] + 4 * U * residual
+        return np.clip(residual - slack, 0.0, clip), np.minimum(residual + slack, clip)
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        """Return ln of a bound of the number of ways in which a class of hypotheses that only this family has labels
+        so many points, after checking that the model belongs to it; None for other classes."""
+        return None
+
+    def price(self, descriptor: Any) -> int:
+        """Return by how much delta is divided because the size of the class was not fixed in advance."""
+        return 1
+
+    def weight_norm(self) -> tuple[float, float]:
+        """Return bounds, from below and above, of the length of weights and intercept, all outputs together."""
+        raise Rejected("it needs scores that are linear in the columns or in a kernel's space")
+
+    def squared_lengths(self, X: np.ndarray) -> np.ndarray:
+        """Return an upper bound of the squared length of each row in the space of the weights."""
+        raise Rejected("it needs scores that are linear in the columns or in a kernel's space")
+
+
+class DensityModel(Predictor):
+    """A model whose scores are ln p(x)."""
+
+    loss = "log"
+
+    def log_bounds(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of ln p(x) for each row, from below and above; -infinity where the density is zero."""
+        raise NotImplementedError
+
+    def losses(self, view: Any, clip: float, low: float) -> tuple[np.ndarray, np.ndarray]:
+        least, most = (-bound - low for bound in reversed(self.log_bounds(view.X, view.largest)))
+        slack = 4 * U * (np.abs(np.clip(most, -clip, clip)) + abs(low))
+        return np.clip(least - slack, 0.0, clip), np.clip(most + slack, 0.0, clip)
+
+
+class DistanceModel(Predictor):
+    """A model that stands for a set of points (centres, a flat): its loss is the squared distance to it."""
+
+    loss = "distance"
+
+    def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of the squared distance of each row, from below and above."""
+        raise NotImplementedError
+
+    def losses(self, view: Any, clip: float, low: float) -> tuple[np.ndarray, np.ndarray]:
+        least, most = self.squared_distances(view.X)
+        return np.clip(least, 0.0, clip), np.minimum(most, clip)
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Predictor):
     """Scores X W' + b of a linear model: one row of W per output."""
 
     W: np.ndarray  # (K, d)
     b: np.ndarray  # (K,)
-    classes: tuple[str, ...] | None
+    classes: tuple[str, ...] | None = None
+    degree = 1
 
     @property
     def columns(self) -> int:
@@ -68,16 +134,33 @@ class Linear:
         pairs = zip(self.W.tolist(), self.b.tolist())
         return [sum((Fraction(w) * v for w, v in zip(weights, row)), Fraction(b)) for weights, b in pairs]
 
+    def weight_norm(self) -> tuple[float, float]:
+        return norm_bounds(float(np.sum(self.W * self.W)), 0.0, self)
+
+    def squared_lengths(self, X: np.ndarray) -> np.ndarray:
+        return above(np.einsum("ij,ij->i", X, X), X.shape[1] + 4)
+
+
+def norm_bounds(square: float, slip: float, model: Any) -> tuple[float, float]:
+    """Return bounds of |(w, b)| from |w|^2, which is off by `slip` and by the rounding of a plain sum."""
+    offsets = math.fsum(model.b * model.b)
+    rounding = gamma(4 * (model.columns + len(model.b)) * max(1, len(model.b)) + 64) * (square + offsets)
+    low, high = (square + offsets) - slip - rounding, (square + offsets) + slip + rounding
+    if not math.isfinite(high):
+        raise Refused("the length of the weights overflows")
+    return math.sqrt(max(low, 0.0)) * (1 - 1e-15), above(math.sqrt(max(high, 0.0)))
+
 
 @dataclass(frozen=True)
-class Quadratic:
+class Quadratic(Predictor):
     """Scores <u, A u> + <w, u> + b, u = x - center: one A, w, b per output."""
 
     center: np.ndarray  # (d,)
     A: np.ndarray  # (K, d, d)
     w: np.ndarray  # (K, d)
     b: np.ndarray  # (K,)
-    classes: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    degree = 2
 
     @property
     def columns(self) -> int:

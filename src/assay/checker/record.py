@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.checker.numerics import LARGEST, SMALLEST
 from assay.claims.claim import FORMAT, Certificate, Claim
-from assay.claims.templates import TEMPLATES
+from assay.claims.definitions import Definition, definition
 
 _DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 
@@ -73,8 +73,8 @@ def exact_decimal(text: Any, name: str) -> Fraction:
     return Fraction(text)
 
 
-def check_record(certificate: Certificate) -> None:
-    """Check everything that needs neither model nor data: format, records, ledger."""
+def check_record(certificate: Certificate, allowed: Mapping[str, Definition]) -> None:
+    """Check everything that needs neither model nor data: format, records, ledger; claims are those of `allowed`."""
     if not isinstance(certificate, Certificate) or certificate.format != FORMAT:
         raise Rejected(f"unknown format {str(getattr(certificate, 'format', type(certificate).__name__))[:40]!r}")
     if not set(certificate.data) <= {"train", "holdout"}:
@@ -86,23 +86,24 @@ def check_record(certificate: Certificate) -> None:
     total = exact_decimal(certificate.delta_total, "delta_total")
     if not 0 < total < 1:
         raise Rejected(f"delta_total must lie between 0 and 1; it is {certificate.delta_total}")
-    spent = sum((_check_claim(claim, certificate) for claim in certificate.claims), Fraction(0))
+    spent = sum((_check_claim(claim, certificate, allowed) for claim in certificate.claims), Fraction(0))
     spent += sum((exact_decimal(delta, "an unreported delta") for _, delta in certificate.unreported), Fraction(0))
     if spent > total:
         raise Rejected(f"the ledger spends {float(spent):.6g}, more than delta_total = {certificate.delta_total}")
     named = [template for template, _ in certificate.unreported] + [gap.template for gap in certificate.not_applicable]
     for template in named:
-        if template not in TEMPLATES:
-            raise Rejected(f"unknown template {str(template)[:40]!r}")
+        if not isinstance(template, str) or definition(template) is None:
+            raise Rejected(f"unknown claim {str(template)[:40]!r}")
     count(certificate.serial, "serial", 1)
     exact_decimal(certificate.session_delta, "session_delta")
 
 
-def _check_claim(claim: Claim, certificate: Certificate) -> Fraction:
+def _check_claim(claim: Claim, certificate: Certificate, allowed: Mapping[str, Definition]) -> Fraction:
     """Check the fixed part of one claim; return its delta."""
-    if not isinstance(claim, Claim) or claim.template not in TEMPLATES:
-        raise Rejected(f"unknown template {str(getattr(claim, 'template', claim))[:40]!r}")
-    template = TEMPLATES[claim.template]
+    if not isinstance(claim, Claim) or claim.template not in allowed:
+        code = str(getattr(claim, "template", claim))[:40]
+        raise Rejected(f"unknown claim {code!r}: models of the family {certificate.model.family!r} have none such")
+    template = allowed[claim.template]
     name, delta = template.name, exact_decimal(claim.delta, f"delta of {template.name}")
     number(claim.value, f"value of {name}", zero=True)
     if claim.direction not in template.directions:

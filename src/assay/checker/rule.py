@@ -41,6 +41,13 @@ class View:
             self._errors = error_counts(self.model, self.X, self.codes, *self.scores)
         return self._errors
 
+    @property
+    def known_codes(self) -> np.ndarray:
+        """The codes, where every label must be one that the model knows."""
+        if np.any(self.codes < 0):
+            raise Rejected("there are labels which the model does not know")
+        return self.codes
+
     def pick(self, rows: np.ndarray) -> tuple[slice, np.ndarray]:
         """Return where the sorted row numbers that lie in this block are, and their positions in it."""
         low, high = np.searchsorted(rows, [self.start, self.start + len(self.X)])

@@ -11,126 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker import facts
-from assay.checker.bounds import compression, margins, pac_bayes, stability
-from assay.checker.bounds import error_rate as risk
-from assay.checker.bounds import holdout as holdout_rules
-from assay.checker.bounds import norm as regression
-from assay.checker.families import centroids as clusters
-from assay.checker.families import folds, glm, neighbors
-from assay.checker.families import network as networks
-from assay.checker.families import projection as flats
-from assay.checker.families import voted as online
-from assay.checker.identity import WITHOUT_TARGET, DataDigest, read_model, row_keys
+from assay.checker import bounds, facts
+from assay.checker.family import find, read_model, stored_form
+from assay.checker.identity import DataDigest, row_keys
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, array, check_record
 from assay.checker.rule import Context, Rule, View
-from assay.checker.rules import (
-    boosting,
-    duality,
-    expansions,
-    geometry,
-    gradient,
-    kernels,
-    leave_one_out,
-    linear_machines,
-    machines,
-    mixtures,
-    moments,
-    multinomial,
-    occam,
-    pruning,
-    rademacher,
-    scatter,
-    spectrum,
-    trees,
-    votes,
-)
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate, Claim, DataReference
-from assay.claims.templates import TEMPLATES
+from assay.claims.definitions import Definition
 from assay.scan.blocks import Block, blocks
 
-RULES: dict[str, type[Rule]] = {
-    "D01/1": facts.DataIdentity,
-    "D02/1": facts.TrainErrors,
-    "D03/1": facts.ErrorFloor,
-    "D04/1": duality.NamedGap,
-    "D05/1": gradient.Suboptimality,
-    "D06/1": duality.RidgeGap,
-    "D06/2": kernels.KernelRidgeGap,
-    "D08/1": duality.LogisticGap,
-    "D08/2": expansions.KernelLogisticGap,
-    "D09/1": multinomial.MultinomialGap,
-    "D10/1": kernels.HingeGap,
-    "D10/2": linear_machines.LinearHingeGap,
-    "D11/1": kernels.InsensitiveGap,
-    "D11/2": linear_machines.LinearInsensitiveGap,
-    "D12/1": machines.OneClassGap,
-    "D13/1": geometry.Margin,
-    "D13/2": kernels.KernelMargin,
-    "D14/1": geometry.Inseparable,
-    "D15/1": duality.Enclosure,
-    "D15/2": machines.KktResidual,
-    "D16/1": leave_one_out.PressError,
-    "D16/2": leave_one_out.LeaveOneOutErrors,
-    "D16/3": neighbors.LeaveOneOut,
-    "D17/1": geometry.PerceptronMistakes,
-    "D17/2": expansions.KernelMistakes,
-    "D18/2": spectrum.KernelComponents,
-    "D19/1": scatter.FisherOptimality,
-    "D19/3": moments.GaussianClasses,
-    "D19/2": expansions.KernelFisher,
-    "D18/1": flats.FlatOptimality,
-    "D20/1": clusters.FixedPoint,
-    "D21/1": clusters.LowerBound,
-    "D22/1": clusters.LineOptimum,
-    "P26/1": clusters.ClusterRisk,
-    "P26/2": flats.FlatRisk,
-    "D23/1": mixtures.LogLikelihood,
-    "D23/2": mixtures.Stationary,
-    "D23/3": mixtures.BestWeights,
-    "D23/4": mixtures.Monotone,
-    "D28/2": mixtures.HistogramCounts,
-    "D32/1": glm.GlmStationarity,
-    "D07/1": duality.LassoGap,
-    "D24/1": trees.BoostingProduct,
-    "D25/1": boosting.MarginDuality,
-    "D27/1": trees.TreeSize,
-    "D30/1": neighbors.Neighbors,
-    "D33/1": pruning.PrunedTree,
-    "D34/1": networks.NetworkGradient,
-    "P01/1": risk.HoldoutBinomial,
-    "P02/1": risk.Hoeffding,
-    "P03/1": holdout_rules.KullbackLeibler,
-    "P04/1": risk.EmpiricalBernstein,
-    "P05/1": holdout_rules.Betting,
-    "P06/1": holdout_rules.AreaUnderCurve,
-    "P06/2": holdout_rules.Thresholds,
-    "P06/3": holdout_rules.Paired,
-    "P07/1": risk.HoldoutSelect,
-    "P08/1": risk.FiniteClass,
-    "P09/1": occam.Occam,
-    "P10/1": risk.Vc,
-    "P11/1": rademacher.StumpComplexity,
-    "P12/1": margins.Ramp,
-    "P13/1": margins.MulticlassRamp,
-    "P14/1": margins.L1Ramp,
-    "P16/1": compression.PerceptronCompression,
-    "P16/2": compression.SupportCompression,
-    "P15/1": boosting.BoostingMargin,
-    "P16/3": compression.KernelPerceptronCompression,
-    "P17/1": stability.UniformStability,
-    "P17/2": stability.StabilityInBall,
-    "P18/1": pac_bayes.LinearPacBayes,
-    "P19/1": votes.OutOfBagVote,
-    "P16/4": online.VotedCompression,
-    "P20/1": online.ProgressiveVote,
-    "P22/1": folds.FoldMean,
-    "P23/1": neighbors.LeaveOneOutRisk,
-    "P24/1": regression.NormRisk,
-    "P25/1": holdout_rules.Coverage,
-}
 _HELD = 2**22  # numbers that a model makes of the rows of one view
 _TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
@@ -150,7 +41,7 @@ def verify(
     Parameters
     ----------
     certificate : Certificate
-    model : object with the fitted arrays of its family (`coef_`, `intercept_`, `classes_`)
+    model : a fitted learner, or the `StoredModel` that a file holds
     X, y, sample_weight : the training rows; the whole table if the certificate has a split.
         Instead of arrays, X may be an object with `blocks()`, which yields its rows in order.
     holdout : (X, y) of the hold-out rows, when the certificate has no split
@@ -161,11 +52,17 @@ def verify(
         `holds`, a verdict per claim, and the reason in words.
     """
     try:
-        check_record(certificate)
-        predictor, digest = read_model(model, certificate.model.family)
-        if digest != certificate.model.digest:
+        family, variant = find(getattr(certificate.model, "family", None))
+        allowed = {**facts.CLAIMS, **bounds.CLAIMS, **family.claims}
+        check_record(certificate, allowed)
+        stored = stored_form(model)
+        if (stored.learner, stored.family) != (certificate.model.learner, certificate.model.family):
+            raise Rejected(f"the certificate is about a {certificate.model.learner}, the model is a {stored.learner}")
+        predictor = read_model(stored)
+        if stored.digest() != certificate.model.digest:
             raise Rejected("this is not the model the certificate is about: its parameters have another fingerprint")
-        return _Check(certificate, predictor, _tables(certificate, X, y, sample_weight, holdout)).report()
+        tables = _tables(certificate, X, y, sample_weight, holdout)
+        return _Check(certificate, allowed, predictor, variant.target, tables).report()
     except (Rejected, Refused, *_SURPRISES) as error:
         return Report(_failed("certificate", error))
 
@@ -173,10 +70,16 @@ def verify(
 class _Check:
     """One run of the checker: the data sets, the rules, and what went wrong with either."""
 
-    def __init__(self, certificate: Certificate, model: Predictor, tables: "list[_Table]"):
-        self.certificate, self.tables = certificate, tables
+    def __init__(
+        self,
+        certificate: Certificate,
+        allowed: Mapping[str, Definition],
+        model: Predictor,
+        has_target: bool,
+        tables: "list[_Table]",
+    ):
+        self.certificate, self.allowed, self.tables = certificate, allowed, tables
         two = len(certificate.data) > 1
-        has_target = certificate.model.family not in WITHOUT_TARGET
         self.sets = {name: _Set(reference, model, two, has_target) for name, reference in certificate.data.items()}
         for name, part in self.sets.items():
             if not any(name in table.sets for table in tables):
@@ -184,10 +87,10 @@ class _Check:
                 part.failure = Refused(f"the {name} rows are not given; {how}")
         rows = {name: reference.rows for name, reference in certificate.data.items()}
         self.context = Context(certificate, model, rows)
-        self.most = max(1, _HELD // getattr(model, "width", 1))
+        self.most = max(1, _HELD // max(1, model.width))
         self.rules, self.failures = self.context.rules, self.context.failures
         for position, claim in enumerate(certificate.claims):
-            rule = self._step(position, partial(_rule, claim, self.context))
+            rule = self._step(position, partial(_rule, claim, allowed[claim.template].rule, self.context))
             if rule is not None:
                 self.rules[position] = rule
 
@@ -236,7 +139,7 @@ class _Check:
         return position not in self.failures and self.sets[self.rules[position].set].failure is None
 
     def _judge(self, position: int, claim: Claim) -> Verdict:
-        name, measured = TEMPLATES[claim.template].name, math.nan
+        name, measured = self.allowed[claim.template].name, math.nan
         if position in self.rules:
             rule = self.rules[position]
             broken = self.sets[rule.set].failure
@@ -250,7 +153,7 @@ class _Check:
         if not (measured <= claim.value if upper else measured >= claim.value):  # also when measured is NaN
             claimed = f"claimed {'<=' if upper else '>='} {claim.value:.10g}, measured {measured:.10g}"
             return Verdict(name, "REJECTED", claimed, measured)
-        return Verdict(name, "PROVED" if TEMPLATES[claim.template].fact else "PROVED-GIVEN", "", measured)
+        return Verdict(name, "PROVED" if self.allowed[claim.template].fact else "PROVED-GIVEN", "", measured)
 
     def _step(self, position: int, step: Callable[[], Any]) -> Any:
         """Run a step of one rule; what it raises becomes that claim's verdict and no other's."""
@@ -271,10 +174,8 @@ def _failed(name: str, failure: Exception) -> Verdict:
     return Verdict(name, "REJECTED", f"it is malformed ({type(failure).__name__}: {str(failure)[:80]})")
 
 
-def _rule(claim: Claim, context: Context) -> Rule:
-    if claim.template not in RULES:
-        raise Refused("this version has no rule for it")
-    rule = RULES[claim.template](claim, context)
+def _rule(claim: Claim, kind: type[Rule], context: Context) -> Rule:
+    rule = kind(claim, context)
     if rule.set not in claim.data:
         raise Rejected(f"it is about the {rule.set} rows, but names {tuple(claim.data)}")
     return rule

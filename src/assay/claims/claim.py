@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from assay.claims.templates import TEMPLATES, Template
+from assay.claims.definitions import Definition, definition
 
-FORMAT = "assay-certificate/1"
+FORMAT = "assay-certificate/2"
 
 Witness = Mapping[str, np.ndarray]
 
@@ -26,7 +26,7 @@ class Claim:
     Attributes
     ----------
     template : str
-        Which statement is made, with its version, for example "P01/1"; see `templates`.
+        Which statement is made, with its version, for example "P01/1"; see `definitions`.
     value : float
         The published number, rounded outward.
     direction : str
@@ -79,10 +79,11 @@ class Claim:
         return self._template.sentence(self.value, self.direction, self.params)
 
     @property
-    def _template(self) -> Template:
-        if self.template not in TEMPLATES:
-            raise ValueError(f"Unknown claim template {self.template!r}; this version knows {', '.join(TEMPLATES)}.")
-        return TEMPLATES[self.template]
+    def _template(self) -> Definition:
+        found = definition(self.template)
+        if found is None:
+            raise ValueError(f"Unknown claim {self.template!r}: no definition has this code.")
+        return found
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,17 @@ class Certificate:
     session_delta: str = "0.05"  # failure probability spent on these data by all certificates up to this one
     format: str = FORMAT
 
-    def find(self, template: str, **params: Any) -> Claim:
-        """Return the first claim of that template (with or without its version) whose params match."""
+    def find(self, name: str, **params: Any) -> Claim:
+        """Return the first claim of that name or code (with or without its version) whose params match."""
         for claim in self.claims:
-            if claim.template in (template, f"{template}/1") and all(
-                claim.params.get(k) == v for k, v in params.items()
-            ):
+            named = claim.template in (name, f"{name}/1") or claim.kind == name
+            if named and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
-        raise KeyError(f"No claim {template} in this certificate; it has {[c.template for c in self.claims]}.")
+        raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")
+
+    def __getitem__(self, name: str) -> Claim:
+        """Return the first claim of that name: `certificate["logistic.gap"]`."""
+        return self.find(name)
 
     @property
     def tightest(self) -> Claim | None:

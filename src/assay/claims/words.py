@@ -5,7 +5,7 @@ from html import escape
 from typing import NamedTuple
 
 from assay.claims.claim import Certificate, Claim
-from assay.claims.templates import ASSUMPTIONS, TEMPLATES
+from assay.claims.definitions import ASSUMPTIONS, definition
 
 UNDETECTABLE = (
     "a feature, hyper-parameter, seed or class of models chosen after looking at the evaluation rows",
@@ -96,4 +96,5 @@ def _percent(delta: str) -> str:
 
 
 def _name(template: str) -> str:
-    return TEMPLATES[template].name if template in TEMPLATES else template
+    found = definition(template)
+    return template if found is None else found.name

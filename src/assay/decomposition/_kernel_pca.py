@@ -96,7 +96,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     True
     """
 
-    family = "expansion-map"
+    family = "expansion.map"
     card = Card(
         name="Kernel principal component analysis",
         zh="核主成分分析",

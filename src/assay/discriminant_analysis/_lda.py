@@ -101,6 +101,7 @@ class LinearDiscriminantAnalysis(
     (0.98, (150, 2))
     """
 
+    family = "discriminant.linear"
     card = Card(
         name="Linear discriminant analysis",
         zh="线性判别分析",

@@ -70,7 +70,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     0.98
     """
 
-    family = "quadratic-classifier"
+    family = "discriminant.quadratic"
     classes_: np.ndarray
 
     card = Card(

@@ -167,7 +167,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     (array([0.4236, 0.6496, 0.752 ]), 1.0)
     """
 
-    family = "stump-vote-classifier"
+    family = "trees.weighted-vote"
     classes_: np.ndarray
     card = Card(
         name="AdaBoost classifier",

@@ -83,7 +83,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     True
     """
 
-    family = "tree-vote-classifier"
+    family = "trees.vote"
     classes_: np.ndarray
     card = Card(
         name="Bagging classifier",
@@ -218,7 +218,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     array([3., 4.])
     """
 
-    family = "tree-mean-regressor"
+    family = "trees.mean"
     card = Card(
         name="Bagging regressor",
         zh="自助聚合",

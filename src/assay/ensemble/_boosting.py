@@ -263,7 +263,7 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
     True
     """
 
-    family = "tree-sum-classifier"
+    family = "trees.sum-classifier"
     classes_: np.ndarray
     card = Card(
         name="Gradient boosting classifier",
@@ -414,7 +414,7 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     array([1., 1., 5., 7.])
     """
 
-    family = "tree-sum-regressor"
+    family = "trees.sum-regressor"
     card = Card(
         name="Gradient boosting regressor",
         zh="梯度提升树",

@@ -63,7 +63,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     True
     """
 
-    family = "tree-committee-classifier"
+    family = "trees.committee"
     classes_: np.ndarray
     card = Card(
         name="Committee of forests",
@@ -95,7 +95,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         """Fit to rows X and labels y."""
         members = count(self, "n_forests")
         base = RandomForestClassifier(60) if self.estimator is None else self.estimator
-        if getattr(base, "family", None) != "tree-vote-classifier":
+        if getattr(base, "family", None) != "trees.vote":
             raise refuse(self, f"estimator must be a forest, or bagging of assay's trees, for classes; got {base!r}.")
         data = read_columns(self, X, y, reset=True)
         known: Any = rows(data.X, data.y)

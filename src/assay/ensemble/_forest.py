@@ -184,7 +184,7 @@ class Forest(TreeModel, Analysed, Learner):
 
 class _Classifier(ClassifierMixin, Forest):
     classes_: np.ndarray
-    family = "tree-vote-classifier"
+    family = "trees.vote"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and labels y."""
@@ -258,7 +258,7 @@ class _Classifier(ClassifierMixin, Forest):
 
 
 class _Regressor(RegressorMixin, Forest):
-    family = "tree-mean-regressor"
+    family = "trees.mean"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and numbers y."""

@@ -132,7 +132,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     (0.3333, True, 1.0)
     """
 
-    family = "stump-vote-classifier"
+    family = "trees.weighted-vote"
     classes_: np.ndarray
     card = Card(
         name="LPBoost",

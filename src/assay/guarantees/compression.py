@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.claims.templates import TEMPLATES
 from assay.guarantees.error_floor import gather
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.theory.compression import compression_bound, log_size_weight
@@ -37,7 +36,7 @@ def stated(template: str, errors: int, n: int, kept: int, message: Message, delt
     if bound + OUTWARD >= 1:
         return too_many(template, n, kept, delta)
     params = {**message.params, "rows": n, "kept": kept, "errors": errors}
-    assumptions = TEMPLATES[template].assumptions
+    assumptions = assumptions_of(template)
     return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions, message.witness)
 
 

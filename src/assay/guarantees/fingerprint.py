@@ -13,52 +13,6 @@ from assay.scan.blocks import Block
 
 CHUNK = 4096  # rows hashed together; part of the format
 
-_NODES = (
-    "n_features_in_",
-    "tree_root_",
-    "node_column_",
-    "node_threshold_",
-    "node_table_",
-    "node_child_",
-    "node_value_",
-    "branch_tables_",
-)
-
-FAMILIES = {
-    "linear-classifier": ("coef_", "intercept_", "classes_"),
-    "linear-regressor": ("coef_", "intercept_"),
-    **{f"{link}-link-regressor": ("coef_", "intercept_") for link in ("log", "logit", "probit", "inverse")},
-    "network-classifier": ("network_sizes_", "network_weights_", "network_codes_", "classes_"),
-    "network-regressor": ("network_sizes_", "network_weights_", "network_codes_"),
-    "quadratic-classifier": ("center_", "quadratic_", "linear_", "constant_", "classes_"),
-    "kernel-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
-    "kernel-regressor": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
-    "expansion-classifier": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_", "classes_"),
-    "expansion-map": ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_"),
-    "voted-classifier": ("vectors_", "gained_", "lost_", "votes_", "constant_", "classes_"),
-    "neighbors-classifier": ("fit_X_", "fit_y_", "neighbor_numbers_", "classes_"),
-    "neighbors-regressor": ("fit_X_", "fit_y_", "neighbor_numbers_"),
-    "prototype-classifier": ("prototypes_", "prototype_codes_", "neighbor_numbers_", "classes_"),
-    "oblique-tree-classifier": ("node_weights_", "node_threshold_", "node_child_", "node_value_", "classes_"),
-    **{
-        f"{kind}-gaussian-mixture": ("weights_", "means_", "precisions_cholesky_")
-        for kind in ("full", "tied", "diag", "spherical")
-    },
-    "histogram-density": ("edges_", "cells_", "counts_", "alpha_"),
-    "mixture-classifier": ("priors_", "component_class_", "weights_", "means_", "precisions_cholesky_", "classes_"),
-    "centroids": ("cluster_centers_",),
-    "projection": ("components_", "center_"),
-    "tree-classifier": (*_NODES, "classes_"),
-    "tree-regressor": _NODES,
-    "tree-vote-classifier": (*_NODES, "classes_"),
-    "tree-committee-classifier": (*_NODES, "committee_", "classes_"),
-    "tree-mean-regressor": _NODES,
-    "tree-sum-classifier": (*_NODES, "base_score_", "classes_"),
-    "tree-sum-regressor": (*_NODES, "base_score_"),
-    "stump-vote-classifier": (*_NODES, "estimator_weights_", "classes_"),
-    "tree-median-regressor": (*_NODES, "estimator_weights_"),
-}
-
 
 def data_reference(rows: Rows, classes: np.ndarray | None, has_target: bool = True) -> DataReference:
     """Return the fingerprint of `rows`, whose labels are positions in `classes` (None for a numeric target);
@@ -81,22 +35,9 @@ def data_reference(rows: Rows, classes: np.ndarray | None, has_target: bool = Tr
 
 
 def model_reference(model: Any) -> ModelReference:
-    """Return the fingerprint of the stored parameters of a fitted model."""
-    if model.family.startswith("folds:"):
-        members = "".join(model_reference(one).digest for one in model.fold_models_)
-        whole = hashlib.sha256(f"assay-model/1\n{model.family}\n{members}".encode())
-        return ModelReference(type(model).__name__, model.family, whole.hexdigest())
-    digest = hashlib.sha256(f"assay-model/1\n{model.family}\n".encode())
-    for name in FAMILIES[model.family]:
-        stored = getattr(model, name)
-        values = stored.toarray() if hasattr(stored, "toarray") else np.atleast_1d(stored)
-        digest.update(f"{name}\n{','.join(map(str, values.shape))}\n".encode())
-        if name == "classes_":
-            encoded = (str(label).encode() for label in values.tolist())
-            digest.update(b"".join(b"%d:%s" % (len(text), text) for text in encoded))
-        else:
-            digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-    return ModelReference(type(model).__name__, model.family, digest.hexdigest())
+    """Return the fingerprint of class, parameters and arrays of a fitted model."""
+    stored = model.stored()
+    return ModelReference(stored.learner, stored.family, stored.digest())
 
 
 def _chunk_digests(rows: Rows, target: str) -> list[bytes]:

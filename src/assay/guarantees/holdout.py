@@ -215,7 +215,7 @@ def positions(learner: Any, rows: Rows) -> np.ndarray:
     if hasattr(learner, "predicted_positions"):
         return learner.predicted_positions(rows)
     scored = learner.score_bounds(rows)
-    if scored is None and learner.family == "tree-classifier":  # comparisons, which do not round
+    if scored is None and learner.family == "trees.classifier":  # comparisons, which do not round
         guess = np.concatenate([learner.predict(block.X) for block in rows.blocks()])
         return np.searchsorted(learner.classes_, guess)
     if scored is None:

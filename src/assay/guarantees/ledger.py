@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.claims.templates import TEMPLATES
+from assay.claims.definitions import definition
 
 OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict
 
@@ -79,8 +79,15 @@ def claim(
     witness: dict[str, np.ndarray] | None = None,
 ) -> Claim:
     """Return a statement about new data with the assumptions of its template."""
-    assumptions = TEMPLATES[template].assumptions
-    return Claim(template, float(value), direction, params, (data,), delta, assumptions, witness or {})
+    return Claim(template, float(value), direction, params, (data,), delta, assumptions_of(template), witness or {})
+
+
+def assumptions_of(template: str) -> tuple[str, ...]:
+    """Return what a claim must say that it assumes."""
+    found = definition(template)
+    if found is None:
+        raise ValueError(f"there is no claim {template!r}.")
+    return found.assumptions
 
 
 def error_rate(template: str, bound: float, params: dict[str, Any], data: str, delta: str, **more: Any) -> Claim:

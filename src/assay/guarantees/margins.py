@@ -16,8 +16,7 @@ import numpy as np
 from scipy.special import erfc
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.claims.templates import TEMPLATES
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.theory.concentration import kl_upper
@@ -186,7 +185,7 @@ def _best_length(angles: np.ndarray, n: int, paid: float) -> float:
 def _stated(template: str, bound: float, params: dict[str, Any], delta: str, reason: str) -> Claim | NotApplicable:
     if bound + OUTWARD >= 1:
         return Vacuous(template, reason, delta)
-    return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, TEMPLATES[template].assumptions)
+    return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions_of(template))
 
 
 # Statistics of a block --------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
     True
     """
 
-    family = "kernel-regressor"
+    family = "kernel.regressor"
     card = Card(
         name="Kernel ridge regression",
         zh="核岭回归",

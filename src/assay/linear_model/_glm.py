@@ -139,7 +139,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
     def family(self) -> str:  # type: ignore[override]
         """Which of the checker's predictors reads the coefficients: it depends on the link."""
         link = getattr(self, "link_", "identity")
-        return "linear-regressor" if link == "identity" else f"{link}-link-regressor"
+        return f"glm.{link}"
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GeneralizedLinearRegressor":

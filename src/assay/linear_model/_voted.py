@@ -106,7 +106,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
         guarantee=("progressive.vote", "compression.voted-perceptron"),
         most_rows=20_000,
     )
-    family = "voted-classifier"
+    family = "voted.classifier"
 
     def __init__(
         self,

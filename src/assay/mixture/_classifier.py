@@ -79,7 +79,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     0.98
     """
 
-    family = "mixture-classifier"
+    family = "mixture.classifier"
     classes_: np.ndarray
 
     card = Card(

@@ -69,7 +69,7 @@ class GaussianEstimator(DensityEstimator):
     @property
     def family(self) -> str:  # type: ignore[override]
         """Which of the checker's predictors reads the fitted parameters."""
-        return f"{self.covariance_kind_}-gaussian-mixture"
+        return f"mixture.{self.covariance_kind_}"
 
     @property
     def components_(self) -> Components:

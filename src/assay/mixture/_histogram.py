@@ -61,7 +61,7 @@ class HistogramDensity(DensityEstimator):
     [0.375, 0.125, 0.0]
     """
 
-    family = "histogram-density"
+    family = "histogram"
     card = Card(
         name="Histogram",
         zh="直方图密度估计",

@@ -63,10 +63,16 @@ class CrossValidated(ClassifierMixin, Learner):
         self.folds = folds
         self.random_state = random_state
 
+    def members(self) -> list[Any]:
+        return self.fold_models_
+
+    def _take_members(self, members: Any) -> None:
+        self.fold_models_ = list(members)
+
     @property
     def family(self) -> str:  # type: ignore[override]
         """The checker's predictor: a vote of models of one family."""
-        return f"folds:{self.fold_models_[0].family}"
+        return "folds"
 
     def fit(self, X: Any, y: Any) -> "CrossValidated":
         """Fit a model to the rows outside each fold."""

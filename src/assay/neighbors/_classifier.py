@@ -92,7 +92,7 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
         guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
         most_rows=50_000,
     )
-    family = "neighbors-classifier"
+    family = "neighbors.classifier"
 
     def __init__(
         self,

@@ -94,7 +94,7 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         algorithm="passes over the rows in random order (LVQ1)",
         guarantee=("vc",),
     )
-    family = "prototype-classifier"
+    family = "neighbors.prototypes"
 
     # One neighbour among the prototypes, as the exact search and the checker see it.
     n_neighbors, effective_metric_, weights = 1, "euclidean", "uniform"

@@ -59,7 +59,7 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
         guarantee=("knn.neighbors",),
         most_rows=50_000,
     )
-    family = "neighbors-regressor"
+    family = "neighbors.regressor"
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class MLPClassifier(ClassifierMixin, Network):
     [0, 1, 1, 0]
     """
 
-    family = "network-classifier"
+    family = "network.classifier"
     card = Card(
         name="Neural network classifier",
         zh="多层前馈神经网络",

@@ -51,7 +51,7 @@ class MLPRegressor(RegressorMixin, Network):
     True
     """
 
-    family = "network-regressor"
+    family = "network.regressor"
     card = Card(
         name="Neural network regression",
         zh="神经网络回归",

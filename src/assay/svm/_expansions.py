@@ -26,7 +26,7 @@ _THREADS_FROM = 2_000  # rows of a matrix from which BLAS gets its threads
 class ExpansionClassifier(ClassifierMixin, KernelMachine):
     """What kernel classifiers with one function per class share (two classes have one function alone)."""
 
-    family = "expansion-classifier"
+    family = "expansion.classifier"
     pair_coef_: np.ndarray
     intercept_: np.ndarray
     support_: np.ndarray

@@ -80,7 +80,7 @@ Watch = Callable[[_PairMachine], bool]
 class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     """What SVC and NuSVC share."""
 
-    family = "kernel-classifier"
+    family = "kernel.classifier"
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         self._check_common()

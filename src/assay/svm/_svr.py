@@ -115,7 +115,7 @@ class _OneFunction(KernelMachine):
 
 
 class _Regressor(RegressorMixin, _OneFunction):
-    family = "kernel-regressor"
+    family = "kernel.regressor"
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._check_common()
@@ -351,7 +351,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     [1, -1]
     """
 
-    family = "expansion-map"
+    family = "expansion.map"
     card = Card(
         name="One-class support vector machine",
         zh="单类支持向量机",

@@ -98,7 +98,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     True
     """
 
-    family = "oblique-tree-classifier"
+    family = "oblique.classifier"
     classes_: np.ndarray
     card = Card(
         name="Oblique tree classifier",

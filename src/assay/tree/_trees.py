@@ -68,7 +68,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     x0 > 2.5: yes (2)
     """
 
-    family = "tree-classifier"
+    family = "trees.classifier"
     classes_: np.ndarray
     card = Card(
         name="Decision tree classifier",
@@ -207,7 +207,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     array([1., 4.])
     """
 
-    family = "tree-regressor"
+    family = "trees.regressor"
     card = Card(
         name="Decision tree regressor",
         zh="回归树",

@@ -13,8 +13,6 @@ from assay.checker.numerics import Sums, U, above
 from assay.checker.predictors import predicted
 from assay.checker.record import Rejected, exact_decimal, signed
 from assay.checker.rule import Rule, View
-from assay.checker.rules.densities import is_density
-from assay.checker.rules.tree_classes import price
 
 
 class CountedRisk(Rule):
@@ -123,7 +121,7 @@ class Vc(CountedRisk):
             raise Rejected(f"q is {self.params['q']!r}; the rule fixed in advance is q = 1/2")
         self.K = self.count("K", 1)
         self.ln_growth = ln_growth(self.param("class"), 5 * n, self.model)
-        self.delta /= price(self.param("class"))
+        self.delta /= self.model.price(self.param("class"))
 
     def measure(self) -> float:
         # A stated count above the recount is used: with fewer errors, as many fewer marked rows prove the same, since
@@ -154,13 +152,10 @@ class ClippedRisk(Rule):
     def prepare(self) -> None:
         if self.model.classes is not None:
             raise Rejected("it needs a regression with one target")
-        own = (
-            "distance" if hasattr(self.model, "squared_distances") else "log" if is_density(self.model) else "absolute"
-        )
+        own = self.model.loss
         if self.params.get("loss", "absolute") != own:
             raise Rejected(f"the loss of such a model is {own!r}; the claim says {str(self.params.get('loss'))[:40]!r}")
-        if own == "log":
-            self.low = signed(self.param("low"), "low")
+        self.low = signed(self.param("low"), "low") if own == "log" else 0.0
         self.check_rows()
         compared = self.count("compared", 1) if "compared" in self.params else 1
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta") / compared
@@ -168,19 +163,7 @@ class ClippedRisk(Rule):
 
     def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of each row's loss, from below and above."""
-        if is_density(self.model):
-            least, most = (-bound - self.low for bound in reversed(self.model.log_bounds(view.X, view.largest)))
-            slack = 4 * U * (np.abs(np.clip(most, -self.clip, self.clip)) + abs(self.low))
-            return np.clip(least - slack, 0.0, self.clip), np.clip(most + slack, 0.0, self.clip)
-        if hasattr(self.model, "squared_distances"):
-            least, most = self.model.squared_distances(view.X)
-            return np.clip(least, 0.0, self.clip), np.minimum(most, self.clip)
-        scores, errors = view.scores
-        if scores.shape[1] != 1 or view.targets.shape[1] != 1:
-            raise Rejected("it needs a regression with one target")
-        residual = np.abs(view.targets - scores)[:, 0]
-        slack = errors[0] + 4 * U * residual
-        return np.clip(residual - slack, 0.0, self.clip), np.minimum(residual + slack, self.clip)
+        return self.model.losses(view, self.clip, self.low)
 
     def block(self, view: View) -> None:
         self.sums.add(np.stack(self.losses(view), axis=1))

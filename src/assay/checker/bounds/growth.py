@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from assay.checker.bounds.tails import ln
-from assay.checker.families.neighbors import StoredRows
-from assay.checker.predictors import Linear, Quadratic
+from assay.checker.predictors import Linear
 from assay.checker.record import Rejected, count
-from assay.checker.rules.tree_classes import KINDS, ln_tree_growth
 
-_MOST_COLUMNS = 100_000
+MOST_COLUMNS = 100_000
 
 
 def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
@@ -25,15 +23,14 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     tie to the first class's side and changes no label). Without bias that shift is not available, and
     sum_{i <= d} C(N, i) bounds the patterns instead (Sauer).
     """
+    own = model.own_growth(descriptor, points) if isinstance(descriptor, Mapping) else None
+    if own is not None:
+        return own
     kind = _kind(descriptor)
-    if kind in KINDS:
-        return ln_tree_growth(descriptor, points, model)
     if kind == "integer-halfspaces":
         return ln(size(descriptor, model))
     if kind == "function-space":
         return _function_space(descriptor, points, model)
-    if kind == "prototypes":
-        return _prototypes(descriptor, points, model)
     d, pairs = _dimension(descriptor, model), 1
     bias = descriptor.get("bias", True if kind == "multiclass-halfspaces" else None)
     if not isinstance(bias, bool):
@@ -48,7 +45,7 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     else:
         _binary(model)
     with localcontext(prec=60):
-        return ln(2 * _ball(points - 1, d) if bias else _ball(points, d)) * pairs
+        return ln(2 * patterns(points - 1, d) if bias else patterns(points, d)) * pairs
 
 
 def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
@@ -60,34 +57,17 @@ def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> D
     dimension = count(descriptor.get("dimension"), "dimension of the class", 2)
     k = count(descriptor.get("classes"), "classes of the class", 2)
     needed = _polynomials(model)
-    if model.classes is None or k < len(model.classes) or not needed <= dimension <= _MOST_COLUMNS:
+    if model.classes is None or k < len(model.classes) or not needed <= dimension <= MOST_COLUMNS:
         raise Rejected(f"the class has dimension {dimension} and {k} labels; the model does not belong to it")
     with localcontext(prec=60):
-        return ln(2 * _ball(points - 1, dimension - 1)) * (k * (k - 1) // 2)
-
-
-def _prototypes(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
-    """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are
-    half-spaces, k(k-1)/2 of them, and the points have labels."""
-    d, k = (count(descriptor.get(name), f"{name} of the class", 1) for name in ("d", "k"))
-    labels = count(descriptor.get("classes"), "classes of the class", 2)
-    if not isinstance(model, StoredRows) or model.k != 1 or model.metric != 0 or model.classes is None:
-        raise Rejected("the model is not the label of the nearest prototype")
-    if len(model.X) > k or len(model.classes) > labels or not model.columns <= d <= _MOST_COLUMNS:
-        raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
-    with localcontext(prec=60):
-        return ln(2 * _ball(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
+        return ln(2 * patterns(points - 1, dimension - 1)) * (k * (k - 1) // 2)
 
 
 def _polynomials(model: Any) -> int:
     """Return the dimension of the polynomials that the model's scores lie in; refuse scores that are none."""
-    if isinstance(model, (Linear, Quadratic)):
-        degree = 1 if isinstance(model, Linear) else 2
-    elif getattr(model, "kind", None) in ("linear", "poly"):  # kernels of finite dimension
-        degree = int(model.degree) if model.kind == "poly" else 1
-    else:
+    if model.degree is None:
         raise Rejected("its scores are not known to lie in a space of functions of finite dimension")
-    return math.comb(model.columns + degree, degree)
+    return math.comb(model.columns + model.degree, model.degree)
 
 
 def size(descriptor: Any, model: Linear) -> int:
@@ -107,7 +87,7 @@ def size(descriptor: Any, model: Linear) -> int:
 
 
 def _kind(descriptor: Any) -> str:
-    known = ("prototypes", "function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces", *KINDS)
+    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces")
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]
@@ -119,8 +99,8 @@ def _dimension(descriptor: Mapping[str, Any], model: Linear) -> int:
         raise Rejected("half-spaces are linear; the model is another kind")
     if d < model.W.shape[1]:
         raise Rejected(f"the class uses {d} columns, the model {model.W.shape[1]}")
-    if d > _MOST_COLUMNS:
-        raise Rejected(f"d of the class is {d}; at most {_MOST_COLUMNS} can be checked")
+    if d > MOST_COLUMNS:
+        raise Rejected(f"d of the class is {d}; at most {MOST_COLUMNS} can be checked")
     return d
 
 
@@ -129,7 +109,7 @@ def _binary(model: Linear) -> None:
         raise Rejected("half-spaces label two classes; the model is another kind")
 
 
-def _ball(points: int, d: int) -> int:
+def patterns(points: int, d: int) -> int:
     """Return sum_{i <= d} C(points, i)."""
     if d >= points:
         return 2**points

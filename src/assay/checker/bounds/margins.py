@@ -6,17 +6,14 @@ model must have no offset.
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from assay.checker.bounds.error_rate import ln_above
 from assay.checker.numerics import UNDERFLOW, Sums, above, gamma
-from assay.checker.predictors import Linear, margins
-from assay.checker.record import Refused, Rejected, exact_decimal
+from assay.checker.predictors import margins
+from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import known_codes
-from assay.checker.rules.kernels import KernelMachine, diagonal_above
 
 SCALES = tuple(2.0**exponent for exponent in range(-10, 31))
 
@@ -34,52 +31,27 @@ class MarginRule(Rule):
         self.check_rows()
         self.delta = exact_decimal(self.claim.delta, "delta")
         self.intercept = self.flag("intercept")
-        votes = type(model) is KernelMachine and not model.binary
-        if votes or not isinstance(model, (Linear, KernelMachine)):
-            raise Rejected("it needs scores that are linear in the columns or in a kernel's space")
+        self.norm = model.weight_norm()
         if not self.intercept and np.any(model.b):
             raise Rejected("the problem has no intercept, the model has one")
-        self.norm = length(model)
         if not self.norm[1] > 0:
             raise Rejected("the weights are zero")
 
     def margins(self, view: View) -> np.ndarray:
         """Return a lower bound of the margin of each row."""
-        margin, error = margins(self.model, *view.scores, known_codes(view))
+        margin, error = margins(self.model, *view.scores, view.known_codes)
         return margin - error - 2.0**-50 * np.abs(margin)
 
     def squares(self, view: View) -> np.ndarray:
         """Return an upper bound of the squared length of each row; the exact one is at most `off` of it
         below."""
-        own: Any = diagonal_above(self.model, view.X) if isinstance(self.model, KernelMachine) else None
-        if own is None:
-            own = above(np.einsum("ij,ij->i", view.X, view.X), view.X.shape[1] + 4)
+        own = self.model.squared_lengths(view.X)
         return above(own + 1.0) if self.intercept else own
 
     @property
     def off(self) -> float:
         """Relative distance of `squares` from the exact values, at most."""
-        return 2 * getattr(self.model, "degree", 1) * gamma(8 * (self.model.columns + 32))
-
-
-def length(model: Any) -> tuple[float, float]:
-    """Return bounds, from below and above, of |(w, b)|, all outputs together."""
-    offsets = math.fsum(model.b * model.b)
-    if isinstance(model, Linear):
-        square, slip = float(np.sum(model.W * model.W)), 0.0
-    else:
-        if not model.psd or model.kind == "precomputed":
-            raise Rejected(f"the {model.kind} kernel is not known to be positive semidefinite")
-        K, slack, largest = model.values(model.vectors)
-        square = float(np.einsum("ki,ij,kj->", model.coef, K, model.coef, optimize=True))
-        size = np.abs(model.coef).sum(axis=1)
-        most = slack + gamma(4 * len(K) + 4 * len(model.coef) + 16) * (largest + slack)
-        slip = above(float(most.max(initial=0.0)) * float(size @ size), len(size) + 16)
-    rounding = gamma(4 * (model.columns + len(model.b)) * max(1, len(model.b)) + 64) * (square + offsets)
-    low, high = (square + offsets) - slip - rounding, (square + offsets) + slip + rounding
-    if not math.isfinite(high):
-        raise Refused("the length of the weights overflows")
-    return math.sqrt(max(low, 0.0)) * (1 - 1e-15), above(math.sqrt(max(high, 0.0)))
+        return 2 * (self.model.degree or 1) * gamma(8 * (self.model.columns + 32))
 
 
 class Ramp(MarginRule):

@@ -5,12 +5,10 @@ import math
 import numpy as np
 
 from assay.checker.bounds.error_rate import ClippedRisk, ln_above
-from assay.checker.bounds.margins import SCALES, length
+from assay.checker.bounds.margins import SCALES
 from assay.checker.numerics import UNDERFLOW, Sums, above
-from assay.checker.predictors import Linear
 from assay.checker.record import Rejected
 from assay.checker.rule import View
-from assay.checker.rules.kernels import KernelMachine, diagonal_above
 
 
 class NormRisk(ClippedRisk):
@@ -24,20 +22,16 @@ class NormRisk(ClippedRisk):
 
     def prepare(self) -> None:
         super().prepare()
-        if not isinstance(self.model, (Linear, KernelMachine)):
-            raise Rejected("it needs a regression that is linear in the columns or in a kernel's space")
+        norm = self.model.weight_norm()
         self.intercept, self.scale = self.flag("intercept"), self.number("scale")
         if not self.intercept and np.any(self.model.b):
             raise Rejected("the functions have no intercept, the model has one")
-        if self.scale not in SCALES or not length(self.model)[1] <= self.scale:
+        if self.scale not in SCALES or not norm[1] <= self.scale:
             raise Rejected("scale must be a power of two from 2^-10 to 2^30, and at least the length of the weights")
         self.sums = Sums(3)
 
     def block(self, view: View) -> None:
-        if isinstance(self.model, KernelMachine):
-            squares = diagonal_above(self.model, view.X)
-        else:
-            squares = above(np.einsum("ij,ij->i", view.X, view.X), view.X.shape[1] + 4)
+        squares = self.model.squared_lengths(view.X)
         self.sums.add(np.stack([*self.losses(view), above(squares + float(self.intercept))], axis=1))
 
     def measure(self) -> float:

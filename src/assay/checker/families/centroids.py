@@ -2,6 +2,7 @@
 (P26)."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from assay.checker.families.projection import Scatter, deviation, eigenvalues, in_ball
+from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import UNDERFLOW, Products, Sums, U, above, gamma, norm_above
+from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.claims.definitions import UNIFORM, WEIGHED, Definition, distance_risk
 
 _KEPT = 2**25  # entries of X that are sorted in one pass over the rows
 _MOST_STEPS = 2**31  # of the programme over buckets
@@ -20,25 +24,18 @@ _MOST_CUTS = 2**22  # distinct values times clusters, for the exact optimum on a
 
 
 @dataclass(frozen=True)
-class Centroids:
+class Centroids(DistanceModel):
     """Each row belongs to the nearest of the centres."""
 
     centers: np.ndarray  # (k, d)
-    classes: None = None
-    binary: bool = False
 
     @property
     def columns(self) -> int:
         return self.centers.shape[1]
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return len(self.centers)
-
-    def scores(self, X: np.ndarray, largest: np.ndarray) -> Any:
-        raise Rejected("centres give no scores")
-
-    row_errors = exact_scores = scores
 
     def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of the squared distance of each row to the nearest centre: a sum of squares of differences."""
@@ -320,3 +317,39 @@ class ClusterRisk(ClusterRule):
         cost, squares = above(self.sums.value + self.sums.error)
         complexity = k * (2 * R * math.sqrt(squares) / n + R * R / (2 * math.sqrt(n)))
         return above(cost / n + 2 * above(complexity) + deviation(4 * R * R, self.delta, n))
+
+
+def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
+        f"sum to at most {value:.10g}{WEIGHED}, and no centre is farther than {params['shift']:.2g} from the mean "
+        "of its rows."
+    )
+
+
+def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
+    centres = f"No {params['clusters']} centres"
+    return f"{centres} have squared distances to the training rows that sum to less than {value:.6g}{WEIGHED} ({how})."
+
+
+def _optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
+        f"rows is at most {value:.3g} above the least{WEIGHED}."
+    )
+
+
+CLAIMS = {
+    "D20/1": Definition("kmeans.fixed-point", FixedPoint, _fixed_point),
+    "D21/1": Definition("kmeans.lower-bound", LowerBound, _floor, (), ("lower",)),
+    "D22/1": Definition("kmeans-1d.optimal", LineOptimum, _optimum),
+    "P26/1": Definition(
+        "kmeans.risk",
+        ClusterRisk,
+        distance_risk("the nearest of the {clusters} centres"),
+        (*UNIFORM, "A-SUPP"),
+        quantity="mean squared distance",
+    ),
+}
+FAMILY = Family("centroids", {"": Variant({"cluster_centers_": NUMBERS}, read_centroids, target=False)}, CLAIMS)

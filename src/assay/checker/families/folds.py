@@ -1,8 +1,7 @@
 """Models of the folds of a cross-validation: their vote, and the mean of their error rates (P22)."""
 
-import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,29 +9,28 @@ from typing import Any
 import numpy as np
 
 from assay.checker.bounds.tails import binomial_at_most, ln
+from assay.checker.family import Family, Variant
 from assay.checker.numerics import above
 from assay.checker.predictors import Predictor, error_counts, margins
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-
-PREFIX = "folds:"
+from assay.claims.definitions import Definition, percent
 
 
 @dataclass(frozen=True)
-class Folds:
+class Folds(Predictor):
     """Scores are votes: how many of the members decide for each class."""
 
     members: tuple[Predictor, ...]
     classes: tuple[str, ...]
-    binary = False
 
     @property
     def columns(self) -> int:
         return self.members[0].columns
 
     @property
-    def width(self) -> int:
-        return max(getattr(member, "width", 1) for member in self.members)
+    def width(self) -> int:  # type: ignore[override]
+        return max(member.width for member in self.members)
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         votes, open_votes = self._votes(X)
@@ -77,22 +75,13 @@ def _exact_winner(member: Predictor, x: np.ndarray) -> int:
     return scores.index(best) if scores.count(best) == 1 else -1
 
 
-def read_folds(model: Any, family: str, read: Callable[[Any, str], tuple[Any, str]]) -> tuple[Folds, str]:
-    """Return the members' predictors, and the fingerprint of their fingerprints."""
-    models = getattr(model, "fold_models_", None)
-    if not isinstance(models, (list, tuple)) or not 2 <= len(models) <= 1000:
-        raise Rejected("fold_models_ must list two or more models")
-    inner = family.removeprefix(PREFIX)
-    if inner.startswith(PREFIX):
-        raise Rejected("folds of folds are not read")
-    found = [read(one, inner) for one in models]
-    members = tuple(member for member, _ in found)
-    if members[0].classes is None or any(
-        (one.classes, one.columns) != (members[0].classes, members[0].columns) for one in members
-    ):
+def read_folds(members: list[Predictor], classes: tuple[str, ...] | None) -> Folds:
+    """Return the vote of the members, which must be classifiers of the same classes and columns."""
+    if not 2 <= len(members) <= 1000 or any(isinstance(one, Folds) for one in members):
+        raise Rejected("there must be two or more models of folds, and none of them folds again")
+    if classes is None or any((one.classes, one.columns) != (classes, members[0].columns) for one in members):
         raise Rejected("the models of the folds must be classifiers of the same classes and columns")
-    digest = hashlib.sha256(f"assay-model/1\n{family}\n{''.join(part for _, part in found)}".encode())
-    return Folds(members, members[0].classes), digest.hexdigest()
+    return Folds(tuple(members), classes)
 
 
 class FoldMean(Rule):
@@ -126,3 +115,22 @@ class FoldMean(Rule):
             if limit < 1 and not proved:
                 raise Rejected(f"the limit for {errors} errors in {size} rows of a fold lies above {limit:.10g}")
         return above(math.fsum(self.limits) / self.folds)
+
+
+def _mean(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The mean error rate on new data of the {params['folds']} models of the folds, which is that of one drawn at "
+        f"random for each row, is at most {percent(value)}; their vote errs at most twice as often."
+    )
+
+
+CLAIMS = {
+    "P22/1": Definition(
+        "cross-validation.mean",
+        FoldMean,
+        _mean,
+        ("A-IID(train)", "A-FOLDS", "A-DELTA"),
+        quantity="mean error rate of the folds",
+    )
+}
+FAMILY = Family("folds", {"": Variant({}, read_folds, classes=True, members=True)}, CLAIMS)

@@ -1,17 +1,21 @@
 """Generalised linear models: means of rows through a link, and how flat and how curved the deviance is (claim D32)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
+from assay.checker.families.linear import read_linear
+from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import SMALLEST, Products, U, above, gamma, is_psd_after, norm_above
-from assay.checker.predictors import Linear
+from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
+from assay.claims.definitions import Definition
 
 LINKS = ("log", "logit", "probit", "inverse")
 CONVEX = {
@@ -27,20 +31,15 @@ _WOBBLE = 1e-13  # relative error of an elementary function or of a few of them 
 
 
 @dataclass(frozen=True)
-class Linked:
+class Linked(Predictor):
     """Means g^-1(<w, x> + b) of a linear score."""
 
     inner: Linear
     link: str
-    classes: None = None
 
     @property
     def columns(self) -> int:
         return self.inner.columns
-
-    @property
-    def binary(self) -> bool:
-        return False
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return means (rows, 1) and error bounds (1,); every link is monotone, so the ends of the score
@@ -55,15 +54,12 @@ class Linked:
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return np.array([self.scores(X[i : i + 1], np.abs(X[i]))[1] for i in range(len(X))])
 
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        raise Refused("the means of this link are not rational numbers")
-
 
 def read_linked(link: str, W: np.ndarray, b: np.ndarray, classes: Any) -> Linked:
     """Return the model of that link; it has one row of coefficients."""
-    if W.ndim != 1 or b.shape != (1,) or not W.size:
+    if W.ndim != 1 or b.size != 1 or not W.size:
         raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (d,) and one number")
-    return Linked(Linear(W[None, :], b, None), link)
+    return Linked(Linear(W[None, :], b.reshape(1), None), link)
 
 
 def _mean(link: str, f: np.ndarray) -> np.ndarray:
@@ -191,3 +187,23 @@ def _positive(f: np.ndarray, value: np.ndarray) -> np.ndarray:
 def _mills(f: np.ndarray) -> np.ndarray:
     """Return phi(f) / Phi(f)."""
     return np.exp(-0.5 * f * f - 0.5 * np.log(2 * np.pi) - log_ndtr(f))
+
+
+def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    curved = f" There it is curved upwards, by at least {params['mu']:.3g} in scaled columns." if params["mu"] else ""
+    near = (
+        f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
+    )
+    return f"{near} by more than {value:.3g}.{curved}"
+
+
+CLAIMS = {"D32/1": Definition("glm.stationarity", GlmStationarity, _sentence)}
+_ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
+FAMILY = Family(
+    "glm",
+    {
+        "identity": Variant(_ARRAYS, read_linear),
+        **{link: Variant(_ARRAYS, partial(read_linked, link)) for link in LINKS},
+    },
+    CLAIMS,
+)

@@ -5,6 +5,7 @@ distance) are bounded in rounding; rows that may lie on either side of the k-th 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -12,9 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from assay.checker.bounds.growth import MOST_COLUMNS, patterns
+from assay.checker.bounds.tails import ln
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
-from assay.checker.record import Refused, Rejected, exact_decimal
+from assay.checker.predictors import Predictor
+from assay.checker.record import Refused, Rejected, count, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.claims.definitions import Definition, error_rate
 
 _ENTRIES = 4_000_000  # distances that are held at once
 _MOST_EXACT = 2**23  # differences that are taken in rational arithmetic for a block; more rows are left open
@@ -34,7 +40,7 @@ class Near:
 
 
 @dataclass(frozen=True)
-class StoredRows:
+class StoredRows(Predictor):
     """The k nearest of the stored rows: votes for their labels, or the mean of their targets."""
 
     X: np.ndarray
@@ -44,7 +50,6 @@ class StoredRows:
     inverse: bool  # weights are inverse distances
     classes: tuple[str, ...] | None
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
-    binary = False
 
     @property
     def columns(self) -> int:
@@ -64,6 +69,20 @@ class StoredRows:
         if errors.any() and not ranked[-1] - ranked[-2] > 4 * errors.max():
             raise Refused("inverse distances are irrational numbers, and nearly tied")
         return [Fraction(value) for value in values[0].tolist()]
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are
+        half-spaces, k(k-1)/2 of them, and the points have labels."""
+        if descriptor.get("class") != "prototypes":
+            return None
+        d, k = (count(descriptor.get(name), f"{name} of the class", 1) for name in ("d", "k"))
+        labels = count(descriptor.get("classes"), "classes of the class", 2)
+        if self.k != 1 or self.metric != 0 or self.classes is None:
+            raise Rejected("the model is not the label of the nearest prototype")
+        if len(self.X) > k or len(self.classes) > labels or not self.columns <= d <= MOST_COLUMNS:
+            raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
+        with localcontext(prec=60):
+            return ln(2 * patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
 
     def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return votes or means (rows, K) and bounds of their errors."""
@@ -321,3 +340,39 @@ class LeaveOneOutRisk(LeaveOneOut):
             square = Decimal((moment / self.delta).numerator) / Decimal((moment / self.delta).denominator)
             value = Decimal(self.errors) / n + square.sqrt()
             return min(1.0, above(float(value), 2))
+
+
+def _near(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    listed = f"the {params['k']} nearest other rows are exactly those listed"
+    return f"For {int(value)} of the rows, {listed}, the first of rows at the same distance."
+
+
+def _lost(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"For at most {int(value)} of the {params['rows']} rows"
+    return f"{rows} their own label has no majority among the {params['k']} nearest other rows."
+
+
+CLAIMS = {
+    "D16/3": Definition("knn.loo-errors", LeaveOneOut, _lost),
+    "D30/1": Definition("knn.neighbors", Neighbors, _near, (), ("lower",)),
+    "P23/1": Definition(
+        "knn.loo",
+        LeaveOneOutRisk,
+        error_rate("{errors} of {rows} rows lost, left out in turn, {k} neighbours and the distance fixed in advance"),
+        ("A-IID(train)", "A-ORDER", "A-CLASS", "A-DELTA"),
+        quantity="error rate",
+    ),
+}
+FAMILY = Family(
+    "neighbors",
+    {
+        "classifier": Variant(
+            {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+        ),
+        "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "neighbor_numbers_": WHOLE}, read_stored),
+        "prototypes": Variant(
+            {"prototypes_": NUMBERS, "prototype_codes_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+        ),
+    },
+    CLAIMS,
+)

@@ -4,6 +4,7 @@ Errors are carried through the layers. If the values a of a layer are off by at 
 gamma (|a| |W| + |b|) + e |W|, and what the units say by that times their largest slope, plus their own rounding.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -11,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import UNDERFLOW, U, above, gamma, norm_above
+from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
+from assay.claims.definitions import Definition
 
 UNITS = ("identity", "logistic", "tanh", "relu")
 _SLOPES = {"identity": 1.0, "logistic": 0.25, "tanh": 1.0, "relu": 1.0}
@@ -23,7 +27,7 @@ _MOST_EXACT = 20_000  # weights of a network that is evaluated in exact arithmet
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Predictor):
     """Layers a <- f(a W + b), the last one without f; `exponential`: the prediction is the exponential of the score."""
 
     weights: list[np.ndarray]  # (k, next k) of each layer
@@ -37,7 +41,7 @@ class Network:
         return len(self.weights[0])
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return sum(len(b) for b in self.intercepts)
 
     @property
@@ -230,3 +234,20 @@ class NetworkGradient(Rule):
             error = above(error + 4 * U * (np.abs(mean) + np.abs(rate * part)), self.blocks + 8)
             found.append(np.abs(mean + rate * part) + error)
         return norm_above(np.concatenate([one.ravel() for one in found]))
+
+
+def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rest = [f"decay = {params['decay']:g}"] + ([f"share = {params['share']:g}"] if params["share"] != 1 else [])
+    return (
+        f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has "
+        f"at most the length {value:.3g}; where it is zero the objective is level, which need not be its minimum."
+    )
+
+
+CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _gradient)}
+_ARRAYS = {"network_sizes_": WHOLE, "network_weights_": NUMBERS, "network_codes_": WHOLE}
+FAMILY = Family(
+    "network",
+    {"classifier": Variant(_ARRAYS, read_network, classes=True), "regressor": Variant(_ARRAYS, read_network)},
+    CLAIMS,
+)

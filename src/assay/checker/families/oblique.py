@@ -5,29 +5,27 @@ from fractions import Fraction
 
 import numpy as np
 
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import gamma
+from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 
 _MOST_EXACT = 4096  # rows at one border that are decided in rational arithmetic
 
 
 @dataclass(frozen=True)
-class ObliqueTree:
+class ObliqueTree(Predictor):
     """A row goes to the first child of a node iff <w, x> <= t there; a leaf votes for its first largest share."""
 
     W: np.ndarray  # (nodes, d)
     threshold: np.ndarray
     child: np.ndarray
     value: np.ndarray  # (nodes, K)
-    classes: tuple[str, ...]
+    classes: tuple[str, ...] | None
 
     @property
     def columns(self) -> int:
         return self.W.shape[1]
-
-    @property
-    def binary(self) -> bool:
-        return False
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         votes = self.value.argmax(axis=1)[self._leaves(X)]
@@ -82,3 +80,7 @@ def read_oblique(
     if np.any(whole != child) or np.any(whole[inner] <= inner) or np.any(whole[inner] + 1 >= n):
         raise Rejected("the nodes do not describe a tree: a child does not follow its parent")
     return ObliqueTree(W, threshold, whole.astype(np.int64), value, classes)
+
+
+_ARRAYS = {"node_weights_": NUMBERS, "node_threshold_": NUMBERS, "node_child_": WHOLE, "node_value_": NUMBERS}
+FAMILY = Family("oblique", {"classifier": Variant(_ARRAYS, read_oblique, classes=True)})

@@ -1,6 +1,7 @@
 """Rows near a flat (PCA, truncated decompositions): the distance to it, that none is nearer (D18), new rows (P26)."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -8,47 +9,43 @@ from typing import Any
 import numpy as np
 
 from assay.checker.bounds.error_rate import ln_above
+from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma, norm_above
+from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.claims.definitions import UNIFORM, Definition, distance_risk
 
 WIDEST = 2_000
 """Columns up to which the eigenvalues of a matrix are enclosed."""
 
 
 @dataclass(frozen=True)
-class Projection:
-    """The flat through `center` that the rows of V span; V need be orthonormal only to `loss` = |V V' - I|."""
+class Projection(DistanceModel):
+    """The flat through `center` that the rows of V span; V need be orthonormal only to `slant` = |V V' - I|."""
 
     V: np.ndarray  # (k, d)
     center: np.ndarray  # (d,)
-    classes: None = None
-    binary: bool = False
 
     @property
     def columns(self) -> int:
         return self.V.shape[1]
 
     @property
-    def loss(self) -> float:
+    def slant(self) -> float:
         k, d = self.V.shape
         off = float(np.linalg.norm(self.V @ self.V.T - np.eye(k)))
         return above(off + gamma(d + 4) * above(float(np.sum(self.V**2)), k * d + 8), k * k + 8)
 
-    def scores(self, X: np.ndarray, largest: np.ndarray) -> Any:
-        raise Rejected("a flat gives no scores")
-
-    row_errors = exact_scores = scores
-
     def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds of the squared distance of each row to the flat. The point V'V(x - center) lies in it, so that
-        the nearest one is not farther, and is itself at most loss |x - center| from that point."""
+        the nearest one is not farther, and is itself at most slant |x - center| from that point."""
         k, d = self.V.shape
         moved = X - self.center
         rest = np.sqrt(np.einsum("ij,ij->i", *[moved - (moved @ self.V.T) @ self.V] * 2))
         size = np.sqrt(np.einsum("ij,ij->i", moved, moved))
         slip = above(gamma(4 * (d + k) + 32) * (1 + float(np.sum(self.V**2))) * size, d + 8)
-        low = np.maximum(rest * (1 - gamma(d + 8)) - slip - above(self.loss * size, d + 8), 0.0)
+        low = np.maximum(rest * (1 - gamma(d + 8)) - slip - above(self.slant * size, d + 8), 0.0)
         return low * low * (1 - 4 * U), above((above(rest, d + 8) + slip) ** 2)
 
 
@@ -58,10 +55,6 @@ def read_projection(V: np.ndarray, center: np.ndarray, classes: Any) -> Projecti
             f"components_ has shape {V.shape} and center_ {center.shape}; they must be (k, d), k <= d, and (d,)"
         )
     return Projection(V, center)
-
-
-def is_flat(model: Any) -> bool:
-    return isinstance(model, Projection)
 
 
 class Scatter:
@@ -128,7 +121,7 @@ class FlatOptimality(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if not is_flat(model):
+        if not isinstance(model, Projection):
             raise Rejected("it needs a model that is a flat")
         if self.count("components", 1) != len(model.V):
             raise Rejected(f"components is {self.params['components']}; the model has {len(model.V)}")
@@ -145,7 +138,7 @@ class FlatOptimality(Rule):
 
     def measure(self) -> float:
         S, slack, n, V = self.scatter.S, self.scatter.error, self.rows, self.model.V
-        k, loss = len(V), self.model.loss
+        k, loss = len(V), self.model.slant
         if not loss < 0.5:
             raise Rejected("the components are not orthonormal")
         values, off = eigenvalues((S + S.T) / 2)
@@ -166,7 +159,7 @@ class FlatRisk(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if not is_flat(model):
+        if not isinstance(model, Projection):
             raise Rejected("it needs a model that is a flat")
         if self.count("components", 1) != len(model.V):
             raise Rejected(f"components is {self.params['components']}; the model has {len(model.V)}")
@@ -177,7 +170,7 @@ class FlatRisk(Rule):
             raise Rejected("a centre that is not 0 was fitted to the rows")
         if norm_above(model.center) > self.R:
             raise Rejected("the centre lies outside the ball")
-        if not model.loss < 0.5:
+        if not model.slant < 0.5:
             raise Rejected("the components are not orthonormal")
         self.sums = [Sums(1) for _ in range(3)]  # their sizes differ widely: R, R^2 and R^4
 
@@ -210,3 +203,26 @@ def in_ball(view: View, radius: float) -> np.ndarray:
 def deviation(most: float, delta: Fraction, n: int) -> float:
     """Return 3 most sqrt(ln(1 / delta) / (2 n)), rounded up."""
     return above(3.0 * most * math.sqrt(ln_above(1 / delta) / (2 * n)))
+
+
+def _optimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    where = "of" if params["centred"] else "through the origin of"
+    return (
+        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their "
+        f"mean squared distance to this one is at most {value:.3g} above the least."
+    )
+
+
+CLAIMS = {
+    "D18/1": Definition("pca.optimality", FlatOptimality, _optimality),
+    "P26/2": Definition(
+        "projection.risk",
+        FlatRisk,
+        distance_risk("the flat of {components} dimensions"),
+        (*UNIFORM, "A-SUPP"),
+        quantity="mean squared distance",
+    ),
+}
+FAMILY = Family(
+    "projection", {"": Variant({"components_": NUMBERS, "center_": NUMBERS}, read_projection, target=False)}, CLAIMS
+)

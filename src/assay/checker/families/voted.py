@@ -16,11 +16,13 @@ import numpy as np
 
 from assay.checker.bounds.compression import Rebuilt
 from assay.checker.bounds.tails import ln
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import UNDERFLOW, above, gamma
-from assay.checker.predictors import error_counts
+from assay.checker.predictors import Predictor, error_counts
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.votes import drawn
+from assay.claims.definitions import PRIOR, Definition, error_rate
 
 RATES = range(-8, 5)
 """Exponents of the rates t = 2^rate, fixed in advance."""
@@ -29,7 +31,7 @@ _NUMBERS = 2**21  # of hyperplanes or scores held at once
 
 
 @dataclass(frozen=True)
-class Voted:
+class Voted(Predictor):
     """Scores are votes: row j of `vectors`, with the constant appended, was added to the weights of class gained[j] and
     subtracted from those of class lost[j], from zero on; votes[j] is the vote of what was there before update j."""
 
@@ -39,7 +41,6 @@ class Voted:
     votes: np.ndarray  # (M + 1,)
     constant: float
     classes: tuple[str, ...]
-    binary = False
 
     @property
     def columns(self) -> int:
@@ -272,3 +273,26 @@ class VotedCompression(OnePass):
             scores, errors = self.model.scores(some, np.abs(some).max(axis=0))
             self.shared.lost += error_counts(self.model, some, known, scores, errors)[1]
         return self.shared.limit(self, len(self.updates), Decimal(0))
+
+
+CLAIMS = {
+    "P16/4": Definition(
+        "compression.voted-perceptron",
+        VotedCompression,
+        error_rate("{errors} errors outside the {kept} of {rows} training rows that were learnt from"),
+        (*PRIOR, "A-ORDER"),
+        quantity="error rate",
+    ),
+    "P20/1": Definition(
+        "progressive.vote",
+        ProgressiveVote,
+        error_rate(
+            "{errors} mistakes on training rows that each hypothesis met before learning from them, a vote of all "
+            "after the first {skipped} rows, a number fixed in advance"
+        ),
+        (*PRIOR, "A-ORDER"),
+        quantity="error rate",
+    ),
+}
+_ARRAYS = {"vectors_": NUMBERS, "gained_": WHOLE, "lost_": WHOLE, "votes_": WHOLE, "constant_": NUMBERS}
+FAMILY = Family("voted", {"classifier": Variant(_ARRAYS, read_voted, classes=True)}, CLAIMS)

@@ -23,7 +23,7 @@ class VoteMargins(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if not isinstance(model, Trees) or model.family != "stump-vote-classifier" or len(model.classes or ()) != 2:
+        if not isinstance(model, Trees) or model.kind != "weighted-vote" or len(model.classes or ()) != 2:
             raise Rejected("it is about a weighted vote of trees for two classes")
         self.check_rows()
         size = math.fsum(np.abs(model.extra).tolist())

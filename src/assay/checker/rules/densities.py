@@ -7,30 +7,18 @@ one whatever the numbers are.
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import logsumexp
 
 from assay.checker.numerics import U as UNIT
 from assay.checker.numerics import above, gamma
-from assay.checker.record import Refused, Rejected
+from assay.checker.predictors import DensityModel, Predictor
+from assay.checker.record import Rejected
 
 KINDS = ("full", "tied", "diag", "spherical")
 _LOG_2PI = math.log(2 * math.pi)
 _MOST_CELLS = 2**62
-
-
-class Density(Protocol):
-    """A model with a density: what rules about log-likelihoods ask of it."""
-
-    def log_bounds(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds of ln p(x) of each row, from below and above."""
-
-
-def is_density(model: Any) -> bool:
-    return hasattr(model, "log_bounds")
 
 
 class Whitened:
@@ -52,26 +40,21 @@ class Whitened:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(DensityModel):
     """A Gaussian mixture; `factors` has a matrix (d, d) or a row of scales (d,) for each component."""
 
     weights: np.ndarray
     means: np.ndarray
     factors: tuple[np.ndarray, ...]
     kind: str
-    classes: None = None
 
     @property
     def columns(self) -> int:
         return self.means.shape[1]
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return self.means.size
-
-    @property
-    def binary(self) -> bool:
-        return False
 
     def constants(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ln w_k + ln det U_k - d/2 ln(2 pi), and bounds of their errors."""
@@ -100,9 +83,6 @@ class Mixture:
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         low, high = self.log_bounds(X, np.abs(X).max(axis=0))
         return (high - low)[:, None]
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        raise Refused("logarithms are not rational")
 
 
 def summed(joint: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -146,25 +126,21 @@ def check_factor(U: np.ndarray) -> None:
 
 
 @dataclass(frozen=True)
-class MixtureClassifier:
+class MixtureClassifier(Predictor):
     """Score of class c: ln prior_c + ln density of the mixture of its components."""
 
     priors: np.ndarray
     owner: np.ndarray  # class of each component
     parts: tuple[Mixture, ...]
-    classes: tuple[str, ...]
+    classes: tuple[str, ...] | None
 
     @property
     def columns(self) -> int:
         return self.parts[0].columns
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         return sum(part.width for part in self.parts)
-
-    @property
-    def binary(self) -> bool:
-        return False
 
     def _bounds(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         total = math.fsum(self.priors)
@@ -184,9 +160,6 @@ class MixtureClassifier:
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         low, high = self._bounds(X, np.abs(X).max(axis=0))
         return high - low
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        raise Refused("logarithms are not rational")
 
 
 def read_classifier(
@@ -213,7 +186,7 @@ def read_classifier(
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(DensityModel):
     """(count + alpha) / (total + alpha cells) over the volume, in each cell of a grid; 0 outside.
 
     Cells are [e_i, e_i+1) along each column, the last one closed. Only cells that hold rows are listed.
@@ -223,15 +196,10 @@ class Histogram:
     cells: np.ndarray  # (m, d), increasing
     counts: np.ndarray  # (m,)
     alpha: float
-    classes: None = None
 
     @property
     def columns(self) -> int:
         return len(self.edges)
-
-    @property
-    def binary(self) -> bool:
-        return False
 
     def find(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the place of each row's cell along the columns (rows, d), whether it lies in the grid, and its
@@ -271,9 +239,6 @@ class Histogram:
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         low, high = self.log_bounds(X, np.abs(X).max(axis=0))
         return (high - low)[:, None]
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        raise Refused("logarithms are not rational")
 
 
 def read_histogram(

@@ -239,13 +239,7 @@ def signed_targets(view: View, labels: bool) -> np.ndarray:
     """Return the targets as columns; labels become -1 and +1."""
     if not labels:
         return view.targets
-    return np.where(known_codes(view) == 1, 1.0, -1.0)[:, None]
-
-
-def known_codes(view: View) -> np.ndarray:
-    if np.any(view.codes < 0):
-        raise Rejected("there are labels which the model does not know")
-    return view.codes
+    return np.where(view.known_codes == 1, 1.0, -1.0)[:, None]
 
 
 def accurate_scores(view: View) -> tuple[np.ndarray, np.ndarray]:

@@ -12,12 +12,14 @@ import numpy as np
 from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
 from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import class_weights, cost, known_codes
-from assay.checker.rules.kernels import SHORTEN, KernelGap, KernelMachine, diagonal_above, read_kernel_machine
+from assay.checker.rules.duality import class_weights, cost
+from assay.checker.rules.kernels import SHORTEN, KernelGap, KernelMachine, read_kernel_machine
 
 
 class Expansion(KernelMachine):
     """One output per class (one alone for two classes: positive means the second), or any number of coordinates."""
+
+    compared = True
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, errors = self.pair_scores(X)
@@ -31,7 +33,7 @@ class Expansion(KernelMachine):
 
     def with_coef(self, coef: np.ndarray) -> "Expansion":
         """Return other sums over the same vectors, without offsets."""
-        kernel = (self.kind, self.gamma, self.degree, self.coef0, self.width)
+        kernel = (self.kind, self.gamma, self.power, self.coef0, self.n_columns)
         return Expansion(self.vectors, coef, np.zeros(len(coef)), self.support, *kernel, None)
 
 
@@ -49,7 +51,7 @@ def read_expansion(
     if coef.ndim != 2 or b.shape != (len(coef),) or not len(coef):
         raise Rejected(f"pair_coef_ and intercept_ have shapes {coef.shape}, {b.shape}")
     one = read_kernel_machine(vectors, coef[:1], b[:1], support, kernel, None)
-    stored = (one.kind, one.gamma, one.degree, one.coef0, one.width)
+    stored = (one.kind, one.gamma, one.power, one.coef0, one.n_columns)
     return Expansion(one.vectors, coef, b, one.support, *stored, classes)
 
 
@@ -66,7 +68,7 @@ class OneAgainstRest(Rule):
             raise Rejected(f"class must be a number below {len(self.model.coef)}")
 
     def sides(self, view: View) -> np.ndarray:
-        return np.where(known_codes(view) == self.code, 1.0, -1.0)
+        return np.where(view.known_codes == self.code, 1.0, -1.0)
 
 
 class KernelLogisticGap(OneAgainstRest, KernelGap):
@@ -85,7 +87,7 @@ class KernelLogisticGap(OneAgainstRest, KernelGap):
     def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
         if self.intercept:
             return super()._feasible(beta)
-        own = np.sqrt(diagonal_above(self.model, self.model.vectors))
+        own = np.sqrt(self.model.squared_lengths(self.model.vectors))
         return beta * SHORTEN, above(math.fsum(np.abs(beta) * (1 - SHORTEN + 8 * U) * own), len(beta) + 16)
 
     def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +124,7 @@ class KernelMistakes(OneAgainstRest):
         scores, errors = self.model.pair_scores(view.X)
         f, ef = scores[:, self.output], errors[:, self.output]
         self.least = min(self.least, float((side * f - above(ef)).min()))
-        self.farthest = max(self.farthest, float(above(diagonal_above(self.model, view.X).max() + self.augment)))
+        self.farthest = max(self.farthest, float(above(self.model.squared_lengths(view.X).max() + self.augment)))
         where, at = view.pick(self.sorted)
         beta, chosen = self.beta[self.order[where]], self.order[where]
         if not np.array_equal(view.X[at], self.model.vectors[chosen]) or np.any(beta * side[at] < 0):
@@ -160,7 +162,7 @@ class KernelFisher(Rule):
         self.mu, self.priors = self.number("mu"), self._priors(len(model.classes))
         self.u, self.codes = model.coef / self.rows, np.empty(self.rows, dtype=np.int64)
         self.sums, self.reached, self.error = model.with_coef(model.coef), np.empty_like(self.u), np.empty_like(self.u)
-        self.most = math.sqrt(float(diagonal_above(model, model.vectors).max()))
+        self.most = math.sqrt(float(model.squared_lengths(model.vectors).max()))
         self.weight = self.priors if not model.binary else np.array([self.priors[0] * self.priors[1]])
         self.residuals, self.first = Sums(1), True
 
@@ -180,7 +182,7 @@ class KernelFisher(Rule):
         scores, errors = (part.T for part in self.sums.pair_scores(view.X))
         if self.first:
             self.reached[:, here], self.error[:, here] = scores / self.rows, above(errors / self.rows)
-            self.codes[here] = known_codes(view)
+            self.codes[here] = view.known_codes
             return
         slack = errors + above(self._largest(view.X) * self.slip)[:, None]
         u = self.mu * self.u[:, here]
@@ -210,7 +212,7 @@ class KernelFisher(Rule):
         """Return an upper bound of |kappa(x, v)| over these rows and all stored vectors."""
         if self.model.kind in ("rbf", "laplacian", "sigmoid"):
             return 1.0
-        return above(math.sqrt(float(diagonal_above(self.model, X).max())) * self.most)
+        return above(math.sqrt(float(self.model.squared_lengths(X).max())) * self.most)
 
     def measure(self) -> float:
         return above(float(self.residuals.value[0] + self.residuals.error[0]) / self.mu, 16) + UNDERFLOW

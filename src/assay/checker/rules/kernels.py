@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
+from assay.checker.predictors import Predictor, norm_bounds
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.duality import class_weights, cost
@@ -25,7 +26,7 @@ MOST_CELLS = 500_000  # kernel values held at a time: they stay in the processor
 
 
 @dataclass(frozen=True)
-class KernelMachine:
+class KernelMachine(Predictor):
     """Stored vectors (m, d), coefficients (outputs, m), offsets (outputs,), and the kernel: kind, gamma,
     degree, coef0."""
 
@@ -35,19 +36,44 @@ class KernelMachine:
     support: np.ndarray
     kind: str
     gamma: float
-    degree: int
+    power: int
     coef0: float
-    width: int
+    n_columns: int
     classes: tuple[str, ...] | None
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their scores
+    compared = False  # whether outputs are compared with each other, instead of voting in pairs
 
     @property
     def columns(self) -> int:
-        return self.width
+        return self.n_columns
 
     @property
     def binary(self) -> bool:
         return self.classes is not None and len(self.classes) == 2
+
+    @property
+    def degree(self) -> int | None:  # type: ignore[override]
+        return {"linear": 1, "poly": self.power}.get(self.kind)
+
+    def weight_norm(self) -> tuple[float, float]:
+        if not (self.classes is None or self.binary or self.compared):
+            raise Rejected("it needs scores that are linear in a kernel's space, not votes")
+        if not self.psd or self.kind == "precomputed":
+            raise Rejected(f"the {self.kind} kernel is not known to be positive semidefinite")
+        K, slack, largest = self.values(self.vectors)
+        square = float(np.einsum("ki,ij,kj->", self.coef, K, self.coef, optimize=True))
+        size = np.abs(self.coef).sum(axis=1)
+        most = slack + gamma(4 * len(K) + 4 * len(self.coef) + 16) * (largest + slack)
+        return norm_bounds(square, above(float(most.max(initial=0.0)) * float(size @ size), len(size) + 16), self)
+
+    def squared_lengths(self, X: np.ndarray) -> np.ndarray:
+        """Return an upper bound of kappa(x, x) for each row."""
+        if self.kind in ("rbf", "laplacian"):
+            return np.ones(len(X))
+        squares = np.square(_norms(X))
+        if self.kind == "linear":
+            return above(squares)
+        return above(above(self.gamma * squares + abs(self.coef0)) ** self.power, self.power + 4)
 
     @property
     def psd(self) -> bool:
@@ -64,7 +90,7 @@ class KernelMachine:
         if self.kind == "precomputed":
             K = X[:, self.support]
             return K, np.zeros(len(X)), np.abs(K).max(axis=1, initial=0.0)
-        d = self.width
+        d = self.n_columns
         x, v = _norms(X), float(_norms(self.vectors).max(initial=0.0))
         if self.kind == "laplacian":
             return self._laplacian(X), np.full(len(X), gamma(d + 8) / math.e + 8 * U), np.ones(len(X))
@@ -82,12 +108,12 @@ class KernelMachine:
         argument, room = self.gamma * inner + self.coef0, above(self.gamma * x * v + abs(self.coef0))
         if self.kind == "sigmoid":
             return np.tanh(argument), above(gamma(d + 12) * room) + 8 * U, np.ones(len(X))
-        size = above(room**self.degree, self.degree + 4)
-        return argument**self.degree, above(4 * self.degree * gamma(d + self.degree + 8) * size), size
+        size = above(room**self.power, self.power + 4)
+        return argument**self.power, above(4 * self.power * gamma(d + self.power + 8) * size), size
 
     def _laplacian(self, X: np.ndarray) -> np.ndarray:
         distance = np.zeros((len(X), len(self.vectors)))
-        for j in range(self.width):
+        for j in range(self.n_columns):
             distance += np.abs(X[:, j, None] - self.vectors[None, :, j])
         return np.exp(-self.gamma * distance)
 
@@ -163,7 +189,7 @@ def read_kernel_machine(
 ) -> KernelMachine:
     """Return the machine of stored arrays, after checking that they fit together."""
     if kernel.shape != (5,) or not 0 <= kernel[0] < len(KINDS) or kernel[0] != int(kernel[0]):
-        raise Refused("the kernel is a function which the checker does not have")
+        raise Rejected("kernel_numbers_ must name a kernel that the checker has")
     kind, degree, width = KINDS[int(kernel[0])], kernel[2], int(kernel[4])
     m = len(support)
     if (kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0) or degree != int(degree) or not 1 <= degree <= 1000:
@@ -179,16 +205,6 @@ def read_kernel_machine(
     if np.any(rows != support) or np.any(rows < 0) or (kind == "precomputed" and np.any(rows >= width)):
         raise Rejected("support_ must list row numbers")
     return KernelMachine(vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes)
-
-
-def diagonal_above(model: KernelMachine, X: np.ndarray) -> np.ndarray:
-    """Return an upper bound of kappa(x, x) for each row."""
-    if model.kind in ("rbf", "laplacian"):
-        return np.ones(len(X))
-    squares = np.square(_norms(X))
-    if model.kind == "linear":
-        return above(squares)
-    return above(above(model.gamma * squares + abs(model.coef0)) ** model.degree, model.degree + 4)
 
 
 class KernelGap(Rule):
@@ -227,7 +243,7 @@ class KernelGap(Rule):
         positive, negative = math.fsum(beta[beta > 0]), -math.fsum(beta[beta < 0])
         least = min(positive, negative)
         factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * SHORTEN
-        own = np.sqrt(diagonal_above(self.model, self.model.vectors))
+        own = np.sqrt(self.model.squared_lengths(self.model.vectors))
         return beta * factor, above(math.fsum(np.abs(beta) * (1 - factor + 8 * U) * own), len(beta) + 16)
 
     def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
@@ -386,7 +402,7 @@ class KernelRidgeGap(Rule):
         slack = (
             view.weight * (errors[:, 0] + 4 * U * (np.abs(y) + np.abs(scores[:, 0]))) + 4 * U * np.abs(c) + 4 * U * q
         )
-        own = np.sqrt(diagonal_above(self.model, view.X))
+        own = np.sqrt(self.model.squared_lengths(view.X))
         self.sums.add(above((q + slack) * own, 8)[:, None])
 
     def measure(self) -> float:

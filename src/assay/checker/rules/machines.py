@@ -8,7 +8,7 @@ import numpy as np
 from assay.checker.numerics import UNDERFLOW, Sums, U, above
 from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.kernels import HingeGap, KernelMachine, diagonal_above
+from assay.checker.rules.kernels import HingeGap, KernelMachine
 
 _AT_BOUND = 1 - 1e-12  # an alpha from this share of C on is at its bound: C may be rounded in another order
 _UNBALANCED = 1e-9  # share of sum |beta| by which sum beta may differ from zero
@@ -75,7 +75,7 @@ class OneClassGap(Rule):
             if not wanted - total <= free:
                 raise Rejected("the dual vector cannot reach its sum inside the box")
             self.alpha = self.beta + (self.room - self.beta) * ((wanted - total) / max(free, 1e-300))
-        own = np.sqrt(diagonal_above(self.model, self.model.vectors[self.order]))
+        own = np.sqrt(self.model.squared_lengths(self.model.vectors[self.order]))
         apart = np.abs(self.alpha - self.beta) + 64 * U * (self.room + self.beta)
         self.apart = above(math.fsum(apart * own), len(own) + 16)
         return True

@@ -25,7 +25,6 @@ from assay.checker.rules.densities import (
     Mixture,
     MixtureClassifier,
     check_factor,
-    is_density,
     summed,
 )
 
@@ -40,7 +39,7 @@ class LogLikelihood(Rule):
     """D23/1: the mean of ln p(x) over the rows, weighted as they are, is within `value` of `center`."""
 
     def prepare(self) -> None:
-        if not is_density(self.model):
+        if self.model.loss != "log":
             raise Rejected("it needs a model with a density")
         self.center = signed(self.param("center"), "center")
         self.total = MeanLog()

@@ -8,7 +8,7 @@ import numpy as np
 from assay.checker.numerics import SMALLEST, UNDERFLOW, Products, Sums, U, above, excess_above
 from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import accurate_scores, check_intercept, class_weights, cost, known_codes
+from assay.checker.rules.duality import accurate_scores, check_intercept, class_weights, cost
 from assay.checker.rules.losses import TINY, far_mass
 
 
@@ -28,7 +28,7 @@ def softmax(view: View) -> Softmax:
     p = np.exp(-depth)
     p /= p.sum(axis=1, keepdims=True)
     own = np.zeros_like(p)
-    own[np.arange(len(p)), known_codes(view)] = 1.0
+    own[np.arange(len(p)), view.known_codes] = 1.0
     return Softmax(p, own, depth, (p.shape[1] + 40 + depth) * U, float(errors.max()))
 
 

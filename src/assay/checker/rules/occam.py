@@ -23,7 +23,7 @@ class Occam(CountedRisk):
 
 def tree_prior(model: Any) -> Fraction:
     """Return 2^-bits: nodes level by level, 1/2 for leaf or split, 1/K for a label, 1/d for a column, thresholds."""
-    if not isinstance(model, Trees) or model.family != "tree-classifier":
+    if not isinstance(model, Trees) or model.kind != "classifier":
         raise Rejected("the code is for a single tree")
     last: dict[int, int] = {}
     bits = splits = leaves = 0

@@ -21,14 +21,14 @@ class PrunedTree(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if not isinstance(model, Trees) or model.family not in ("tree-classifier", "tree-regressor"):
+        if not isinstance(model, Trees) or model.kind not in ("classifier", "regressor"):
             raise Rejected("it is about a single tree")
         self.check_rows()
         self.alpha = self.number("alpha", zero=True)
         self.criterion = self.choice("criterion", list(_CRITERIA[:2] if model.classes else _CRITERIA[2:]))
         child = self.witness("child", None, integer=True)
         self.grown = Trees(
-            "tree-regressor",
+            "regressor",
             model.columns,
             np.zeros(1, dtype=np.int64),
             self.witness("column", len(child), integer=True),

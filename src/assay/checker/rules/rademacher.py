@@ -32,7 +32,7 @@ class StumpComplexity(CountedRisk):
                 raise Rejected(f"{name} is {self.params[name]}; the rule fixed in advance is {fixed}")
         self.choice("class", ["stumps"])
         model = self.model
-        if not isinstance(model, Trees) or model.family != "tree-classifier" or len(model.classes or ()) != 2:
+        if not isinstance(model, Trees) or model.kind != "classifier" or len(model.classes or ()) != 2:
             raise Rejected("the class is one of stumps with two labels; the model is another kind")
         if not _is_stump(model):
             raise Rejected("the class is one of stumps: one column compared with one threshold; the model is larger")

@@ -15,7 +15,6 @@ from assay.checker.numerics import U, above, gamma, is_psd_after
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.expansions import Expansion
-from assay.checker.rules.kernels import diagonal_above
 
 MOST_ROWS = 2_000
 """Rows up to which the matrix is factorised."""
@@ -80,7 +79,7 @@ class KernelComponents(Rule):
 
     def _centred(self) -> tuple[np.ndarray, float]:
         """Return H K H, symmetric, and a bound of its error in norm."""
-        n, largest = self.rows, float(diagonal_above(self.model, self.model.vectors).max())
+        n, largest = self.rows, float(self.model.squared_lengths(self.model.vectors).max())
         if self.model.kind == "sigmoid":
             largest = 1.0
         K = (self.K + self.K.T) / 2

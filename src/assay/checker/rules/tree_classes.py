@@ -8,7 +8,6 @@ import numpy as np
 
 from assay.checker.bounds.tails import ln, ln_binomial
 from assay.checker.record import Rejected, count
-from assay.checker.rules.trees import Trees
 
 KINDS = ("trees", "votes")
 _LARGEST = 10**5  # leaves or members: larger classes say nothing, and take long to count
@@ -30,16 +29,16 @@ def price(descriptor: Any) -> int:
 
 def ln_tree_growth(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
     """Return ln of a bound of the ways in which the class labels that many points, after checking membership."""
-    labels = len(getattr(model, "classes", None) or ())
+    labels = len(model.classes or ())
     _check_thresholds(model)
     if descriptor["class"] == "trees":
-        if model.family != "tree-classifier":
+        if model.kind != "classifier":
             raise Rejected("the class is one of single trees")
         k = count(descriptor.get("classes"), "classes of the class", 2)
         if k < labels:
             raise Rejected(f"the class has {k} labels, the model {labels}")
         return _trees(descriptor, points, model, k)
-    if model.family != "stump-vote-classifier" or labels != 2:
+    if model.kind != "weighted-vote" or labels != 2:
         raise Rejected("the class is one of weighted votes for two labels")
     members, base = count(descriptor.get("T"), "T of the class", 1), descriptor.get("base")
     if members < len(model.root) or members > _LARGEST:
@@ -48,7 +47,7 @@ def ln_tree_growth(descriptor: Mapping[str, Any], points: int, model: Any) -> De
         return members * ln_member_growth(base, points, model) + ln(_sauer(points, members))
 
 
-def ln_member_growth(base: Any, points: int, model: Trees) -> Decimal:
+def ln_member_growth(base: Any, points: int, model: Any) -> Decimal:
     """Return ln of a bound of the ways in which one member of a vote labels that many points."""
     if not isinstance(base, Mapping) or base.get("class") not in ("stumps", "trees"):
         raise Rejected(f"unknown class of members {str(base)[:60]}")
@@ -58,7 +57,7 @@ def ln_member_growth(base: Any, points: int, model: Trees) -> Decimal:
 
 def _check_thresholds(model: Any) -> None:
     """Refuse other splits: a branch table can list the rows one by one, and no growth function here counts that."""
-    if not isinstance(model, Trees) or np.any(model.table[model.child >= 0] >= 0):
+    if np.any(model.table[model.child >= 0] >= 0):
         raise Rejected("the class is one of trees that split at thresholds; the model is another kind")
 
 
@@ -73,14 +72,14 @@ def _sauer(points: int, d: int) -> int:
     return total
 
 
-def _stumps(base: Mapping[str, Any], points: int, model: Trees) -> Decimal:
+def _stumps(base: Mapping[str, Any], points: int, model: Any) -> Decimal:
     """Return ln(2 + 2 d (N - 1)), after checking that every tree of the model has at most two leaves."""
     if max(tree_sizes(model)) > 2:
         raise Rejected("the members are stumps; the model has larger trees")
     return ln(2 + 2 * _columns(base, model) * (points - 1))
 
 
-def _trees(descriptor: Mapping[str, Any], points: int, model: Trees, labels: int) -> Decimal:
+def _trees(descriptor: Mapping[str, Any], points: int, model: Any, labels: int) -> Decimal:
     """Return ln of Catalan(L - 1) (d (N - 1) + 1)^(L - 1) K^L: shapes, splits, labels."""
     leaves = count(descriptor.get("leaves"), "leaves of the class", 1)
     if not max(tree_sizes(model)) <= leaves <= _LARGEST:
@@ -91,14 +90,14 @@ def _trees(descriptor: Mapping[str, Any], points: int, model: Trees, labels: int
         return shapes + inner * ln(d * (points - 1) + 1) + leaves * ln(labels)
 
 
-def _columns(descriptor: Mapping[str, Any], model: Trees) -> int:
+def _columns(descriptor: Mapping[str, Any], model: Any) -> int:
     d = count(descriptor.get("d"), "d of the class", 1)
     if d < model.columns:
         raise Rejected(f"the class uses {d} columns, the model {model.columns}")
     return d
 
 
-def tree_sizes(model: Trees) -> list[int]:
+def tree_sizes(model: Any) -> list[int]:
     """Return the number of leaves of each tree, by following the children of its root."""
     sizes = []
     for root in model.root.tolist():

@@ -6,15 +6,17 @@ Comparisons are exact.
 """
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from assay.checker.numerics import LARGEST, Sums, above, gamma
-from assay.checker.predictors import margins
+from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
+from assay.checker.rules.tree_classes import KINDS, ln_tree_growth, price
 
 NODES = (
     "n_features_in_",
@@ -28,26 +30,15 @@ NODES = (
 )
 _CHUNK = 4096  # rows whose scores are computed at a time
 _MOST_KEPT = 2**24  # leaves that are remembered from rule to rule
-FAMILIES = {
-    "tree-classifier": (*NODES, "classes_"),
-    "tree-regressor": NODES,
-    "tree-vote-classifier": (*NODES, "classes_"),
-    "tree-mean-regressor": NODES,
-    "tree-sum-classifier": (*NODES, "base_score_", "classes_"),
-    "tree-sum-regressor": (*NODES, "base_score_"),
-    "stump-vote-classifier": (*NODES, "estimator_weights_", "classes_"),
-    "tree-median-regressor": (*NODES, "estimator_weights_"),
-    "tree-committee-classifier": (*NODES, "committee_", "classes_"),
-}
 
 
 @dataclass(frozen=True)
-class Trees:
+class Trees(Predictor):
     """Scores of trees: votes (1 for the majority class of the leaf), mean leaf values, sums of leaf values,
     or weighted votes."""
 
-    family: str
-    columns: int
+    kind: str
+    n_columns: int
     root: np.ndarray
     column: np.ndarray
     threshold: np.ndarray
@@ -60,12 +51,16 @@ class Trees:
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their leaves
 
     @property
-    def width(self) -> int:
+    def columns(self) -> int:
+        return self.n_columns
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
         return len(self.root)
 
     @property
     def binary(self) -> bool:
-        return self.family == "tree-sum-classifier" and len(self.extra) == 1
+        return self.kind == "sum-classifier" and len(self.extra) == 1
 
     @property
     def members(self) -> int:
@@ -122,14 +117,14 @@ class Trees:
     def _sum(self, at: np.ndarray) -> np.ndarray:
         """Return the scores of rows that end in these leaves, (rows, trees)."""
         K = len(self.classes or (0,))
-        if self.family == "tree-classifier":
+        if self.kind == "classifier":
             return np.eye(K)[self.value[at[:, 0]].argmax(axis=1)]
-        if self.family == "stump-vote-classifier":
+        if self.kind == "weighted-vote":
             votes = self.value.argmax(axis=1)[at]
             return np.stack([(votes == k) @ self.extra for k in range(K)], axis=1)
-        if self.family == "tree-median-regressor":
+        if self.kind == "median":
             return self._medians(self.value[:, 0][at])
-        if self.family.startswith("tree-sum"):
+        if self.kind.startswith("sum"):
             outputs = len(self.extra)
             leaf = self.value[:, 0][at]
             return np.stack([leaf[:, k::outputs].sum(axis=1) + self.extra[k] for k in range(outputs)], axis=1)
@@ -145,12 +140,12 @@ class Trees:
         return found
 
     def _error(self) -> float:
-        if self.family in ("tree-classifier", "tree-regressor", "tree-median-regressor"):
+        if self.kind in ("classifier", "regressor", "median"):
             return 0.0
         largest = float(np.abs(self.value).max())
-        if self.family == "stump-vote-classifier":
+        if self.kind == "weighted-vote":
             size = float(np.abs(self.extra).sum())
-        elif self.family.startswith("tree-sum"):
+        elif self.kind.startswith("sum"):
             size = largest * len(self.root) + float(np.abs(self.extra).max())
         else:
             size = largest
@@ -162,21 +157,27 @@ class Trees:
     def exact_scores(self, x: np.ndarray) -> list[Fraction]:
         at = self.leaves(x[None])[0]
         K = len(self.classes or (0,))
-        if self.family == "tree-classifier":
+        if self.kind == "classifier":
             votes = [int(self.value[at[0]].argmax())]
             return [Fraction(votes.count(k)) for k in range(K)]
-        if self.family == "stump-vote-classifier":
+        if self.kind == "weighted-vote":
             won = self.value[at].argmax(axis=1).tolist()
             return [
                 sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0)) for c in range(K)
             ]
-        if self.family == "tree-median-regressor":
+        if self.kind == "median":
             return [Fraction(float(self._medians(self.value[at, 0][None])[0, 0]))]
-        if self.family.startswith("tree-sum"):
+        if self.kind.startswith("sum"):
             step = len(self.extra)
             leaf = self.value[at, 0].tolist()
             return [sum(map(Fraction, leaf[k::step]), Fraction(float(self.extra[k]))) for k in range(step)]
         return [sum(map(Fraction, column), Fraction(0)) / len(self.root) for column in zip(*self.value[at].tolist())]
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        return ln_tree_growth(descriptor, points, self) if descriptor.get("class") in KINDS else None
+
+    def price(self, descriptor: Any) -> int:
+        return price(descriptor)
 
 
 @dataclass(frozen=True)
@@ -224,13 +225,17 @@ class Committees(Trees):
         return [Fraction(int(votes)) for votes in self._sum(self.leaves(x[None]))[0]]
 
 
-def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, ...] | None) -> Trees:
-    """Return the predictor after checking that the arrays are trees: finite, acyclic, in range."""
-    whole = {name: _integers(stored[name], name) for name in NODES if name not in ("node_threshold_", "node_value_")}
-    root, column, table, child = (whole[name] for name in ("tree_root_", "node_column_", "node_table_", "node_child_"))
-    threshold, value, tables = stored["node_threshold_"], stored["node_value_"], whole["branch_tables_"]
-    extra = next((stored[k] for k in ("base_score_", "estimator_weights_", "committee_") if k in stored), np.zeros(0))
-    d, n = int(whole["n_features_in_"][0]), len(child)
+def read_trees(kind: str, *stored: Any) -> Trees:
+    """Return the predictor after checking that the arrays are trees: finite, acyclic, in range.
+
+    They come in the order of `NODES`, then base scores, weights or committees if the kind has them, then the classes.
+    """
+    *parts, classes = stored
+    extra = parts.pop().astype(np.float64) if len(parts) > len(NODES) else np.zeros(0)
+    columns, root, column, threshold, table, child, value, tables = parts
+    if columns.shape != () or columns < 1:
+        raise Rejected("n_features_in_ must be a number of columns")
+    d, n = int(columns), len(child)
     if (
         not n
         or any(part.shape != (n,) for part in (column, table, child, threshold))
@@ -256,33 +261,27 @@ def read_trees(family: str, stored: dict[str, np.ndarray], classes: tuple[str, .
     begun, ended = np.bincount(child[inner], minlength=n), np.bincount(last + 1, minlength=n)
     if np.any(np.cumsum(begun - ended[:n]) > 1):  # a walk down such a graph may take for ever
         raise Rejected("the nodes do not describe trees: two nodes have a child in common")
-    _check_outputs(family, value, extra, root, classes)
-    kind = Committees if family == "tree-committee-classifier" else Trees
-    return kind(family, d, root, column, threshold, table, child, value, tables, extra, classes)
+    _check_outputs(kind, value, extra, root, classes)
+    form = Committees if kind == "committee" else Trees
+    return form(kind, d, root, column, threshold, table, child, value, tables, extra, classes)
 
 
-def _check_outputs(family: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:
+def _check_outputs(kind: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:
     K = len(classes) if classes else 1
     outputs = value.shape[1]
-    if family.startswith("tree-sum"):
+    if kind.startswith("sum"):
         sound = outputs == 1 and extra.ndim == 1 and len(extra) == (K if K > 2 else 1) and len(root) % len(extra) == 0
-    elif family == "tree-median-regressor":
+    elif kind == "median":
         sound = outputs == 1 and extra.shape == root.shape and bool(np.all(extra > 0)) and len(extra) < 2**20
-    elif family == "stump-vote-classifier":
+    elif kind == "weighted-vote":
         sound = outputs == K and extra.shape == root.shape
-    elif family == "tree-committee-classifier":
+    elif kind == "committee":
         listed = set(extra.ravel().tolist())
         sound = outputs == K and extra.shape == root.shape and listed == set(range(len(listed)))
     else:
-        sound = outputs == K and (len(root) == 1 or family.startswith(("tree-vote", "tree-mean")))
+        sound = outputs == K and (len(root) == 1 or kind in ("vote", "mean"))
     if not sound:
-        raise Rejected(f"leaf values of shape {value.shape} do not go with the family {family} and {K} classes")
-
-
-def _integers(values: np.ndarray, name: str) -> np.ndarray:
-    if np.any(values != np.round(values)) or np.any(np.abs(values) > 2**53):
-        raise Rejected(f"{name} must hold integers")
-    return values.astype(np.int64)
+        raise Rejected(f"leaf values of shape {value.shape} do not go with trees of the kind {kind} and {K} classes")
 
 
 class TreeSize(Rule):
@@ -323,7 +322,7 @@ class BoostingProduct(Rule):
 
     def prepare(self) -> None:
         model: Any = self.model
-        if not isinstance(model, Trees) or model.family != "stump-vote-classifier" or len(model.classes or ()) != 2:
+        if not isinstance(model, Trees) or model.kind != "weighted-vote" or len(model.classes or ()) != 2:
             raise Rejected("it is about a vote of two classes")
         if self.count("rounds") != len(model.root):
             raise Rejected(f"rounds is {self.params['rounds']}, the model has {len(model.root)}")

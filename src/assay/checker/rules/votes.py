@@ -30,7 +30,7 @@ class OutOfBagVote(Rule):
 
     def prepare(self) -> None:
         model = self.model
-        if not isinstance(model, Trees) or model.family not in ("tree-vote-classifier", "tree-committee-classifier"):
+        if not isinstance(model, Trees) or model.kind not in ("vote", "committee"):
             raise Rejected("it is about a vote of trees")
         self.check_rows()
         self.form = self.choice("form", list(_SHARES))
@@ -115,7 +115,7 @@ def vote_threshold(model: Trees) -> Fraction:
     more than half of the sum of all shares; the sum exceeds 1 by rounding at most.
     """
     leaf = model.value[model.child < 0]
-    if model.family == "tree-committee-classifier" or (np.all((leaf == 0) | (leaf == 1)) and np.all(leaf.sum(1) == 1)):
+    if model.kind == "committee" or (np.all((leaf == 0) | (leaf == 1)) and np.all(leaf.sum(1) == 1)):
         return Fraction((model.members + 1) // 2, model.members)
     most = above(float(leaf.sum(axis=1).max()), leaf.shape[1])
     if np.any(leaf < 0) or most > 1 + 1e-6:

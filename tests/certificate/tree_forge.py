@@ -9,6 +9,7 @@ from scipy import stats
 
 from tests.certificate import forge
 
+
 def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int = 2, *, soft: bool = False) -> Any:
     """Draw complete trees with thresholds on a coarse grid and random leaves: one class each, or shares of classes."""
     size = 2 ** (depth + 1) - 1

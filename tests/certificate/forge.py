@@ -141,7 +141,7 @@ def data_reference(X: Any, y: Any = None, weight: Any = None, labels: list[str] 
 
 def model_reference(fitted: Any) -> ModelReference:
     """Return the fingerprint of a model, forged or fitted, by this file's own code."""
-    stored = fitted.stored()
+    stored = fitted if isinstance(fitted, StoredModel) else fitted.stored()
     return ModelReference(stored.learner, stored.family, model_digest(stored))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tests.certificate.forge import Case
 
 Operator = Callable[[Case, np.random.Generator], Case | None]
+Change = Callable[[Any, np.random.Generator], Any]
 Tables = tuple[tuple[Operator, ...], tuple[Operator, ...]]
 Truth = Callable[[Case], bool]
 
@@ -69,7 +70,7 @@ def operators(tables: Tables | None = None) -> Iterator[tuple[str, Operator, boo
             yield operator.__name__, operator, fatal
 
 
-def tables(changed: Callable[[Any, np.random.Generator], Any], *more: Operator, without: tuple[str, ...] = ()) -> Tables:
+def tables(changed: Change, *more: Operator, without: tuple[str, ...] = ()) -> Tables:
     """Return the operators for models that are not linear: `changed` makes another model, `more` are tempting too."""
 
     def another(case, rng):

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Forged(SimpleNamespace):
 
     family: str
     learner: str = "forged"
-    parameters: dict = {}  # noqa: RUF012 - nobody writes to it
+    parameters: Any = MappingProxyType({})
     members: tuple = ()
 
     @classmethod
@@ -146,7 +146,7 @@ def model_reference(fitted: Any) -> ModelReference:
 
 
 def model_digest(stored: StoredModel) -> str:
-    """Return SHA-256 of a header (JSON: class, family, parameters, types and shapes, members) and the arrays by name."""
+    """Return SHA-256 of a header in JSON (class, family, parameters, types and shapes, members), then the arrays."""
     listed, contents = [], b""
     for name, value in sorted(stored.arrays.items()):
         text = value.dtype.kind in "UO" and all(type(one) is str for one in value.ravel().tolist())
@@ -157,9 +157,10 @@ def model_digest(stored: StoredModel) -> str:
         else:
             contents += value.astype(value.dtype.newbyteorder("<")).tobytes(order="C")
     members = ",".join(f'"{model_digest(member)}"' for member in stored.members)
+    parameters = json.dumps(dict(stored.parameters), sort_keys=True, separators=(",", ":"))
     header = (
         f'{{"arrays":[{",".join(listed)}],"family":"{stored.family}","learner":"{stored.learner}",'
-        f'"members":[{members}],"parameters":{json.dumps(stored.parameters, sort_keys=True, separators=(",", ":"))}}}'
+        f'"members":[{members}],"parameters":{parameters}}}'
     )
     return hashlib.sha256(f"assay-model/2\n{header}\n".encode() + contents).hexdigest()
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.checker import bounds, facts
 from assay.checker.family import find, read_model, stored_form
-from assay.checker.identity import DataDigest, row_keys
+from assay.checker.identity import DataDigest, copies, near_keys
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, array, check_record
 from assay.checker.rule import Context, Rule, View
@@ -23,7 +23,7 @@ from assay.claims.definitions import Definition
 from assay.scan.blocks import Block, blocks
 
 _HELD = 2**22  # numbers that a model makes of the rows of one view
-_TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
+_CHANCE = math.log(1e6)  # the guard against copies is wrong once in so many splits, at most
 _SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
 
@@ -97,8 +97,6 @@ class _Check:
     def report(self) -> Report:
         """Pass over the rows as often as a rule asks for it, then judge each claim."""
         waiting = self._pass(list(self.rules), first=True)
-        for name, part in self.sets.items():
-            part.close(name)
         self._compare_sets()
         while waiting := [p for p in waiting if self._sound(p) and self._step(p, self.rules[p].next_pass)]:
             self._pass(waiting, first=False)
@@ -119,20 +117,25 @@ class _Check:
         if not holdout.keys or not self.sets["train"].keys:
             return
         held, kept = (np.concatenate(self.sets[name].keys) for name in ("holdout", "train"))
-        if len(held) < _TELLING or not all(np.any(kept == key) for key in held[:_TELLING]):
-            return
-        kept.sort()
-        met = kept[np.minimum(np.searchsorted(kept, held), len(kept) - 1)] == held
-        if met.all() and not np.any(kept[1:] == kept[:-1]):
-            holdout.failure = Rejected("every hold-out row is one of the training rows: they were not held out")
+        self.context.near_copies, surprise = copies(held, kept)
+        if surprise > _CHANCE:
+            holdout.failure = Rejected(
+                f"{self.context.near_copies} of {len(held)} hold-out rows are training rows again, or nearly so, while "
+                "training rows are hardly ever copies of each other: they were not held out"
+            )
 
     def _pass(self, positions: list[int], first: bool) -> list[int]:
+        """Show the rows to the rules, and compare their fingerprint: a source may change from pass to pass."""
+        for part in self.sets.values():
+            part.open()
         for table in self.tables:
             for name, block in table.cut(self.most):
                 view = self.sets[name].view(block, first)
                 for position in positions:
                     if view is not None and self.rules[position].set == name and position not in self.failures:
                         self._step(position, partial(self.rules[position].block, view))
+        for name, part in self.sets.items():
+            part.close(name)
         return positions
 
     def _sound(self, position: int) -> bool:
@@ -147,6 +150,7 @@ class _Check:
                 self.failures.setdefault(position, broken)
             if position not in self.failures:
                 measured = self._step(position, rule.measure)
+                self._step(position, rule.check_complete)
         if position in self.failures:
             return _failed(name, self.failures[position])
         upper = claim.direction == "upper"
@@ -171,6 +175,9 @@ _HOW = {"train": "pass them as X, y", "holdout": "pass holdout=(X, y)"}
 def _failed(name: str, failure: Exception) -> Verdict:
     if isinstance(failure, (Rejected, Refused)):
         return Verdict(name, "REFUSED" if isinstance(failure, Refused) else "REJECTED", str(failure))
+    if isinstance(failure, MemoryError):
+        size = " ".join(str(failure).split())[:80] or "its size is not known"
+        return Verdict(name, "REFUSED", f"this machine has too little memory for it ({size})")
     return Verdict(name, "REJECTED", f"it is malformed ({type(failure).__name__}: {str(failure)[:80]})")
 
 
@@ -188,9 +195,14 @@ class _Set:
     def __init__(self, reference: DataReference, model: Predictor, keep_keys: bool, has_target: bool):
         self.reference, self.model, self.keep_keys = reference, model, keep_keys
         self.failure: Exception | None = None
-        self.digest = DataDigest(reference.labels, model.classes, has_target)
+        self.has_target = has_target
+        self.open()
         self.largest: dict[int, np.ndarray] = {}
         self.keys: list[np.ndarray] = []  # one number per row, equal for equal rows; kept to compare two sets
+
+    def open(self) -> None:
+        """Begin a pass over the rows."""
+        self.digest = DataDigest(self.reference.labels, self.model.classes, self.has_target)
 
     def view(self, block: Block, first: bool) -> View | None:
         """Return the block as the rules see it; None once something is wrong with the set."""
@@ -204,10 +216,9 @@ class _Set:
             if weight is not None and np.any(weight < 0):
                 raise Rejected("sample_weight has negative entries")
             codes, targets = self.digest.read_targets(block.y)
-            if first:
-                self.largest[block.start] = self.digest.feed(block.X, targets, weight)
-                if self.keep_keys:
-                    self.keys.append(row_keys(block.X))
+            self.largest[block.start] = self.digest.feed(block.X, targets, weight)
+            if first and self.keep_keys:
+                self.keys.append(near_keys(block.X))
             weight = np.ones(rows) if weight is None else weight
             return View(block.X, codes, targets, weight, self.largest[block.start], block.start, self.model)
         except (Rejected, Refused, *_SURPRISES) as error:
@@ -215,8 +226,10 @@ class _Set:
             return None
 
     def close(self, name: str) -> None:
-        """Compare the rows seen with the ones the certificate is about."""
+        """Compare the rows of this pass with the ones the certificate is about."""
         given, stated = self.digest.rows, self.reference.rows
+        if self.failure is None and self.reference.columns != self.model.columns:
+            self.failure = Rejected(f"the certificate says {self.reference.columns} columns; the model reads others")
         if self.failure is None and given != stated:
             self.failure = Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
         if self.failure is None and self.digest.hexdigest() != self.reference.digest:

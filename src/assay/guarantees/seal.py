@@ -1,7 +1,8 @@
 """Issue a certificate: seal a learner's facts with fingerprints, and add what can be said about new data."""
 
+import warnings
 from collections.abc import Iterable, Mapping
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from sklearn.utils import get_tags
 
 from assay.claims.claim import Certificate, Claim, DataReference, NotApplicable
 from assay.guarantees.error_floor import error_floor
-from assay.guarantees.fingerprint import data_reference, model_reference
+from assay.guarantees.fingerprint import data_reference, model_reference, near_copies
 from assay.guarantees.ledger import Asked, Vacuous
 from assay.guarantees.statements import made
 from assay.scan import Rows
@@ -20,11 +21,13 @@ from assay.scan.blocks import Block
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
 _session: dict[str, tuple[int, Fraction]] = {}
 
-_SHARE = Context(prec=12, rounding=ROUND_DOWN)
-
 _RANGE = (1e-150, 1e150)  # of every number in a claim: their products neither overflow nor lose digits
 _RESTS_ON = {"D16/2": "D08/1", "P17/1": "D08/2"}  # of claims that do not name the gap they build on
 _OUT_OF_RANGE = "Its numbers are outside [1e-150, 1e150], where rounding cannot be bounded; scale the data."
+
+
+class RepeatedUseWarning(UserWarning):
+    """Rows were certified on more than once, so that the best of the certificates is paid for by all of them."""
 
 
 class Cut(NamedTuple):
@@ -54,7 +57,7 @@ def issue(learner: Any, cut: Cut, *, delta: Decimal, asked: Asked, others: Other
     stated = list(_published([*_about_rows(learner, cut, errors), *learner.facts(cut.train), *about_new]))
     others = Others(delta) if others is None else others
     spent = any(isinstance(one, (Claim, Vacuous)) for one in about_new)
-    serial, session = _log_session(cut, data, Fraction(others.delta) if spent else Fraction(0))
+    _log_session(cut, data, Fraction(others.delta) if spent else Fraction(0))
     unreported = tuple((one.template, one.delta) for one in stated if isinstance(one, Vacuous))
     return Certificate(
         claims=tuple(one for one in stated if isinstance(one, Claim)),
@@ -64,8 +67,6 @@ def issue(learner: Any, cut: Cut, *, delta: Decimal, asked: Asked, others: Other
         not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
         unreported=(*unreported, *others.entries),
         split=cut.split,
-        serial=serial,
-        session_delta=str(_SHARE.divide(Decimal(session.numerator), Decimal(session.denominator))),
     )
 
 
@@ -108,7 +109,8 @@ def _named(cut: Cut) -> list[tuple[str, Rows]]:
 def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -> Iterable[Claim]:
     """Yield the facts that every learner's certificate has: which rows, and how the model does on them."""
     for name, rows in _named(cut):
-        yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name}, (name,))
+        near = {"near": near_copies(cut.train, rows)} if name == "holdout" else {}
+        yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name, **near}, (name,))
         if name in errors:
             low, high = errors[name]
             params = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
@@ -121,9 +123,8 @@ def _about_rows(learner: Any, cut: Cut, errors: Mapping[str, tuple[int, int]]) -
         yield from error_floor(cut.train)
 
 
-def _log_session(cut: Cut, data: Mapping[str, DataReference], spent: Fraction) -> tuple[int, Fraction]:
-    """Count this certificate on each data set it uses and on their union, and return the largest running
-    totals.
+def _log_session(cut: Cut, data: Mapping[str, DataReference], spent: Fraction) -> None:
+    """Count this certificate on each data set it uses and on their union; warn when they were used before.
 
     The union is known by a sum that does not depend on how its rows were split, so that trying many splits of
     one table counts as using it many times.
@@ -133,7 +134,14 @@ def _log_session(cut: Cut, data: Mapping[str, DataReference], spent: Fraction) -
     for key in (whole, *(reference.digest for reference in data.values())):
         count, sum_of_deltas = _session.get(key, (0, Fraction(0)))
         _session[key] = (count + 1, sum_of_deltas + spent)
-    return max(_session[key] for key in (whole, *(reference.digest for reference in data.values())))
+    count, total = max(_session[key] for key in (whole, *(reference.digest for reference in data.values())))
+    if count > 1 and spent:
+        warnings.warn(
+            f"This is certificate {count} on these rows in this session; together they spent a failure probability of "
+            f"{float(total):g}. Choosing the best of them is covered only at that total.",
+            RepeatedUseWarning,
+            stacklevel=5,
+        )
 
 
 def _bit_sum(block: Block) -> np.ndarray:

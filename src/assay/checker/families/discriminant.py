@@ -15,7 +15,7 @@ from assay.checker.predictors import Quadratic
 from assay.checker.record import Rejected
 from assay.checker.rules.moments import GaussianClasses
 from assay.checker.rules.scatter import FisherOptimality
-from assay.claims.definitions import Definition
+from assay.claims.definitions import Definition, up
 
 
 def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
@@ -28,7 +28,7 @@ def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarr
 
 def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = "The direction" if params["form"] == "two-class" else "The first direction"
-    return f"{which} reaches the largest Fisher ratio up to {value:.3g}: no other separates the class means better."
+    return f"{which} reaches the largest Fisher ratio up to {up(value)}: no other separates the class means better."
 
 
 def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -36,8 +36,8 @@ def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
     shrunk = f", shrunk by {params['shrinkage']:g}" if params["shrinkage"] else ""
     return (
         f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: "
-        f"means and covariances are right to {params['error']:.1g} and scores near the centre to {value:.1g}, columns "
-        "in units of their spread."
+        f"means and covariances are right to {up(params['error'], 1)} and scores near the centre to {up(value, 1)}, "
+        "columns in units of their spread."
     )
 
 

@@ -12,22 +12,22 @@ from assay.checker.family import Family, Variant
 from assay.checker.rules import duality, expansions, machines, spectrum
 from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
 from assay.checker.rules.stability import UniformStability
-from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap
+from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, up
 
 
 def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The training objective (one class, nu = {params['nu']:g}) is at most {value:.3g} above its minimum."
+    return f"The training objective (one class, nu = {params['nu']:g}) is at most {up(value)} above its minimum."
 
 
 def _variance(value: float, direction: str, params: Mapping[str, Any]) -> str:
     what = f"No {params['components']} directions of the kernel's space hold more of the rows' variance than these"
-    return f"{what}, up to {value:.3g}."
+    return f"{what}, up to {up(value)}."
 
 
 def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"In the kernel's space no directions reach a sum of Fisher ratios (mu = {params['mu']:g}) more than "
-        f"{value:.3g} above that of these."
+        f"{up(value)} above that of these."
     )
 
 

@@ -12,18 +12,22 @@ from assay.checker.families.linear import enclosure, press
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import duality, kernels, leave_one_out, machines
 from assay.checker.rules.support_vectors import SupportCompression
-from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap
+from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, outward, up
 
 
 def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if direction == "lower":
-        return f"The classes are separated in the kernel's space with a margin of at least {value:.6g}."
-    return f"No hyperplane of the kernel's space separates the classes with a margin above {value:.6g}."
+        return (
+            f"The classes are separated in the kernel's space with a margin of at least {outward(value, direction, 6)}."
+        )
+    return (
+        f"No hyperplane of the kernel's space separates the classes with a margin above {outward(value, direction, 6)}."
+    )
 
 
 def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of pair {params['pair']} of classes" if "pair" in params else ""
-    return f"The largest KKT violation{which} is at most {value:.3g}, in units of the margin."
+    return f"The largest KKT violation{which} is at most {up(value)}, in units of the margin."
 
 
 CLAIMS = {

@@ -35,6 +35,7 @@ _HOMES = {
 _ROOMS = (
     "certificate",
     "cluster",
+    "data",
     "datasets",
     "decomposition",
     "discriminant_analysis",
@@ -54,7 +55,6 @@ _ROOMS = (
     "report",
     "scan",
     "svm",
-    "table",
     "theory",
     "tree",
 )

@@ -15,8 +15,8 @@ from assay.certificate.claim import Certificate, ModelReference
 from assay.certificate.rules.compression import ln_counts
 from assay.certificate.rules.kernels import read_kernel_machine
 from assay.certificate.verify import verify
+from assay.data.blocks import Block
 from assay.ensemble import BaggingClassifier, RandomForestClassifier
-from assay.scan.blocks import Block
 from assay.svm import LinearSVC
 from tests.certificate import forge, tree_forge
 

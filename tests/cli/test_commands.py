@@ -401,7 +401,7 @@ def test_learners_that_would_take_long_are_left_out_unless_named(tmp_path, monke
     X = rng.normal(size=(120, 2))
     path = tmp_path / "t.csv"
     pa.csv.write_csv(pa.table({"a": X[:, 0], "b": X[:, 1], "y": np.where(X.sum(axis=1) > 0, "p", "n")}), path)
-    table = assay.table.read(path)
+    table = assay.data.read(path)
     found = assay.study.learn(table, "y")
     note = next(one.note for one in found.candidates if one.name == "SVC")
     assert "--learners" in note

@@ -14,8 +14,8 @@ from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.duplicates import gather
 from assay.certificate.risk import OUTWARD, Statement, Vacuous
 from assay.certificate.templates import TEMPLATES
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.compression import compression_bound, log_size_weight
 
 _NEAR = 2.0**-30

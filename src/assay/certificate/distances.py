@@ -15,8 +15,8 @@ import numpy as np
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.holdout import MEAN_LOSS
 from assay.certificate.risk import OUTWARD, Asked, Statement, Vacuous, claim
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _ROUNDING = 1e-12  # relative, of a squared distance
 

@@ -18,8 +18,8 @@ from scipy.special import erfc
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import OUTWARD, Statement, Vacuous
 from assay.certificate.templates import TEMPLATES
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.concentration import kl_upper
 from assay.theory.margin import (
     BinnedMargins,

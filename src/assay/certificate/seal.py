@@ -14,8 +14,8 @@ from assay.certificate.duplicates import error_floor
 from assay.certificate.fingerprint import data_reference, model_reference
 from assay.certificate.risk import Asked, Vacuous
 from assay.certificate.statements import made
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
 _session: dict[str, tuple[int, Fraction]] = {}

@@ -9,8 +9,8 @@ import numpy as np
 
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Asked, Statement, Vacuous, error_rate
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.stability import stability_bound, suboptimality_slack, uniform_stability
 
 _WIDTHS = tuple(2.0**-exponent for exponent in range(21))

@@ -54,7 +54,7 @@ from assay.certificate.rules.record import Refused, Rejected, array, check_recor
 from assay.certificate.rules.rule import Context, Rule, View
 from assay.certificate.templates import TEMPLATES
 from assay.certificate.verdict import Report, Verdict
-from assay.scan.blocks import Block, blocks
+from assay.data.blocks import Block, blocks
 
 RULES: dict[str, type[Rule]] = {
     "D01/1": facts.DataIdentity,

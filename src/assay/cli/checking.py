@@ -7,11 +7,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 from sklearn.base import clone
 
-from assay import datasets, table
+from assay import datasets
 from assay.certificate.claim import Certificate, Claim
 from assay.certificate.verify import Report
 from assay.certificate.verify import verify as check
 from assay.cli.predicting import open_model, using
+from assay.data import Table, read
 from assay.study import TableModel
 
 
@@ -42,15 +43,15 @@ def _verify(console: Console, model: TableModel, certificate: Certificate, sourc
     return report.holds
 
 
-def _table(model: TableModel, source: str) -> table.Table:
+def _table(model: TableModel, source: str) -> Table:
     """Return the table with the kinds of columns that the model knows, as far as it has them."""
     if source in datasets.TARGETS and not Path(source).exists():
         return datasets.load(source)
-    names = table.read(source).names
-    return table.read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
+    names = read(source).names
+    return read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
 
 
-def _encoder_is_honest(model: TableModel, data: table.Table, certificate: Certificate) -> bool:
+def _encoder_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
     """Tell whether fitting the encoder again, to the training rows alone, encodes the table alike."""
     if certificate.split is None:
         return False

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from assay import datasets, persist, study, table
+from assay import datasets, persist, study
+from assay.data import Table, read
 from assay.registry import learners as all_learners
 from assay.study import TASKS, Candidate, Study, percent
 
@@ -82,17 +83,17 @@ def _check(options: Options, out: Path, report: Path) -> None:
 
 def _read(
     source: str, target: str, nominal: Sequence[str], ordered: Mapping[str, Sequence[str]]
-) -> tuple[table.Table, str]:
+) -> tuple[Table, str]:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     if bundled and (nominal or ordered):
         raise ValueError("--nominal and --ordered are for files; bundled tables have their types.")
-    data = datasets.load(source) if bundled else table.read(source, nominal=nominal, ordered=ordered)
+    data = datasets.load(source) if bundled else read(source, nominal=nominal, ordered=ordered)
     if not target and not bundled:
         raise ValueError(f"which column is to be predicted? Pass --target with one of {', '.join(data.names)}.")
     return data, target or datasets.TARGETS[source]
 
 
-def _learn_with_bar(data: table.Table, target: str, options: Options) -> Study:
+def _learn_with_bar(data: Table, target: str, options: Options) -> Study:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -111,7 +112,7 @@ def _learn_with_bar(data: table.Table, target: str, options: Options) -> Study:
         return study.learn(data, target, **options._asdict(), tell=tell)
 
 
-def _show(console: Console, source: str, data: table.Table, target: str, found: Study) -> None:
+def _show(console: Console, source: str, data: Table, target: str, found: Study) -> None:
     train, held = found.rows
     console.print(
         f"{source}: {data.n_rows} rows, {len(data.names) - 1} columns to learn from, target {target!r} "

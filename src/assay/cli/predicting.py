@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from assay import datasets, persist, table
+from assay import data, datasets, persist
 from assay.files import written_whole
 from assay.study import TableModel
 
@@ -64,7 +64,7 @@ def _predictions(model: TableModel, source: str) -> Iterator[np.ndarray]:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     rows: Any = datasets.load(source).to_arrow() if bundled else source
     told: set[str] = set()
-    for part in table.chunks(rows, ROWS_AT_ONCE, model.columns):
+    for part in data.chunks(rows, ROWS_AT_ONCE, model.columns):
         if not part.n_rows:
             continue
         X, unknown = model.encode(part)

@@ -27,10 +27,10 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement
 from assay.certificate.stability import stability_statement
+from assay.data.blocks import Block
 from assay.optim.duality import enclosure, outward
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import scores, why_no_gap

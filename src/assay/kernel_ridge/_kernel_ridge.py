@@ -22,11 +22,11 @@ from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.regression import Norm
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.optim.duality import enclosure, outward
 from assay.params import positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
 from assay.svm._facts import clipped_errors, kernel_magnitude, scores, squared_error, why_no_gap

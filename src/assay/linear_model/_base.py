@@ -12,9 +12,9 @@ from assay.certificate.claim import NotApplicable
 from assay.certificate.margins import linear_statements
 from assay.certificate.regression import Norm
 from assay.certificate.risk import Statement
+from assay.data.blocks import Block
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 _LEAST = 1e-140  # what underflow can hide of a mean square, generously

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from assay.base import Learner
-from assay.table import Column, ColumnType, Table
+from assay.data import Column, ColumnType, Table
 
 MOST_LEVELS = 100  # columns that a nominal column may become; rarer levels share one
 

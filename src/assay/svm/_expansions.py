@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.certificate.claim import NotApplicable
 from assay.certificate.risk import Statement
+from assay.data.blocks import Block
 from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.svm._base import KernelMachine
 from assay.svm._facts import scores
 

@@ -10,9 +10,9 @@ from assay.certificate.claim import NotApplicable
 from assay.certificate.compression import Supported, kernel_perceptron_statement, support_statement
 from assay.certificate.margins import Scores, statements
 from assay.certificate.risk import Statement
+from assay.data.blocks import Block
 from assay.kernels import Precomputed
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import support_rows
 from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay import datasets
+from assay.data import Column, ColumnType, Table, chunks, read
 from assay.datasets import make_credit
-from assay.table import Column, ColumnType, Table, chunks, read
 
 CSV = """age,job,size,member
 31,cook,small,True

@@ -1,6 +1,6 @@
-"""How `assay.table` reads: any source becomes an Arrow table, and an Arrow column a typed column."""
+"""Reading: any source becomes an Arrow table, and an Arrow column a typed column."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,49 @@ import pyarrow.csv
 import pyarrow.parquet
 from pyarrow import types
 
-from assay.table import MISSING_WORDS, Column, ColumnType, Table
+from assay.data.columns import Column, ColumnType, Schema
+from assay.data.table import Table
+
+MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""What counts as a missing value in a CSV file."""
+
+
+def read(
+    source: Any,
+    *,
+    nominal: Iterable[str] = (),
+    ordered: Mapping[str, Sequence[str]] | None = None,
+    schema: Schema | None = None,
+) -> Table:
+    """Return the table in a CSV or Parquet file, an Arrow table, a pandas or polars frame, a dict of columns.
+
+    Text, booleans and categories are nominal, numbers numeric, ordered categories (pandas) and enumerations
+    (polars) ordered. `nominal` names further columns whose numbers are only names (such as postal codes);
+    `ordered` gives the levels of a column from lowest to highest. With a `schema`, only its columns are read,
+    with their kinds; `Table.require_same_columns` then gives them its codes.
+
+    >>> read({"size": ["small", "large"]}, ordered={"size": ["small", "large"]}).matrix()
+    array([[0.],
+           [1.]])
+    """
+    wanted = {column.name: column.kind for column in schema or ()}
+    levels = dict(ordered or {})
+    as_text = {*nominal, *levels, *(name for name, kind in wanted.items() if kind != "numeric")}
+    table = arrow_table(source, as_text, None if schema is None else list(wanted))
+    return typed(table, as_text, levels, partial=schema is not None)
+
+
+def chunks(source: Any, size: int, schema: Schema) -> Iterator[Table]:
+    """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
+    if not isinstance(source, (str, PathLike)):
+        table = read(source, schema=schema)
+        for start in range(0, table.n_rows, size):
+            yield table.take(slice(start, start + size))
+        return
+    as_text = {column.name for column in schema if column.kind != "numeric"}
+    names = [column.name for column in schema]
+    for part in arrow_stream(Path(fspath(source)), as_text, names, size):
+        yield typed(part, as_text, {}, partial=True)
 
 
 def arrow_table(source: Any, as_text: Collection[str], only: list[str] | None) -> pa.Table:

@@ -52,7 +52,7 @@ _ALLOWED = {  # kind of node -> types it may stand for; objects are judged by `_
 }
 _PLAIN_OBJECTS = {
     "assay.model_selection._folds.CrossValidated",
-    "assay.study.model.TableModel",
+    "assay.learning.model.TableModel",
     "assay.data.columns.ColumnType",
 }
 # Transformers that are plain NumPy; a forged tree or index could make compiled code read wild memory.

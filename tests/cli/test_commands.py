@@ -402,9 +402,9 @@ def test_learners_that_would_take_long_are_left_out_unless_named(tmp_path, monke
     path = tmp_path / "t.csv"
     pa.csv.write_csv(pa.table({"a": X[:, 0], "b": X[:, 1], "y": np.where(X.sum(axis=1) > 0, "p", "n")}), path)
     table = assay.data.read(path)
-    found = assay.study.learn(table, "y")
+    found = assay.learning.learn(table, "y")
     note = next(one.note for one in found.candidates if one.name == "SVC")
     assert "--learners" in note
     assert "90 training rows" in note
-    named = assay.study.learn(table, "y", learners=["SVC"])
+    named = assay.learning.learn(table, "y", learners=["SVC"])
     assert named.chosen.name == "SVC"

@@ -13,7 +13,7 @@ from assay.certificate.verify import Report
 from assay.certificate.verify import verify as check
 from assay.cli.predicting import open_model, using
 from assay.data import Table, read
-from assay.study import TableModel
+from assay.learning import TableModel
 
 
 def verify(model_file: Path, source: str) -> bool:

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from assay import datasets, persist, study
+from assay import datasets, learning, persist
 from assay.data import Table, read
+from assay.learning import TASKS, Candidate, Study, percent
 from assay.registry import learners as all_learners
-from assay.study import TASKS, Candidate, Study, percent
 
 
 class Options(NamedTuple):
@@ -109,7 +109,7 @@ def _learn_with_bar(data: Table, target: str, options: Options) -> Study:
             progress.update(bar, description=f"Fitting {name}", completed=len(started))
             started.append(name)
 
-        return study.learn(data, target, **options._asdict(), tell=tell)
+        return learning.learn(data, target, **options._asdict(), tell=tell)
 
 
 def _show(console: Console, source: str, data: Table, target: str, found: Study) -> None:

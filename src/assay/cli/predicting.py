@@ -11,7 +11,7 @@ import numpy as np
 
 from assay import data, datasets, persist
 from assay.files import written_whole
-from assay.study import TableModel
+from assay.learning import TableModel
 
 ROWS_AT_ONCE = 65_536
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from assay.study import Study
+from assay.learning import Study
 
 
 def figures(study: Study) -> Iterator[str]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from assay.certificate.words import sections
 from assay.files import written_whole
+from assay.learning import TASKS, Candidate, Study, percent
 from assay.report.drawing import figures
-from assay.study import TASKS, Candidate, Study, percent
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #5b6770; --line: #d9dee3; --paper: #fff;

@@ -18,8 +18,8 @@ from assay.base import Learner
 from assay.certificate.claim import Certificate
 from assay.certificate.holdout import least_mean_loss
 from assay.data import Column, Table
+from assay.learning.model import TableModel, digest, encoder_of, target_values
 from assay.registry import learners as all_learners
-from assay.study.model import TableModel, digest, encoder_of, target_values
 from assay.theory import concentration
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values is read as class labels

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assay.certificate.claim import Certificate as Certificate
     from assay.certificate.claim import Claim as Claim
     from assay.certificate.verify import verify as verify
+    from assay.learning.choice import learn as learn
     from assay.persist import ModelFileError as ModelFileError
     from assay.persist import load as load
     from assay.persist import save as save
@@ -26,6 +27,7 @@ _HOMES = {
     "Certificate": "assay.certificate.claim",
     "Claim": "assay.certificate.claim",
     "verify": "assay.certificate.verify",
+    "learn": "assay.learning",
     "ModelFileError": "assay.persist",
     "save": "assay.persist",
     "load": "assay.persist",

@@ -54,6 +54,7 @@ _PLAIN_OBJECTS = {
     "assay.model_selection._folds.CrossValidated",
     "assay.learning.model.TableModel",
     "assay.data.columns.ColumnType",
+    "assay.data.encoding.Encoding",
 }
 # Transformers that are plain NumPy; a forged tree or index could make compiled code read wild memory.
 _SKLEARN = r"sklearn\.(pipeline|compose\._\w+|preprocessing\._\w+|impute\._base|decomposition\._pca)"

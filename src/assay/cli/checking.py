@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
-from sklearn.base import clone
 
 from assay import datasets
 from assay.certificate.claim import Certificate, Claim
 from assay.certificate.verify import Report
 from assay.certificate.verify import verify as check
 from assay.cli.predicting import open_model, using
-from assay.data import Table, read
+from assay.data import Encoding, Table, read
 from assay.learning import TableModel
+from assay.learning.model import checked_input
 
 
 def verify(model_file: Path, source: str) -> bool:
@@ -31,8 +31,8 @@ def _verify(console: Console, model: TableModel, certificate: Certificate, sourc
     problems = model.differences(data)
     if problems:
         console.print("FAILED: this is not the table that the certificate is about.", style="bold red")
-    elif not _encoder_is_honest(model, data, certificate):
-        console.print("FAILED: the model's encoder is not what its training rows give.", style="bold red")
+    elif not _encoding_is_honest(model, data, certificate):
+        console.print("FAILED: the model's encoding is not what its training rows give.", style="bold red")
         problems = ["It may have been fitted to the hold-out rows as well, or changed afterwards."]
     if problems:
         for sentence in problems:
@@ -51,23 +51,24 @@ def _table(model: TableModel, source: str) -> Table:
     return read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
 
 
-def _encoder_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
-    """Tell whether fitting the encoder again, to the training rows alone, encodes the table alike."""
+def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
+    """Tell whether the training rows alone give the encoding again."""
     if certificate.split is None:
         return False
-    matrix = data.require_same_columns(model.columns)[0].matrix()
     train = np.asarray(certificate.split.get("train"))
     if (
         train.ndim != 1
         or train.dtype.kind not in "iu"
         or not train.size
         or train.min() < 0
-        or train.max() >= len(matrix)
+        or train.max() >= data.n_rows
     ):
         return False
-    again = clone(model.encoder).fit(matrix[train]).transform(matrix)
-    stored = model.encoder.transform(matrix)
-    return again.shape == stored.shape and np.allclose(again, stored, rtol=1e-9, atol=1e-9)
+    fitting = data.require_same_columns(model.columns)[0]
+    again = Encoding.fit(fitting.take(train), checked_input(model.learner))
+    return again.feature_names() == model.encoding.feature_names() and np.allclose(
+        again.apply(fitting), model.encoding.apply(fitting), rtol=1e-9, atol=1e-9, equal_nan=True
+    )
 
 
 def _show(console: Console, certificate: Certificate, report: Report) -> None:
@@ -90,7 +91,7 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         highlight=False,
     )
     console.print(
-        "The claims are about the encoded rows; scikit-learn's transformers are trusted to encode them.",
+        "The claims are about the encoded rows; the encoding is what the training rows give.",
         style="dim",
     )
 

@@ -11,12 +11,12 @@ from rich.table import Table as Grid
 
 from assay import datasets, learning, persist
 from assay.data import Table, read
-from assay.learning import TASKS, Candidate, Study, percent
+from assay.learning import TASKS, Candidate, Result, percent
 from assay.registry import learners as all_learners
 
 
 class Options(NamedTuple):
-    """What the user asked of `study.learn`."""
+    """What the user asked of `assay.learn`."""
 
     confidence: str
     holdout: float
@@ -93,7 +93,7 @@ def _read(
     return data, target or datasets.TARGETS[source]
 
 
-def _learn_with_bar(data: Table, target: str, options: Options) -> Study:
+def _learn_with_bar(data: Table, target: str, options: Options) -> Result:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -112,7 +112,7 @@ def _learn_with_bar(data: Table, target: str, options: Options) -> Study:
         return learning.learn(data, target, **options._asdict(), tell=tell)
 
 
-def _show(console: Console, source: str, data: Table, target: str, found: Study) -> None:
+def _show(console: Console, source: str, data: Table, target: str, found: Result) -> None:
     train, held = found.rows
     console.print(
         f"{source}: {data.n_rows} rows, {len(data.names) - 1} columns to learn from, target {target!r} "
@@ -125,24 +125,24 @@ def _show(console: Console, source: str, data: Table, target: str, found: Study)
     console.print(leaderboard(found))
     console.print(_measured(found), style="dim", markup=False, highlight=False)
     console.print(found.why, markup=False, highlight=False)
-    for one in found.candidates:
+    for one in found.leaderboard:
         if one.note:
             console.print(f"{one.name}: {one.note}", style="dim", markup=False, highlight=False)
 
 
-def leaderboard(found: Study) -> Grid:
+def leaderboard(found: Result) -> Grid:
     """Return the learners as a table, the chosen one first."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("Learner", no_wrap=True)
     for title in ("Training error", "Held-out error", "Certified at most", "Seconds"):
         grid.add_column(title, justify="right", min_width=9)
-    for one in found.candidates:
+    for one in found.leaderboard:
         mark = "bold" if one is found.chosen else "dim" if one.learner is None else ""
         grid.add_row(*cells(one, found.task), style=mark)
     return grid
 
 
-def _measured(found: Study) -> str:
+def _measured(found: Result) -> str:
     """Return what the columns of the leaderboard are."""
     errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
     text = f"Errors are {errors}; seconds are those of fitting, compiling included where it was not done before."

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from assay.data.columns import Column as Column
     from assay.data.columns import ColumnType as ColumnType
     from assay.data.columns import Schema as Schema
+    from assay.data.encoding import Encoding as Encoding
     from assay.data.readers import chunks as chunks
     from assay.data.readers import read as read
     from assay.data.table import Table as Table
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Column": "columns",
     "ColumnType": "columns",
+    "Encoding": "encoding",
     "Schema": "columns",
     "Table": "table",
     "chunks": "readers",

@@ -1,51 +1,43 @@
-"""A model that reads tables: an encoder and a learner, and the columns they know."""
+"""A model that reads tables: an encoding and a learner, and the column they predict."""
 
 import hashlib
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from assay.base import Learner
-from assay.data import Column, ColumnType, Table
+from assay.data import Column, ColumnType, Encoding, Schema, Table
 
-MOST_LEVELS = 100  # columns that a nominal column may become; rarer levels share one
+_CHECKED = frozenset({"numbers", "nominal"})
+"""What the checker of certificates can read. Gaps are filled and marked for every learner, since it reads none."""
+
+
+def checked_input(learner: type[Learner] | Learner) -> frozenset[str]:
+    """Return what is handed to a learner as it is: what both it and the checker read."""
+    return _CHECKED.intersection(learner.card.input)
 
 
 class TableModel:
-    """A fitted encoder and learner that read a table by column names; what `assay learn` saves."""
+    """An encoding and a fitted learner that read a table by column names; what `assay learn` saves."""
 
-    def __init__(
-        self,
-        columns: tuple[ColumnType, ...],
-        target: ColumnType,
-        encoder: ColumnTransformer,
-        learner: Learner,
-        digests: dict[str, str],
-    ) -> None:
-        self.columns, self.target, self.encoder, self.learner, self.digests = (
-            columns,
-            target,
-            encoder,
-            learner,
-            digests,
-        )
+    def __init__(self, target: ColumnType, encoding: Encoding, learner: Learner, digests: dict[str, str]) -> None:
+        self.target, self.encoding, self.learner, self.digests = target, encoding, learner, digests
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-        plain = isinstance(self.columns, tuple) and all(
-            isinstance(one, ColumnType) for one in (*self.columns, self.target)
-        )
-        if not (plain and isinstance(self.encoder, ColumnTransformer) and isinstance(self.learner, Learner)):
-            raise ValueError("a table model needs columns, a target, an encoder and a learner.")
+        kinds = ((self.target, ColumnType), (self.encoding, Encoding), (self.learner, Learner))
+        if not all(isinstance(one, kind) for one, kind in kinds):
+            raise ValueError("a table model needs a target, an encoding and a learner.")
+
+    @property
+    def columns(self) -> Schema:
+        """The columns that it reads."""
+        return self.encoding.schema
 
     def encode(self, table: Table) -> tuple[np.ndarray, dict[str, list[str]]]:
         """Return the encoded rows, and the values of nominal columns that the model does not know."""
-        fitting, unknown = table.require_same_columns(self.columns)
-        return np.ascontiguousarray(self.encoder.transform(fitting.matrix())), unknown
+        raw, unknown = self.encoding.raw(table)
+        return self.encoding.apply_raw(raw), unknown
 
     def labels(self, table: Table) -> np.ndarray:
         """Return the target of each row as the learner reads it."""
@@ -78,36 +70,6 @@ class TableModel:
             if digest(table.column(column.name)) != self.digests[f"column {column.name}"]
         ]
 
-    def feature_names(self) -> list[str]:
-        """Return the name of each encoded column, as a person would say it."""
-        numbers, nominal = self.encoder.transformers_[0], self.encoder.transformers_[1]
-        names = []
-        if len(numbers[2]):
-            names = [self.columns[j].name for j in numbers[2]]
-            indicator = numbers[1][0].indicator_
-            names += [f"{names[j]} missing" for j in indicator.features_]
-        if len(nominal[2]):
-            for j, codes, rare in zip(
-                nominal[2], nominal[1].categories_, nominal[1].infrequent_categories_, strict=True
-            ):
-                shared = set() if rare is None else set(rare.tolist())
-                names += [_level_name(self.columns[j], code) for code in codes if code not in shared]
-                names += [f"{self.columns[j].name} = other"] if shared else []
-        return names
-
-
-def encoder_of(features: Table) -> ColumnTransformer:
-    """Return the encoder: numbers imputed, marked where missing and scaled; nominal columns one-hot."""
-    numbers = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, max_categories=MOST_LEVELS)
-    return ColumnTransformer(
-        [
-            ("numbers", numbers, features.positions("numeric", "ordered")),
-            ("nominal", one_hot, features.positions("nominal")),
-        ],
-        sparse_threshold=0.0,
-    )
-
 
 def target_values(target: Column, task: str) -> np.ndarray:
     if task == "regress":
@@ -130,7 +92,3 @@ def digest(column: Column) -> str:
             encoded = b"-" if value is None else value.encode()
             hashed.update(b"%d:" % (-1 if value is None else len(encoded)) + encoded)
     return hashed.hexdigest()
-
-
-def _level_name(column: ColumnType, code: float) -> str:
-    return f"{column.name} = {'missing' if np.isnan(code) else column.levels[int(code)]}"

@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from assay.learning import Study
+from assay.learning import Result
 
 
-def figures(study: Study) -> Iterator[str]:
+def figures(result: Result) -> Iterator[str]:
     """Yield each figure that the chosen model allows as an HTML element; a sentence if none can be drawn."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         yield "<p>No figures: matplotlib is not installed (<code>pip install 'assay[plot]'</code>).</p>"
         return
-    for caption, draw in _drawings(study):
+    for caption, draw in _drawings(result):
         image = f"<img alt='{caption}' src='data:image/svg+xml;base64,{_svg(draw())}'>"
         yield f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _drawings(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
     from assay import plot
 
-    model, (X, y) = study.model.learner, study.holdout
-    if study.task == "classify":
+    model, (X, y) = result.model.learner, result.holdout
+    if result.task == "classify":
         yield "Hold-out rows by true and predicted class.", partial(plot.confusion, model, X, y)
         if hasattr(model, "predict_proba"):
             yield (
@@ -38,7 +38,7 @@ def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
     if hasattr(model, "coef_"):
         yield (
             "Largest coefficients of the encoded columns.",
-            partial(plot.coefficients, model, study.model.feature_names()),
+            partial(plot.coefficients, model, result.model.encoding.feature_names()),
         )
     if len(getattr(model, "history_", ())) > 1:
         yield "How the fit went.", partial(plot.history, model)

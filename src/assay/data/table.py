@@ -49,7 +49,7 @@ class Table:
         if name not in self.columns:
             close = get_close_matches(name, self.names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise ValueError(f"there is no column {name!r}{hint} The columns are {_listed(self.names)}.")
+            raise ValueError(f"there is no column {name!r}{hint} The columns are {listed(self.names)}.")
         return self.columns[name]
 
     def positions(self, *kinds: str) -> list[int]:
@@ -67,7 +67,7 @@ class Table:
         target = self.column(name)
         rows = np.flatnonzero(target.missing)
         if len(rows):
-            shown = _listed([str(row) for row in rows[:5]] + (["..."] if len(rows) > 5 else []))
+            shown = listed([str(row) for row in rows[:5]] + (["..."] if len(rows) > 5 else []))
             raise ValueError(
                 f"the target {name!r} has no value in {len(rows)} of {self.n_rows} rows "
                 f"(counted from 0: {shown}); remove these rows, or fill them."
@@ -102,8 +102,8 @@ class Table:
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
             raise ValueError(
-                f"the table lacks the column{'s' if len(absent) > 1 else ''} {_listed(absent)} that the "
-                f"model was fitted with; it has {_listed(self.names)}."
+                f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the "
+                f"model was fitted with; it has {listed(self.names)}."
             )
         fitted = [_fitted(self.columns[wanted.name], wanted) for wanted in schema]
         unknown = {column.name: values for column, values in fitted if values}
@@ -153,5 +153,6 @@ def _fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
     return Column(wanted, data), sorted(word for word in present if word is not None and word not in place)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the names with commas, at most twenty of them."""
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

@@ -5,15 +5,18 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from assay import datasets
 from assay.certificate.claim import Certificate, Claim
 from assay.certificate.verify import Report
 from assay.certificate.verify import verify as check
 from assay.cli.predicting import open_model, using
+from assay.cli.screen import say
 from assay.data import Encoding, Table, read
 from assay.learning import TableModel
 from assay.learning.model import checked_input
+from assay.text import shown
 
 
 def verify(model_file: Path, source: str) -> bool:
@@ -36,7 +39,7 @@ def _verify(console: Console, model: TableModel, certificate: Certificate, sourc
         problems = ["It may have been fitted to the hold-out rows as well, or changed afterwards."]
     if problems:
         for sentence in problems:
-            console.print(sentence, markup=False, highlight=False)
+            say(console, sentence)
         return False
     report = check(certificate, model.learner, model.encode(data)[0], model.labels(data))
     _show(console, certificate, report)
@@ -78,11 +81,12 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
             grid.add_column(title, no_wrap=title == "Verdict")
         for claim, verdict in zip(certificate.claims, report.verdicts, strict=True):
             colour = {"PROVED": "green", "PROVED-GIVEN": "green", "REFUSED": "yellow"}.get(verdict.status, "red")
-            grid.add_row(f"[{colour}]{verdict.status}[/]", verdict.claim, verdict.reason or _statement(claim))
+            texts = (Text(shown(text)) for text in (verdict.claim, verdict.reason or _statement(claim)))
+            grid.add_row(Text(shown(verdict.status), colour), *texts)
         console.print(grid)
     if not report.holds:
         console.print("FAILED: the certificate does not hold.", style="bold red")
-        console.print(report.reason, markup=False, highlight=False)
+        say(console, report.reason)
         return
     console.print(
         f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws "

@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
 from assay import datasets, learning, persist
+from assay.cli.paths import keep_apart
+from assay.cli.screen import say
 from assay.data import Table, read
+from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Result, percent
 from assay.registry import learners as all_learners
+from assay.text import shown
 
 
 class Options(NamedTuple):
@@ -37,6 +42,7 @@ def learn(
 ) -> None:
     """Run the command."""
     _check(options, out, report)
+    keep_apart([source], {"--out": out, "--report": report})
     console = Console()
     data, target = _read(source, target, nominal, ordered)
     found = _learn_with_bar(data, target, options)
@@ -45,10 +51,9 @@ def learn(
     from assay.report import write_report
 
     write_report(found, report, source)
-    console.print(
-        f"\nWrote [bold]{out}[/] and [bold]{report}[/]. Check with: assay verify {out} {source}",
-        highlight=False,
-    )
+    files = [f"[bold]{escape(shown(path))}[/]" for path in (out, report)]
+    command = escape(shown(f"assay verify {out} {source}"))
+    console.print(f"\nWrote {files[0]} and {files[1]}. Check with: {command}", highlight=False)
 
 
 def parse_ordered(text: str) -> tuple[str, list[str]]:
@@ -89,7 +94,7 @@ def _read(
         raise ValueError("--nominal and --ordered are for files; bundled tables have their types.")
     data = datasets.load(source) if bundled else read(source, nominal=nominal, ordered=ordered)
     if not target and not bundled:
-        raise ValueError(f"which column is to be predicted? Pass --target with one of {', '.join(data.names)}.")
+        raise ValueError(f"which column is to be predicted? Pass --target with one of {listed(data.names)}.")
     return data, target or datasets.TARGETS[source]
 
 
@@ -114,20 +119,19 @@ def _learn_with_bar(data: Table, target: str, options: Options) -> Result:
 
 def _show(console: Console, source: str, data: Table, target: str, found: Result) -> None:
     train, held = found.rows
-    console.print(
+    say(
+        console,
         f"{source}: {data.n_rows} rows, {len(data.names) - 1} columns to learn from, target {target!r} "
         f"({TASKS[found.task]}); {train} rows to fit, {held} held out.",
-        highlight=False,
-        markup=False,
     )
     for note in found.notes:
-        console.print(note, markup=False)
+        say(console, note)
     console.print(leaderboard(found))
-    console.print(_measured(found), style="dim", markup=False, highlight=False)
-    console.print(found.why, markup=False, highlight=False)
+    say(console, _measured(found), "dim")
+    say(console, found.why)
     for one in found.leaderboard:
         if one.note:
-            console.print(f"{one.name}: {one.note}", style="dim", markup=False, highlight=False)
+            say(console, f"{one.name}: {one.note}", "dim")
 
 
 def leaderboard(found: Result) -> Grid:

@@ -77,6 +77,12 @@ def target_values(target: Column, task: str) -> np.ndarray:
             raise ValueError(f"the target {target.name!r} holds text, and regression needs numbers.")
         return target.data
     if target.type.kind != "numeric":
+        ending = [level for level in target.type.levels if level.endswith("\0")]
+        if ending:
+            raise ValueError(
+                f"the target {target.name!r} has the label {ending[0]!r}; labels must not end in a NUL character, "
+                "because arrays of text drop it. Rename the label."
+            )
         return np.asarray(target.type.levels)[target.data.astype(np.intp)]
     whole = (target.data == np.round(target.data)).all() and np.abs(target.data).max() < 2**53
     return target.data.astype(np.int64) if whole else target.data

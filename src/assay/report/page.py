@@ -13,6 +13,7 @@ from assay.certificate.words import sections
 from assay.files import written_whole
 from assay.learning import TASKS, Candidate, Result, percent
 from assay.report.drawing import figures
+from assay.text import shown
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #5b6770; --line: #d9dee3; --paper: #fff;
@@ -60,11 +61,11 @@ def page(result: Result, source: str) -> str:
     train, held = result.rows
     title = f"{card.name} for {result.model.target.name}"
     sections = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p class='soft'>{escape(source)}: {train + held:,} rows, {len(result.model.columns)} columns, "
-        f"{TASKS[result.task]} of <b>{escape(result.model.target.name)}</b>; {train:,} rows to fit, "
+        f"<h1>{_html(title)}</h1>",
+        f"<p class='soft'>{_html(source)}: {train + held:,} rows, {len(result.model.columns)} columns, "
+        f"{TASKS[result.task]} of <b>{_html(result.model.target.name)}</b>; {train:,} rows to fit, "
         f"{held:,} held out.</p>",
-        f"<p class='lead'>{escape(result.why)}</p>",
+        f"<p class='lead'>{_html(result.why)}</p>",
         "<h2>Learners compared</h2>",
         _leaderboard(result),
         _list(result.notes),
@@ -79,7 +80,7 @@ def page(result: Result, source: str) -> str:
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'>"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f"<title>{_html(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 
 
@@ -97,7 +98,7 @@ def _leaderboard(result: Result) -> str:
         else ("mean absolute error", "are of errors up to --clip, and hold")
     )
     rows = "".join(_row(one, result) for one in result.leaderboard)
-    cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{escape(text)}</th>" for i, text in enumerate(head))
+    cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{_html(text)}</th>" for i, text in enumerate(head))
     return (
         f"<div class='scroll'><table><tr>{cells}</tr>{rows}</table></div>"
         f"<p class='soft'>Errors: {kind}. The bounds {counted} for all learners of the table at once, so "
@@ -106,15 +107,15 @@ def _leaderboard(result: Result) -> str:
 
 
 def _row(one: Candidate, result: Result) -> str:
-    def shown(value: float | None) -> str:
+    def error(value: float | None) -> str:
         if value is None or np.isnan(value):
             return "none" if one.learner is None else "needs --clip"
         return f"{100 * value:.2f} %" if result.task == "classify" else f"{value:.5g}"
 
-    note = f"<tr><td class='note' colspan='5'>{escape(one.note)}</td></tr>" if one.note else ""
-    numbers = (shown(one.training_error), shown(one.holdout_error), shown(one.bound), f"{one.seconds:.2f}")
+    note = f"<tr><td class='note' colspan='5'>{_html(one.note)}</td></tr>" if one.note else ""
+    numbers = (error(one.training_error), error(one.holdout_error), error(one.bound), f"{one.seconds:.2f}")
     cells = "".join(f"<td class='n'>{text}</td>" for text in numbers)
-    return f"<tr{' class=chosen' if one is result.chosen else ''}><td>{escape(one.name)}</td>{cells}</tr>{note}"
+    return f"<tr{' class=chosen' if one is result.chosen else ''}><td>{_html(one.name)}</td>{cells}</tr>{note}"
 
 
 def _card(result: Result) -> str:
@@ -131,11 +132,11 @@ def _card(result: Result) -> str:
         "Input": f"{len(result.model.columns)} columns encoded as {result.holdout[0].shape[1]}: "
         f"numbers scaled, gaps filled and marked, names one-hot ({len(encoding.nominal())} of them as they are)",
     }
-    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{_html(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
 def _certificate(result: Result) -> str:
-    parts = [f"<h3>{escape(title)}</h3>{_list(lines)}" for title, lines in sections(result.certificate)]
+    parts = [f"<h3>{_html(title)}</h3>{_list(lines)}" for title, lines in sections(result.certificate)]
     parts.append(
         "<p class='soft'>Anyone with the model file and the table can check all of this: "
         "<code>assay verify</code>. The claims are about the encoded rows, and the encoding is "
@@ -144,6 +145,10 @@ def _certificate(result: Result) -> str:
     return "\n".join(parts)
 
 
+def _html(text: str) -> str:
+    return escape(shown(text))
+
+
 def _list(items: Iterable[str]) -> str:
-    listed = "".join(f"<li>{escape(item)}</li>" for item in items)
+    listed = "".join(f"<li>{_html(item)}</li>" for item in items)
     return f"<ul>{listed}</ul>" if listed else ""

@@ -1,4 +1,4 @@
-"""Words of files and tables are shown and do nothing: no markup, no terminal codes, no lines of their own, no script."""
+"""Words of files and tables are shown and do nothing: no markup, terminal codes, lines of their own or scripts."""
 
 import base64
 import csv

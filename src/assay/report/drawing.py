@@ -19,7 +19,7 @@ def figures(result: Result) -> Iterator[str]:
         yield "<p>No figures: matplotlib is not installed (<code>pip install 'assay[plot]'</code>).</p>"
         return
     for caption, draw in _drawings(result):
-        image = f"<img alt='{caption}' src='data:image/svg+xml;base64,{_svg(draw)}'>"
+        image = f"<img alt='{caption}' src='data:image/svg+xml;base64,{_svg(draw())}'>"
         yield f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
@@ -45,16 +45,16 @@ def _drawings(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield "How the fit went.", partial(plot.history, model)
 
 
-def _svg(draw: Callable[[], Any]) -> str:
+def _svg(figure: Any) -> str:
     """Return the figure as SVG; the browser sets its text, so that labels in any script can be read.
 
-    A dollar sign in a label begins no formula, and characters that XML forbids are written as their escapes.
+    Characters that XML forbids are written as their escapes.
     """
     from matplotlib import rc_context
 
     content = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "text.parse_math": False}), warnings.catch_warnings():
+    with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        draw().savefig(content, format="svg", metadata={"Date": None})
+        figure.savefig(content, format="svg", metadata={"Date": None})
     lines = (shown(line) for line in content.getvalue().split("\n"))
     return base64.b64encode("\n".join(lines).encode()).decode()

@@ -13,7 +13,7 @@ import pytest
 from assay.checker.verify import RULES, verify
 from assay.claims.claim import NotApplicable
 from assay.claims.definitions import definition
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
 from tests.certificate import forge
 from tests.certificate.forge import CASES
 
@@ -304,4 +304,4 @@ def test_the_checker_imports_no_solver_and_no_learner():
         "sklearn",
         "numba",
     }
-    assert not any(name.startswith("assay.scan.") and name != "assay.scan.blocks" for name in loaded)
+    assert not any(name.startswith(("assay.scan", "assay.data.")) and name != "assay.data.blocks" for name in loaded)

@@ -20,7 +20,7 @@ from assay.checker.rule import Context, Rule, View
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate, Claim, DataReference
 from assay.claims.definitions import Definition
-from assay.scan.blocks import Block, blocks
+from assay.data.blocks import Block, blocks
 
 _HELD = 2**22  # numbers that a model makes of the rows of one view
 _CHANCE = math.log(1e6)  # the guard against copies is wrong once in so many splits, at most

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import ASSUMPTIONS, definition
+from assay.text import shown
 
 UNDETECTABLE = (
     "a feature, hyper-parameter, seed or class of models chosen after looking at the evaluation rows",
@@ -17,11 +18,6 @@ UNDETECTABLE = (
     "a class of models from outside Assay whose predictions are not those of its stored numbers",
 )
 """What no checker can see; the claims about new data rest on these not being the case."""
-
-
-def shown(text: str) -> str:
-    """Return text on one line, with whatever is not printable as an escape: it may come from a forged file."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
 
 
 class Section(NamedTuple):

@@ -28,9 +28,9 @@ from assay.cluster._descent import Found, descend
 from assay.cluster._line import best_centers, line_excess
 from assay.cluster._passes import MemoryPasses, StreamedPasses, nearest, summary
 from assay.cluster._seeding import starting_centers
+from assay.data.blocks import Block
 from assay.params import choice, count, number, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 from assay.theory.population import clustering_bound
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._passes import nearest, summary
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _MOST_CUTS = 2**22  # distinct values times clusters, up to which the checker repeats the programme
 

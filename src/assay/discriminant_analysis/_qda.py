@@ -23,13 +23,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
 from assay.params import number, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Quadratic
 
 _UNIT = 2.0**-53

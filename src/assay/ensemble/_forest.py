@@ -329,6 +329,7 @@ class RandomForestClassifier(_Classifier):
         strategy="Gini or entropy at each node; averaging",
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -374,6 +375,7 @@ class RandomForestRegressor(_Regressor):
         strategy="squared error at each node; averaging",
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -420,6 +422,7 @@ class ExtraTreesClassifier(_Classifier):
         strategy="Gini or entropy among random splits; averaging",
         algorithm="random columns and borders at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -465,6 +468,7 @@ class ExtraTreesRegressor(_Regressor):
         strategy="squared error among random splits; averaging",
         algorithm="random columns and borders at each node, trees on threads",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.holdout import MEAN_LOSS
 from assay.guarantees.ledger import OUTWARD, Asked, Statement, Vacuous, claim
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _ROUNDING = 1e-12  # relative, of a squared distance
 

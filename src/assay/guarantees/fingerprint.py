@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import DataReference, ModelReference
+from assay.data.blocks import Block
 from assay.scan import Rows, rows_per_block
-from assay.scan.blocks import Block
 
 CHUNK = 4096  # rows hashed together; part of the format
 

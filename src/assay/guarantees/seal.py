@@ -11,12 +11,12 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from assay.claims.claim import Certificate, Claim, DataReference, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.error_floor import error_floor
 from assay.guarantees.fingerprint import data_reference, model_reference, near_copies
 from assay.guarantees.ledger import Asked, Vacuous
 from assay.guarantees.statements import made
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
 _session: dict[str, tuple[int, Fraction]] = {}

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.ledger import Asked, Statement, Vacuous, error_rate
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.stability import stability_bound, suboptimality_slack, uniform_stability
 
 _WIDTHS = tuple(2.0**-exponent for exponent in range(21))

@@ -25,12 +25,12 @@ from sklearn.exceptions import ConvergenceWarning
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.guarantees.stability import stability_statement
 from assay.optim.duality import enclosure, outward
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import scores, why_no_gap

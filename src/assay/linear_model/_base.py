@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
 from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.guarantees.margins import linear_statements
 from assay.guarantees.norm import Norm
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 _LEAST = 1e-140  # what underflow can hide of a mean square, generously

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, ndtr, ndtri, xlogy
 
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
 
 FAMILIES = ("gaussian", "poisson", "gamma", "binomial")
 LINKS = ("identity", "log", "logit", "probit", "inverse")

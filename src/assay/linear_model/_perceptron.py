@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.compression import Updates, perceptron_statements
 from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import Statement
@@ -32,7 +33,6 @@ from assay.linear_model._separation import inseparability_claim, separation_clai
 from assay.optim.duality import gamma
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound

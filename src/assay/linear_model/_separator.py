@@ -23,13 +23,13 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim
 from assay.optim.lp import intersecting_hulls
 from assay.params import count, flag
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _FIRST = 200  # rows of the first programme

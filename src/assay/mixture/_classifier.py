@@ -22,6 +22,7 @@ from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.mixture._claims import stationary
 from assay.mixture._components import KINDS, Components, GaussianProblem
@@ -30,7 +31,6 @@ from assay.mixture._start import STARTS, components
 from assay.optim.em import Found, em
 from assay.params import choice, count, number, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Space, Unbounded
 
 

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.mixture._components import Components
 from assay.params import refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 

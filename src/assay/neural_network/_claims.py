@@ -15,10 +15,10 @@ from sklearn.base import is_classifier
 
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.neural_network._network import OUTPUTS, UNITS, pack, sums_of_last
 from assay.neural_network._objective import targets
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Unbounded
 
 _UNIT = 2.0**-53

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
 from assay.claims.claim import Claim
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 _FAR = -250.0  # logarithm of a probability too small to be told from zero

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from assay.claims.claim import Claim
+from assay.data.blocks import Block
 from assay.optim.duality import enclosure, gamma, outward, score_rounding
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 

@@ -14,7 +14,7 @@ import dask
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from assay.scan.blocks import Block, blocks, rows_per_block
+from assay.data.blocks import Block, blocks, rows_per_block
 from assay.scan.memory import on_block, one_blas_thread, thread_count
 from assay.scan.source import Rows, Statistic
 from assay.scan.total import Node, Total

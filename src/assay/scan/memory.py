@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from assay.scan.blocks import Block, block, blocks, rows_per_block
+from assay.data.blocks import Block, block, blocks, rows_per_block
 from assay.scan.source import Rows, Statistic, class_codes
 from assay.scan.total import Total
 

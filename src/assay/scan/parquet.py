@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from assay.scan.blocks import Block, rows_per_block
+from assay.data.blocks import Block, rows_per_block
 from assay.scan.memory import on_block, one_blas_thread, spread, thread_count
 from assay.scan.source import Rows, Statistic
 from assay.scan.total import Total

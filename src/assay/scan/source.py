@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
 
 Statistic = Callable[..., Any]
 
 
 class Rows(ABC):
-    """Rows of a table, cut into fixed blocks (`scan.blocks`), wherever they are kept.
+    """Rows of a table, cut into fixed blocks (`data.blocks`), wherever they are kept.
 
     Attributes
     ----------

@@ -11,12 +11,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.svm._base import KernelMachine
 from assay.svm._facts import scores
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, pulled, residuals, sampled_start
 
 _WHOLE = 5_000  # pieces up to which all are taken at once

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.optim.newton import Solve, newton
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 
 SMALL = 1e-14  # gap, relative to the objective at zero, that rounding hides

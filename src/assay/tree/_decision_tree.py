@@ -33,7 +33,7 @@ from assay.tree._predict import leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
 
 if TYPE_CHECKING:
-    from assay.table import ColumnType
+    from assay.data.columns import ColumnType
 
 _PRUNING = (None, "pre", "reduced_error", "pessimistic", "cost_complexity")
 

@@ -17,9 +17,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from assay import data
 from assay.base import Learner
+from assay.data.columns import ColumnType
 from assay.params import refuse
-from assay.table import ColumnType, read
 
 
 class Read(NamedTuple):
@@ -87,12 +88,12 @@ def _has_types(X: Any) -> bool:
 def _from_frame(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     _check_feature_names(learner, X, reset=reset)
     if reset:
-        table = read(X)
+        table = data.read(X)
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:
         raise refuse(learner, "X has columns of text, but was fitted on numbers alone.")
-    return read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
+    return data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
 
 
 def _declared(learner: Learner, X: np.ndarray) -> tuple[ColumnType, ...] | None:

@@ -79,6 +79,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
         algorithm="greedy splits, exact borders by counting or sorting codes",
         guarantee=("tree.facts", "tree.pruned", "occam", "vc", "rademacher.empirical"),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -217,6 +218,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
         algorithm="greedy splits, exact borders by counting or sorting codes",
         guarantee=("tree.facts",),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(

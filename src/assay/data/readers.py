@@ -1,6 +1,11 @@
-"""How `assay.table` reads: any source becomes an Arrow table, and an Arrow column a typed column."""
+"""Reading: any source becomes an Arrow table, and an Arrow column a typed column."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import codecs
+import csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,49 @@ import pyarrow.csv
 import pyarrow.parquet
 from pyarrow import types
 
-from assay.table import MISSING_WORDS, Column, ColumnType, Table
+from assay.data.columns import Column, ColumnType, Schema
+from assay.data.table import Table, listed
+
+MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""What counts as a missing value in a CSV file."""
+
+
+def read(
+    source: Any,
+    *,
+    nominal: Iterable[str] = (),
+    ordered: Mapping[str, Sequence[str]] | None = None,
+    schema: Schema | None = None,
+) -> Table:
+    """Return the table in a CSV or Parquet file, an Arrow table, a pandas or polars frame, a dict of columns.
+
+    Text, booleans and categories are nominal, numbers numeric, ordered categories (pandas) and enumerations
+    (polars) ordered. `nominal` names further columns whose numbers are only names (such as postal codes);
+    `ordered` gives the levels of a column from lowest to highest. With a `schema`, only its columns are read,
+    with their kinds; `Table.require_same_columns` then gives them its codes.
+
+    >>> read({"size": ["small", "large"]}, ordered={"size": ["small", "large"]}).matrix()
+    array([[0.],
+           [1.]])
+    """
+    wanted = {column.name: column.kind for column in schema or ()}
+    levels = dict(ordered or {})
+    as_text = {*nominal, *levels, *(name for name, kind in wanted.items() if kind != "numeric")}
+    table = arrow_table(source, as_text, None if schema is None else list(wanted))
+    return typed(table, as_text, levels, partial=schema is not None)
+
+
+def chunks(source: Any, size: int, schema: Schema) -> Iterator[Table]:
+    """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
+    if not isinstance(source, (str, PathLike)):
+        table = read(source, schema=schema)
+        for start in range(0, table.n_rows, size):
+            yield table.take(slice(start, start + size))
+        return
+    as_text = {column.name for column in schema if column.kind != "numeric"}
+    names = [column.name for column in schema]
+    for part in arrow_stream(Path(fspath(source)), as_text, names, size):
+        yield typed(part, as_text, {}, partial=True)
 
 
 def arrow_table(source: Any, as_text: Collection[str], only: list[str] | None) -> pa.Table:
@@ -55,22 +102,40 @@ def arrow_stream(path: Path, as_text: Collection[str], only: list[str], size: in
 def typed(table: pa.Table, as_text: Collection[str], levels: Mapping[str, Sequence[str]], *, partial: bool) -> Table:
     """Return the columns with their types; `partial` allows no rows and columns without values."""
     names = table.column_names
+    places = _places(names)
+    for name in [*as_text, *levels]:
+        if name not in places:
+            raise ValueError(f"there is no column {name!r} to read as categories; the columns are {listed(names)}.")
+    if not partial and not table.num_rows:
+        raise ValueError(f"the table has no rows, only the columns {listed(names)}.")
+    return Table(
+        _column(name, values, name in as_text, levels.get(name), partial)
+        for name, values in zip(names, table.itercolumns(), strict=True)
+    )
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """Return where each column stands; refuse a column without a name, and two with one."""
+    places: dict[str, int] = {}
     for i, name in enumerate(names):
         if not name.strip():
             raise ValueError(f"column {i + 1} has no name; give it one in the first line.")
-        if name in names[:i]:
-            raise ValueError(
-                f"two columns are called {name!r} (columns {names.index(name) + 1} and {i + 1}); rename one."
-            )
-    for name in [*as_text, *levels]:
-        if name not in names:
-            raise ValueError(f"there is no column {name!r} to read as categories; the columns are {', '.join(names)}.")
-    if not partial and not table.num_rows:
-        raise ValueError(f"the table has no rows, only the columns {', '.join(names)}.")
-    return Table(_column(name, table.column(name), name in as_text, levels.get(name), partial) for name in names)
+        if name in places:
+            raise ValueError(f"two columns are called {name!r} (columns {places[name] + 1} and {i + 1}); rename one.")
+        places[name] = i
+    return places
 
 
 def _column(name: str, values: pa.ChunkedArray, as_text: bool, levels: Sequence[str] | None, partial: bool) -> Column:
+    try:
+        return _typed_column(name, values, as_text, levels, partial)
+    except pa.ArrowException as error:
+        raise ValueError(f"column {name!r} holds {values.type}, which cannot be read: {error}") from None
+
+
+def _typed_column(
+    name: str, values: pa.ChunkedArray, as_text: bool, levels: Sequence[str] | None, partial: bool
+) -> Column:
     kind, is_ordered = values.type, levels is not None
     if types.is_dictionary(kind):
         if kind.ordered and levels is None and values.num_chunks:
@@ -109,7 +174,7 @@ def _coded(name: str, text: pa.ChunkedArray, levels: Sequence[str] | None, kind:
         row = int(np.argmax(strange))
         raise ValueError(
             f"column {name!r} has {text[row].as_py()!r} in row {row} (counted from 0), which is not among "
-            f"its levels {', '.join(levels)}; correct it or add the level."
+            f"its levels {listed(levels)}; correct it or add the level."
         )
     return Column(ColumnType(name, kind, tuple(levels)), codes.cast(pa.float64()).to_numpy().astype(np.float64))
 
@@ -129,7 +194,7 @@ def _refuse_kind(name: str, kind: pa.DataType) -> None:
             f"column {name!r} holds dates or times ({kind}), which no method here reads; derive numbers from "
             "it, such as the year, the month or the days since a fixed day, and leave it out."
         )
-    if types.is_binary(kind) or types.is_large_binary(kind):
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         raise ValueError(f"column {name!r} holds bytes that are not UTF-8 text; save the file as UTF-8.")
     if types.is_nested(kind):
         raise ValueError(f"column {name!r} holds {kind}; give each value a column of its own.")
@@ -167,10 +232,10 @@ def _csv(path: Path, as_text: Collection[str], only: list[str] | None) -> pa.Tab
 
 
 def _csv_options(path: Path, as_text: Collection[str], only: list[str] | None) -> dict[str, Any]:
-    delimiter, names = _header(path)
+    delimiter, names, size = _header(path)
     _require(names, only, path)
     return {
-        "read_options": pyarrow.csv.ReadOptions(),
+        "read_options": pyarrow.csv.ReadOptions(block_size=max(2**20, 8 * size)),  # a line must fit in a block
         "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         "convert_options": pyarrow.csv.ConvertOptions(
             null_values=MISSING_WORDS,
@@ -183,26 +248,51 @@ def _csv_options(path: Path, as_text: Collection[str], only: list[str] | None) -
     }
 
 
-def _header(path: Path) -> tuple[str, list[str]]:
-    """Return the delimiter that the first line has most of (comma, semicolon, tab), and the column names."""
+def _header(path: Path) -> tuple[str, list[str], int]:
+    """Return the delimiter that the first record has most of (comma, semicolon, tab), the column names, and its length.
+
+    Delimiters and line ends between quotes belong to a name.
+    """
     try:
-        with pa.input_stream(path) as stream:
-            line = stream.read(2**20).split(b"\n")[0].decode("utf-8-sig").strip("\r")
+        record = _first_record(path).decode()
+        delimiter = max(",;\t", key=_QUOTED.sub("", record).count)
+        names = next(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise ValueError(f"{path} does not begin with a line of UTF-8 text; is it a CSV file?") from None
-    except OSError as error:
+    except (OSError, csv.Error) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    if not line.strip():
+    if not any(name.strip() for name in names):
         raise ValueError(f"{path} is empty; its first line must name the columns.")
-    delimiter = max(",;\t", key=line.count)
-    return delimiter, [name.strip('"') for name in line.split(delimiter)]
+    return delimiter, names, len(record)
+
+
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*+"')  # quotes are quotes at the beginning of a field
+_FIELD = rb'(?:"(?:[^"]|"")*+"[^,;\t\r\n]*+|[^",;\t\r\n][^,;\t\r\n]*+)?'
+_RECORD = re.compile(_FIELD + rb"(?:[,;\t]" + _FIELD + rb")*+[\r\n]")
+_LONGEST_HEADER = 2**26
+
+
+def _first_record(path: Path) -> bytes:
+    """Return the file up to the first line end that is not between quotes."""
+    content = b""
+    with pa.input_stream(path) as stream:
+        while len(content) < _LONGEST_HEADER:
+            more = stream.read(2**20)
+            content = (content + more).removeprefix(codecs.BOM_UTF8)
+            record = _RECORD.match(content)
+            if record:
+                return record.group()
+            if not more:
+                break
+    return content
 
 
 def _require(names: Sequence[str], only: list[str] | None, where: Any) -> None:
-    absent = [name for name in only or () if name not in names]
+    known = set(names)
+    absent = [name for name in only or () if name not in known]
     if absent:
         raise ValueError(
-            f"{where} lacks the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}; it has {', '.join(names)}."
+            f"{where} lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)}; it has {listed(names)}."
         )
 
 
@@ -219,8 +309,10 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
 
 
-def _parquet(path: Path) -> pyarrow.parquet.ParquetFile:
+@contextmanager
+def _parquet(path: Path) -> Iterator[pyarrow.parquet.ParquetFile]:
     try:
-        return pyarrow.parquet.ParquetFile(path)
+        with pyarrow.parquet.ParquetFile(path) as file:
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path} cannot be read as Parquet ({error}).") from None

@@ -1,59 +1,16 @@
-"""Tables: named columns with a type, read from CSV, Parquet, Arrow, pandas, polars or arrays.
+"""Tables: named columns of equal length.
 
-A column is numeric, nominal (values without order) or ordered (values with one). Its data are doubles in
-every case: the numbers themselves, or the position of the value in the column's list of levels; NaN where a
-value is missing. So `Table.matrix()` feeds scikit-learn's ColumnTransformer without pandas, with
-`Table.positions("numeric")` as columns; the `Schema` gives a table read later the same columns and codes.
+`Table.matrix()` is the table as one matrix of doubles: numbers, level positions, NaN where a value is missing. The
+`Schema` gives a table read later the same columns and codes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-KINDS = ("numeric", "nominal", "ordered")
-MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""What counts as a missing value in a CSV file."""
-
-
-@dataclass(frozen=True)
-class ColumnType:
-    """Name, kind (numeric, nominal, ordered) and levels of a column; a numeric one has no levels."""
-
-    name: str
-    kind: str
-    levels: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its type, and one double for each row (number, or position of the level; NaN if missing)."""
-
-    type: ColumnType
-    data: np.ndarray
-
-    @property
-    def name(self) -> str:
-        return self.type.name
-
-    @property
-    def missing(self) -> np.ndarray:
-        """(rows,) bool."""
-        return np.isnan(self.data)
-
-    def values(self) -> np.ndarray:
-        """Return the numbers (float64), or the levels as text (object; None where missing)."""
-        if self.type.kind == "numeric":
-            return self.data
-        levels = np.array([*self.type.levels, None], dtype=object)
-        return levels[np.where(self.missing, len(self.type.levels), self.data).astype(np.intp)]
-
-
-Schema = tuple[ColumnType, ...]
+from assay.data.columns import Column, ColumnType, Schema
 
 
 class ColumnSummary(NamedTuple):
@@ -92,7 +49,7 @@ class Table:
         if name not in self.columns:
             close = get_close_matches(name, self.names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise ValueError(f"there is no column {name!r}{hint} The columns are {_listed(self.names)}.")
+            raise ValueError(f"there is no column {name!r}{hint} The columns are {listed(self.names)}.")
         return self.columns[name]
 
     def positions(self, *kinds: str) -> list[int]:
@@ -110,7 +67,7 @@ class Table:
         target = self.column(name)
         rows = np.flatnonzero(target.missing)
         if len(rows):
-            shown = _listed([str(row) for row in rows[:5]] + (["..."] if len(rows) > 5 else []))
+            shown = listed([str(row) for row in rows[:5]] + (["..."] if len(rows) > 5 else []))
             raise ValueError(
                 f"the target {name!r} has no value in {len(rows)} of {self.n_rows} rows "
                 f"(counted from 0: {shown}); remove these rows, or fill them."
@@ -145,8 +102,8 @@ class Table:
         absent = [wanted.name for wanted in schema if wanted.name not in self.columns]
         if absent:
             raise ValueError(
-                f"the table lacks the column{'s' if len(absent) > 1 else ''} {_listed(absent)} that the "
-                f"model was fitted with; it has {_listed(self.names)}."
+                f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the "
+                f"model was fitted with; it has {listed(self.names)}."
             )
         fitted = [_fitted(self.columns[wanted.name], wanted) for wanted in schema]
         unknown = {column.name: values for column, values in fitted if values}
@@ -196,47 +153,6 @@ def _fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
     return Column(wanted, data), sorted(word for word in present if word is not None and word not in place)
 
 
-def read(
-    source: Any,
-    *,
-    nominal: Iterable[str] = (),
-    ordered: Mapping[str, Sequence[str]] | None = None,
-    schema: Schema | None = None,
-) -> Table:
-    """Return the table in a CSV or Parquet file, an Arrow table, a pandas or polars frame, a dict of columns.
-
-    Text, booleans and categories are nominal, numbers numeric, ordered categories (pandas) and enumerations
-    (polars) ordered. `nominal` names further columns whose numbers are only names (such as postal codes);
-    `ordered` gives the levels of a column from lowest to highest. With a `schema`, only its columns are read,
-    with their kinds; `Table.require_same_columns` then gives them its codes.
-
-    >>> read({"size": ["small", "large"]}, ordered={"size": ["small", "large"]}).matrix()
-    array([[0.],
-           [1.]])
-    """
-    from assay import _reader
-
-    wanted = {column.name: column.kind for column in schema or ()}
-    levels = dict(ordered or {})
-    as_text = {*nominal, *levels, *(name for name, kind in wanted.items() if kind != "numeric")}
-    table = _reader.arrow_table(source, as_text, None if schema is None else list(wanted))
-    return _reader.typed(table, as_text, levels, partial=schema is not None)
-
-
-def chunks(source: Any, size: int, schema: Schema) -> Iterator[Table]:
-    """Yield the schema's columns of a source in tables of at most `size` rows; files are streamed."""
-    from assay import _reader
-
-    if not isinstance(source, (str, PathLike)):
-        table = read(source, schema=schema)
-        for start in range(0, table.n_rows, size):
-            yield table.take(slice(start, start + size))
-        return
-    as_text = {column.name for column in schema if column.kind != "numeric"}
-    names = [column.name for column in schema]
-    for part in _reader.arrow_stream(Path(fspath(source)), as_text, names, size):
-        yield _reader.typed(part, as_text, {}, partial=True)
-
-
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the names with commas, at most twenty of them."""
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

@@ -1,7 +1,9 @@
 """Table: every source gives the same columns; what cannot be read is refused by name and place."""
 
+import csv
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay import datasets
+from assay.data import Column, ColumnType, Table, chunks, read
 from assay.datasets import make_credit
-from assay.table import Column, ColumnType, Table, chunks, read
 
 CSV = """age,job,size,member
 31,cook,small,True
@@ -198,6 +200,69 @@ def test_refusals_of_csv(text, message, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "t.csv")
+
+
+NAMES = ["plain", "a,b", 'say "no"', "two\nlines", "semi;colon", "tab\there", 'inch 5"', " spaces "]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("quote", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_names_may_hold_commas_quotes_and_line_ends(delimiter, ends, quote, tmp_path):
+    """The whole file, the columns of a schema and the streamed parts: all know the names that csv wrote."""
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="") as file:
+        rows = [NAMES, *([i] * len(NAMES) for i in range(5))]
+        csv.writer(file, delimiter=delimiter, lineterminator=ends, quoting=quote).writerows(rows)
+    table = read(path)
+    assert table.names == NAMES
+    assert read(path, schema=table.schema).names == NAMES
+    assert sum(part.n_rows for part in chunks(path, 2, table.schema)) == 5
+
+
+def test_a_quote_within_a_name_is_a_character(tmp_path):
+    (tmp_path / "t.csv").write_text('inch 5",b\n1,2\n3,4\n')
+    table = read(tmp_path / "t.csv")
+    assert table.names == ['inch 5"', "b"]
+    assert read(tmp_path / "t.csv", schema=table.schema).n_rows == 2
+
+
+def test_time_grows_with_the_columns_and_not_with_their_square(tmp_path):
+    """Twelve times the columns; a square would take 144 times as long. The longer first line is over 1 MiB."""
+
+    def seconds(n):
+        path = tmp_path / f"{n}.csv"
+        names = [f"a column with a long name {i}" for i in range(n)]
+        path.write_text(",".join(names) + "\n" + ",".join(["1"] * n) + "\n")
+        began = time.process_time()
+        table = read(path)
+        assert read(path, schema=table.schema).names == names
+        return time.process_time() - began
+
+    seconds(5_000)
+    assert seconds(60_000) < 50 * seconds(5_000)
+
+
+def test_arrow_types_without_a_reading_are_refused_by_name():
+    fixed = pa.array([b"ab", b"cd"], pa.binary(2))
+    with pytest.raises(ValueError, match="column 'a' holds bytes"):
+        read(pa.table({"a": fixed}))
+    lists = pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array([[1]]))
+    with pytest.raises(ValueError, match=r"column 'a' holds dictionary<values=list.*cannot be read"):
+        read(pa.table({"a": lists}))
+
+
+def test_a_parquet_file_damaged_in_the_middle_is_named(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": np.arange(50_000.0)}), path, compression="snappy")
+    content = bytearray(path.read_bytes())
+    content[100:40_000] = bytes(39_900)
+    path.write_bytes(content)
+    schema = (ColumnType("a", "numeric"),)
+    with pytest.raises(ValueError, match=r"t.parquet cannot be read as Parquet"):
+        read(path)
+    with pytest.raises(ValueError, match=r"t.parquet cannot be read as Parquet"):
+        list(chunks(path, 1000, schema))
 
 
 def test_refusals_of_files(tmp_path):

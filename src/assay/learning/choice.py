@@ -1,25 +1,25 @@
 """From a table to a certified model: encode, fit every suitable learner, choose by certified risk.
 
-Structural risk minimisation made practical. The rows are split once at random; the encoder and the learners
+Structural risk minimisation made practical. The rows are split once at random; the encoding and the learners
 see the training rows only; all learners are compared on the same hold-out rows, and the bound pays for that.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Certificate
+from assay.data import Column, Encoding, Table, read
 from assay.guarantees.holdout import least_mean_loss
+from assay.learning.model import TableModel, checked_input, digest, target_values
 from assay.registry import learners as all_learners
-from assay.study.model import TableModel, digest, encoder_of, target_values
-from assay.table import Column, Table
 from assay.theory import concentration
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values is read as class labels
@@ -28,10 +28,15 @@ TASKS = {"classify": "classification", "regress": "regression"}
 
 @dataclass
 class Candidate:
-    """One learner of a study. Errors are shares of rows (classes) or mean absolute errors (numbers)."""
+    """One learner that was tried. Errors are shares of rows (classes) or mean absolute errors (numbers).
+
+    `learner` is None if it is left out; `note` says why.
+    """
 
     name: str
     learner: Learner | None = None
+    view: "View | None" = None
+    predicted: np.ndarray = field(default_factory=lambda: np.empty(0))
     training_error: float = np.nan
     holdout_error: float = np.nan
     bound: float | None = None
@@ -39,12 +44,19 @@ class Candidate:
     note: str = ""
 
 
+class View(NamedTuple):
+    """The table as a learner reads it."""
+
+    encoding: Encoding
+    X: np.ndarray
+
+
 @dataclass
-class Study:
+class Result:
     """What `learn` found: the leaderboard, the chosen model, its certificate, the rows it was judged on."""
 
     task: str
-    candidates: list[Candidate]
+    leaderboard: list[Candidate]
     chosen: Candidate
     model: TableModel
     certificate: Certificate
@@ -56,7 +68,7 @@ class Study:
 
 
 def learn(
-    table: Table,
+    table: Any,
     target: str,
     *,
     confidence: str = "0.95",
@@ -66,11 +78,14 @@ def learn(
     clip: float | None = None,
     task: str | None = None,
     tell: Callable[[str], None] = lambda name: None,
-) -> Study:
+) -> Result:
     """Fit every suitable learner to a table and choose the one of smallest certified risk.
+
+    A learner that fails is named in the leaderboard and left out.
 
     Parameters
     ----------
+    table : a `Table`, or what `assay.data.read` reads: a file, a frame, a dict of columns.
     confidence : str
         A decimal number in (0, 1): the statements about new data hold together with this probability.
     holdout : float
@@ -80,46 +95,58 @@ def learn(
         Regression: absolute errors are clipped here, which is what makes a bound possible. Fix it in advance.
     tell : called with the name of each learner before it is fitted.
     """
-    delta = 1 - Decimal(confidence)
+    table = table if isinstance(table, Table) else read(table)
     features, column = table.split_target(target)
     task = task or _task_of(column)
+    if clip is not None and task == "classify":
+        raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
     features, notes = _usable(features)
     y = target_values(column, task)
     train, held = _split(table.n_rows, holdout, seed)
     _check_classes(y, train, held, task)
-    encoder = encoder_of(features).fit(features.matrix()[train])
-    X = np.ascontiguousarray(encoder.transform(features.matrix()))
+    rows = _Rows(features, y, train, held)
     kinds = _suitable(task, learners)
     slow = set() if learners else {kind for kind in kinds if _too_slow(kind, len(train))}
-    candidates = [
-        Candidate(kind.__name__, note=_TOO_SLOW.format(len(train)))
-        if kind in slow
-        else _fit(kind, X, y, train, held, seed, tell)
+    tried = [
+        Candidate(kind.__name__, note=_TOO_SLOW.format(len(train))) if kind in slow else _fit(kind, rows, seed, tell)
         for kind in kinds
     ]
-    compared = [one for one in candidates if one.learner is not None]
-    if not compared:
-        reasons = "; ".join(f"{one.name}: {one.note}" for one in candidates)
-        raise ValueError(f"no learner could be fitted ({reasons}).")
     judge = _judge_classes if task == "classify" else _judge_numbers
-    chosen, certificate, why = judge(compared, X, y, held, float(delta), clip, confidence)
+    chosen, certificate, why = judge(tried, rows, Decimal(confidence), clip)
     digests = {"rows": str(table.n_rows)} | {
         f"column {c.name}": digest(c) for c in (*features.columns.values(), column)
     }
-    model = TableModel(features.schema, column.type, encoder, _learner(chosen), digests)
-    candidates.sort(key=lambda one: (one is not chosen, one.learner is None, one.bound or 0.0, one.holdout_error))
-    return Study(
+    view = _view(chosen)
+    model = TableModel(column.type, view.encoding, _learner(chosen), digests)
+    tried.sort(key=lambda one: (one is not chosen, one.learner is None, one.bound or 0.0, one.holdout_error))
+    return Result(
         task,
-        candidates,
+        tried,
         chosen,
         model,
         certificate,
         confidence,
         why,
         notes,
-        (X[held], y[held]),
+        (view.X[held], y[held]),
         (len(train), len(held)),
     )
+
+
+class _Rows:
+    """The table that is learnt from, its split, and what learners of each kind of input see of it."""
+
+    def __init__(self, features: Table, y: np.ndarray, train: np.ndarray, held: np.ndarray) -> None:
+        self.features, self.y, self.train, self.held = features, y, train, held
+        self._views: dict[frozenset[str], View] = {}
+
+    def seen_by(self, kind: type[Learner]) -> View:
+        """Return the encoding that the training rows give for such a learner, and all rows in it."""
+        reads = checked_input(kind)
+        if reads not in self._views:
+            encoding = Encoding.fit(self.features.take(self.train), reads)
+            self._views[reads] = View(encoding, encoding.apply(self.features))
+        return self._views[reads]
 
 
 def _task_of(target: Column) -> str:
@@ -182,29 +209,48 @@ def _too_slow(kind: type[Learner], rows: int) -> bool:
     return kind.card.most_rows is not None and rows > kind.card.most_rows
 
 
-def _fit(
-    kind: type[Learner], X: Any, y: Any, train: Any, held: Any, seed: int, tell: Callable[[str], None]
-) -> Candidate:
+def _fit(kind: type[Learner], rows: _Rows, seed: int, tell: Callable[[str], None]) -> Candidate:
     """Fit one learner with its default parameters; a learner that cannot take part says why."""
     tell(kind.__name__)
-    learner = kind(random_state=seed) if "random_state" in kind._get_param_names() else kind()
+    found = Candidate(kind.__name__)
     began = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            learner.fit(X[train], y[train])
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        return Candidate(
-            kind.__name__,
-            note=" ".join(str(error).split()).removeprefix(f"{kind.__name__}: "),
-            seconds=time.perf_counter() - began,
-        )
-    seconds = time.perf_counter() - began
-    texts = [" ".join(str(one.message).split()) for one in said if issubclass(one.category, UserWarning)]
-    note = " ".join(dict.fromkeys(text.removeprefix(f"{kind.__name__}: ") for text in texts))
-    loss = _zero_one if learner.card.task == "classify" else _absolute
-    trained, tested = (float(loss(y[rows], learner.predict(X[rows])).mean()) for rows in (train, held))
-    return Candidate(kind.__name__, learner, trained, tested, seconds=seconds, note=note)
+            found.view = rows.seen_by(kind)
+            learner = _made(kind, found.view.encoding, seed).fit(found.view.X[rows.train], rows.y[rows.train])
+            found.seconds = time.perf_counter() - began
+            predicted = learner.predict(found.view.X)
+        loss = (_zero_one if kind.card.task == "classify" else _absolute)(rows.y, predicted)
+        found.training_error, found.holdout_error = (float(loss[part].mean()) for part in (rows.train, rows.held))
+    except Exception as error:
+        found.seconds, found.note = time.perf_counter() - began, _reason(kind.__name__, error)
+        return found
+    texts = [_one_line(one.message, kind.__name__) for one in said if issubclass(one.category, UserWarning)]
+    found.learner, found.predicted, found.note = learner, predicted[rows.held], " ".join(dict.fromkeys(texts))
+    return found
+
+
+def _made(kind: type[Learner], encoding: Encoding, seed: int) -> Learner:
+    """Return a learner with default parameters, the seed, and the columns that are nominal."""
+    given = {"random_state": seed, "nominal": encoding.nominal()}
+    return kind(**{name: value for name, value in given.items() if name in kind._get_param_names() and value != []})
+
+
+def _leave_out(one: Candidate, error: Exception) -> None:
+    one.learner, one.bound, one.note = None, None, _reason(one.name, error)
+
+
+def _reason(name: str, error: Exception) -> str:
+    """Return why a learner is left out: its own refusal, or what kind of failure it was."""
+    text = _one_line(error, name)
+    if isinstance(error, (ValueError, ArithmeticError)) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
+
+
+def _one_line(message: Any, name: str) -> str:
+    return " ".join(str(message).split()).removeprefix(f"{name}: ")
 
 
 def _zero_one(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -216,23 +262,26 @@ def _absolute(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
 
 
 def _judge_classes(
-    compared: list[Candidate], X: Any, y: Any, held: Any, delta: float, clip: float | None, confidence: str
+    tried: list[Candidate], rows: _Rows, confidence: Decimal, clip: float | None
 ) -> tuple[Candidate, Certificate, str]:
     """Choose the classifier of smallest certified error rate: that of fewest hold-out errors."""
-    if clip is not None:
-        raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
-    rows = scan.rows(X[held], y[held])
-    errors = {one.name: _most_errors(_learner(one), rows) for one in compared}
-    chosen = min(compared, key=lambda one: (errors[one.name], one.training_error))
-    predictions = [one.learner.predict(X[held]) for one in compared if one.learner is not None]
-    certificate = _learner(chosen).certify(X, y, delta=delta, holdout=held, compared=predictions, fixed_class=False)
+    errors = {}
+    for one in _taking_part(tried):
+        try:
+            errors[one.name] = _most_errors(_learner(one), scan.rows(_view(one).X[rows.held], rows.y[rows.held]))
+        except Exception as error:
+            _leave_out(one, error)
+    compared = _taking_part(tried)
+    chosen, certificate = _certified(
+        compared, tried, rows, confidence, lambda one: (errors[one.name], one.training_error)
+    )
     claim = certificate.find("P07")
-    for one in compared:
+    for one in _taking_part(tried):
         share = float(claim.delta) / len(compared)
-        one.bound = concentration.clopper_pearson_upper(errors[one.name], len(held), share)
+        one.bound = concentration.clopper_pearson_upper(errors[one.name], len(rows.held), share)
     chosen.bound = claim.value
     found = f"error rate, at most {100 * claim.value:.2f} % on new data"
-    return chosen, certificate, _why(chosen, len(compared), len(held), found, confidence)
+    return chosen, certificate, _why(chosen, len(compared), len(rows.held), found, confidence)
 
 
 def _most_errors(learner: Learner, rows: scan.Rows) -> int:
@@ -241,28 +290,58 @@ def _most_errors(learner: Learner, rows: scan.Rows) -> int:
 
 
 def _judge_numbers(
-    compared: list[Candidate], X: Any, y: Any, held: Any, delta: float, clip: float | None, confidence: str
+    tried: list[Candidate], rows: _Rows, confidence: Decimal, clip: float | None
 ) -> tuple[Candidate, Certificate, str]:
     """Choose the regressor of smallest certified clipped error; without a clip, of least hold-out error."""
-    share = delta / len(compared)
+    compared = _taking_part(tried)
     if clip is not None:
         for one in compared:
-            losses = np.minimum(_absolute(y[held], _learner(one).predict(X[held])), clip)
-            one.bound = least_mean_loss(losses, clip, share)
-    chosen = min(compared, key=lambda one: (one.bound or 0.0, one.holdout_error))
-    predictions = [_learner(one).predict(X[held]) for one in compared]
-    certificate = _learner(chosen).certify(
-        X, y, delta=delta, holdout=held, compared=predictions, clip=clip, fixed_class=False
+            losses = np.minimum(_absolute(rows.y[rows.held], one.predicted), clip)
+            one.bound = least_mean_loss(losses, clip, float(1 - confidence) / len(compared))
+    chosen, certificate = _certified(
+        compared, tried, rows, confidence, lambda one: (one.bound or 0.0, one.holdout_error), clip=clip
     )
     if clip is None or certificate.tightest is None:
-        return (
-            chosen,
-            certificate,
-            f"{chosen.name} is chosen: it has the smallest hold-out error. {_NO_BOUND[clip is None]}",
-        )
+        why = f"{chosen.name} is chosen: it has the smallest hold-out error. {_NO_BOUND[clip is None]}"
+        return chosen, certificate, why
     chosen.bound = certificate.tightest.value
     found = f"mean absolute error (clipped at {clip:g}), at most {chosen.bound:.6g} on new data"
-    return chosen, certificate, _why(chosen, len(compared), len(held), found, confidence)
+    return chosen, certificate, _why(chosen, len(compared), len(rows.held), found, confidence)
+
+
+def _taking_part(tried: list[Candidate]) -> list[Candidate]:
+    """Return those that are not left out; refuse to go on with none."""
+    left = [one for one in tried if one.learner is not None]
+    if not left:
+        reasons = "; ".join(f"{one.name}: {one.note}" for one in tried)
+        raise ValueError(f"no learner could be fitted and certified ({reasons}).")
+    return left
+
+
+def _certified(
+    compared: list[Candidate], tried: list[Candidate], rows: _Rows, confidence: Decimal, key: Callable, **asked: Any
+) -> tuple[Candidate, Certificate]:
+    """Return the best candidate that can be certified, and its certificate.
+
+    The bound is paid for all that were compared on the hold-out rows, those that could not be certified among them.
+    """
+    predictions = [one.predicted for one in compared]
+    while True:
+        chosen = min(_taking_part(tried), key=key)
+        try:
+            certificate = _learner(chosen).certify(
+                _view(chosen).X,
+                rows.y,
+                delta=float(1 - confidence),
+                holdout=rows.held,
+                compared=predictions,
+                fixed_class=False,
+                **asked,
+            )
+        except Exception as error:
+            _leave_out(chosen, error)
+        else:
+            return chosen, certificate
 
 
 _NO_BOUND = {
@@ -272,7 +351,7 @@ _NO_BOUND = {
 }
 
 
-def _why(chosen: Candidate, compared: int, held: int, found: str, confidence: str) -> str:
+def _why(chosen: Candidate, compared: int, held: int, found: str, confidence: Decimal) -> str:
     if compared == 1:
         return f"{chosen.name}: certified {found}. This holds with {percent(confidence)} confidence."
     return (
@@ -281,11 +360,16 @@ def _why(chosen: Candidate, compared: int, held: int, found: str, confidence: st
     )
 
 
+def _view(candidate: Candidate) -> View:
+    assert candidate.view is not None
+    return candidate.view
+
+
 def _learner(candidate: Candidate) -> Learner:
     assert candidate.learner is not None
     return candidate.learner
 
 
-def percent(confidence: str) -> str:
+def percent(confidence: str | Decimal) -> str:
     """Return a confidence such as "0.95" in per cent."""
     return f"{Decimal(confidence) * 100:f}".rstrip("0").rstrip(".") + " %"

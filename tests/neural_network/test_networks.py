@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 import assay
 from assay.neural_network import MLPClassifier, MLPRegressor, hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network._epochs import Penalty
-from assay.neural_network._network import Shape, pack
+from assay.neural_network._network import Shape
 from assay.neural_network._objective import Objective
 from assay.optim.descent import check_gradient
 from assay.scan import rows
@@ -386,5 +386,8 @@ def test_refusals_of_calls():
 
 def test_parameters_are_packed_as_stored():
     model = MLPClassifier((3, 2), max_iter=1, random_state=0).fit(*moons(30))
-    assert np.array_equal(model.network_weights_, pack(model.coefs_, model.intercepts_))
-    assert model.network_sizes_.tolist() == [2, 3, 2, 1]
+    parts = [part.ravel() for part in (*model.coefs_, *model.intercepts_)]
+    assert np.array_equal(model.network_weights_, np.concatenate(parts))
+    assert [part.shape for part in model.coefs_] == [(2, 3), (3, 2), (2, 1)]
+    model.coefs_[1][0, 1] = 7.0  # a view: there is one set of weights
+    assert model.network_weights_[2 * 3 + 1] == 7.0

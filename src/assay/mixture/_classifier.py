@@ -9,7 +9,7 @@ Method: EM for each class on its own rows.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -24,11 +24,11 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.mixture._claims import stationary
-from assay.mixture._components import KINDS, Components, GaussianProblem
+from assay.mixture._components import Components, GaussianProblem, covariances_of
 from assay.mixture._density import bounded
-from assay.mixture._start import STARTS, components
+from assay.mixture._start import CONSTRAINTS, components
 from assay.optim.em import Found, em
-from assay.params import choice, count, number, refuse
+from assay.params import check, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.theory.spaces import Space, Unbounded
@@ -81,6 +81,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
 
     family = "mixture-classifier"
     classes_: np.ndarray
+    constraints: ClassVar = CONSTRAINTS
 
     card = Card(
         name="Classifier by Gaussian mixtures",
@@ -123,13 +124,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianMixtureClassifier":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        count(self, "n_components")
-        choice(self, "covariance_type", KINDS)
-        choice(self, "init_params", STARTS)
-        number(self, "tol", low=0.0)
-        number(self, "reg_covar", low=0.0, why="it is added to variances")
-        count(self, "max_iter")
-        count(self, "n_init")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -179,9 +174,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             "component_class_": np.repeat(np.arange(len(parts)), k),
             "weights_": np.concatenate([part.weights for part in parts]),
             "means_": np.concatenate([part.means for part in parts]),
-            "covariances_": np.concatenate([part.each(part.covariances) for part in parts]),
             "precisions_cholesky_": np.concatenate([part.each(part.factors) for part in parts]),
-            "covariance_kind_": self.covariance_type,
         }
         log.step(-value, 0.0, **fitted)
         for name, one in fitted.items():
@@ -190,20 +183,22 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     def _part(self, code: int) -> Components:
         """Return the mixture of one class, with matrices."""
         own = self.component_class_ == code
-        parts = (self.weights_, self.means_, self.covariances_, self.precisions_cholesky_)
-        return Components("full", *(part[own] for part in parts))
+        return Components("full", self.weights_[own], self.means_[own], np.empty(0), self.precisions_cholesky_[own])
+
+    @property
+    def covariances_(self) -> np.ndarray:
+        """The covariance matrix of each component, (n_classes * n_components, d, d)."""
+        return covariances_of("full", self.precisions_cholesky_)
 
     def _restricted(self, code: int) -> Components:
         """Return the mixture of one class in the shapes of its covariance type."""
-        whole, kind = self._part(code), self.covariance_kind_
+        whole, kind = self._part(code), self.covariance_type
         if kind == "full":
             return whole
         if kind == "tied":
-            return whole._replace(kind=kind, covariances=whole.covariances[0], factors=whole.factors[0])
-        diagonals = [np.diagonal(part, axis1=1, axis2=2) for part in (whole.covariances, whole.factors)]
-        if kind == "spherical":
-            diagonals = [part[:, 0] for part in diagonals]
-        return whole._replace(kind=kind, covariances=diagonals[0], factors=diagonals[1])
+            return whole._replace(kind=kind, factors=whole.factors[0])
+        scales = np.diagonal(whole.factors, axis1=1, axis2=2)
+        return whole._replace(kind=kind, factors=scales[:, 0] if kind == "spherical" else scales)
 
     @property
     def _parts(self) -> list[Components]:

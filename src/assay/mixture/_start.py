@@ -5,12 +5,22 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from assay.mixture._components import Components, GaussianProblem, Sums, factors_of, weighted_sums
-from assay.params import refuse
+from assay.mixture._components import KINDS, Components, GaussianProblem, Sums, factors_of, weighted_sums
+from assay.params import Choice, Count, Number, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 
 STARTS = ("kmeans", "k-means++", "random", "random_from_data")
+CONSTRAINTS = {
+    "n_components": Count(),
+    "covariance_type": Choice(*KINDS),
+    "init_params": Choice(*STARTS),
+    "tol": Number(low=0.0),
+    "reg_covar": Number(low=0.0, why="it is added to variances"),
+    "max_iter": Count(),
+    "n_init": Count(),
+}
+"""What EM for a mixture asks of its parameters."""
 _SAMPLE = 50_000  # rows among which centres are sought
 _NEAR = 1e-6  # weights that sum to one up to here are taken as given
 

@@ -8,7 +8,7 @@ be true of that (Bengio and Grandvalet 2004; Blum, Kalai and Langford 1999).
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -21,7 +21,7 @@ from assay.base import Learner
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.holdout import positions
 from assay.certificate.risk import OUTWARD, Statement, Vacuous, claim
-from assay.params import count, refuse
+from assay.params import Count, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper
 from assay.theory.spaces import Unbounded
@@ -58,6 +58,8 @@ class CrossValidated(ClassifierMixin, Learner):
     fold_models_: list[Any]
     fold_: np.ndarray
 
+    constraints: ClassVar = {"folds": Count(low=2)}
+
     def __init__(self, estimator: Any, folds: int = 5, *, random_state: Any = None) -> None:
         self.estimator = estimator
         self.folds = folds
@@ -70,7 +72,8 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any) -> "CrossValidated":
         """Fit a model to the rows outside each fold."""
-        K = count(self, "folds", low=2)
+        check(self)
+        K = self.folds
         if not (isinstance(self.estimator, Learner) and is_classifier(self.estimator)):
             raise refuse(self, f"estimator must be a classifier of Assay; got {self.estimator!r}.")
         X = validate_data(self, X, dtype=np.float64)

@@ -1,6 +1,7 @@
 """Networks: gradients, regularised error, choices, ways out of local minima, interruptions, files, refusals."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from assay.neural_network._network import Shape
 from assay.neural_network._objective import Objective
 from assay.optim.descent import check_gradient
 from assay.scan import rows
+from tests.contract.test_contract import Interrupt
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -266,6 +268,18 @@ def test_ctrl_c_keeps_the_best_so_far(solver, starts, monkeypatch):
         plain = MLPClassifier(5, "tanh", random_state=0, max_iter=11).fit(X, y)
         assert np.array_equal(model.network_weights_, plain.network_weights_)
         assert model.n_iter_ == 11
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "anneal", "genetic", "adam"])
+def test_a_callback_that_asks_to_stop_is_no_interrupt(solver):
+    X, y = moons(60)
+    model = MLPClassifier(3, solver=solver, random_state=0, max_iter=50).set_callbacks(Interrupt(4, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nobody interrupted, and the user who asked knows
+        model.fit(X, y)
+    assert len(model.history_) == 4
+    assert model.n_iter_ in (4, 5)
+    assert model.score(X, y) >= 0.5
 
 
 # Files ------------------------------------------------------------------------------------------------------

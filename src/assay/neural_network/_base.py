@@ -214,7 +214,7 @@ class Network(CertifiedNetwork):
         theta = theta.astype(np.float64)
         if self.solver == "lbfgs":
             found = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, told)
-            if not found.converged and not found.interrupted:
+            if not found.converged and not found.interrupted and not log.stopped:
                 self._warn(f"L-BFGS stopped after {found.iterations} iterations with a gradient above tol={self.tol:g}")
         else:
             search = annealed if self.solver == "anneal" else evolved

@@ -90,8 +90,9 @@ def _nearest_sums(block: Block, centers: np.ndarray, layout: str) -> np.ndarray:
 
 
 def _random_sums(block: Block, center: np.ndarray, k: int, layout: str, seed: int) -> np.ndarray:
-    """Return sums with shares drawn at random; a block draws its own, whichever thread has it."""
-    shares = np.random.default_rng([seed, block.start]).uniform(size=(len(block.X), k))
+    """Return sums with shares drawn at random: row i has the draws from i k on, whichever block it is in."""
+    draws = np.random.PCG64(seed).advance(block.start * k)
+    shares = np.random.Generator(draws).random((len(block.X), k))
     shares /= shares.sum(axis=1)[:, None]
     if block.weight is not None:
         shares *= block.weight[:, None]

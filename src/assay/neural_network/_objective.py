@@ -130,8 +130,8 @@ def annealed(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, 
 
     def search(value: Callable[[np.ndarray], float], stop: Callable[[], bool]) -> None:
         first = objective.value(theta)
-        cooling = {"hot": 0.15 * first, "cold": 1e-3 * first, "steps": SWEEP * max_iter - 3}
-        anneal(value, theta, step=0.5, **cooling, seed=seed, stop=stop)
+        steps = SWEEP * max_iter - 3
+        anneal(value, theta, step=0.5, hot=0.15 * first, cold=1e-3 * first, steps=steps, seed=seed, stop=stop)
 
     return _searched(search, objective, theta, told, SWEEP)
 

@@ -39,7 +39,7 @@ class CrossValidated(ClassifierMixin, Learner):
 
     Attributes
     ----------
-    fold_models_ : the K fitted classifiers
+    fold_models_ : the K fitted classifiers; one that has not seen a class is wrong on the rows of that class
     fold_ : (n,) which fold each row is in: model k was fitted to the rows outside fold k
     fold_errors_ : (K,) share of errors of model k on fold k
     classes_, n_features_in_
@@ -92,10 +92,10 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def _fold_model(self, X: np.ndarray, y: np.ndarray, k: int) -> Any:
         rest = self.fold_ != k
-        lost = np.setdiff1d(self.classes_, y[rest])
-        if len(lost) or len(self.classes_) < 2:
-            which = f"class {lost[0]!s} has all its rows in one fold" if len(lost) else "there is only one class"
-            raise refuse(self, f"{which}; a classifier needs rows of each class outside every fold.")
+        seen = np.unique(y[rest])
+        if len(seen) < 2:
+            which = "there is" if len(self.classes_) < 2 else f"outside fold {k} there is"
+            raise refuse(self, f"{which} only one class, {seen[0]!s}; a classifier needs rows of at least two.")
         return clone(self.estimator).fit(X[rest], y[rest])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -127,13 +127,24 @@ class CrossValidated(ClassifierMixin, Learner):
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and largest number of errors of the vote that rounding leaves open; ties are errors."""
         codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        found = np.stack([positions(one, rows) for one in self.fold_models_], axis=1)
+        found = np.stack([self._own_classes(one)[positions(one, rows)] for one in self.fold_models_], axis=1)
         votes = np.stack([(found == k).sum(axis=1) for k in range(len(self.classes_))], axis=1)
         unsure, at = (found < 0).sum(axis=1), np.arange(len(codes))
         own = votes[at, codes].copy()
         votes[at, codes] = -1
         margin = own - votes.max(axis=1)
         return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
+
+    def _own_classes(self, model: Any) -> np.ndarray:
+        """Return the place in `classes_` of each class that a model has seen, and -1 last, for none."""
+        return np.append(np.searchsorted(self.classes_, model.classes_), -1)
+
+    def _errors(self, model: Any, X: np.ndarray, codes: np.ndarray) -> int:
+        """Return the errors of one model; rows of a class that it has not seen are among them."""
+        own = self._own_classes(model)[:-1]
+        known = np.isin(codes, own)
+        left = scan.rows(X[known], np.searchsorted(own, codes[known]))
+        return int(np.sum(~known)) + (model.count_errors(left)[1] if known.any() else 0)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
@@ -148,7 +159,7 @@ class CrossValidated(ClassifierMixin, Learner):
         K, limits = len(self.fold_models_), []
         for k, model in enumerate(self.fold_models_):
             mine = self.fold_ == k
-            errors = model.count_errors(scan.rows(X[mine], codes[mine]))[1]
+            errors = self._errors(model, X[mine], codes[mine])
             limits.append(min(1.0, clopper_pearson_upper(errors, int(mine.sum()), float(delta) / K) + OUTWARD))
         value = float(np.mean(limits)) * (1 + 1e-12)
         if value >= 1:

@@ -14,7 +14,7 @@ Method: Newton's method, started at the optimum of a sample of the rows and with
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -35,7 +35,7 @@ from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separation import separation_claim
 from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found
-from assay.params import choice, count, flag, positive, refuse
+from assay.params import Choice, Count, Flag, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.theory.spaces import Linear
 
@@ -106,6 +106,14 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         ),
     )
 
+    constraints: ClassVar = {
+        "C": Positive(allow_inf=True, why="it weighs the losses; use infinity for no penalty"),
+        "tol": Positive(),
+        "max_iter": Count(),
+        "solver": Choice("newton", "lbfgs"),
+        "fit_intercept": Flag,
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -128,18 +136,15 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        C = positive(self, "C", allow_inf=True, why="it weighs the losses; use infinity for no penalty")
-        tol, max_iter = positive(self, "tol"), count(self, "max_iter")
-        solver = choice(self, "solver", ("newton", "lbfgs"))
-        flag(self, "fit_intercept")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
-        problem = self._problem(rows, C)
+        problem = self._problem(rows, float(self.C))
         quiet = np.errstate(over="ignore", invalid="ignore")
         # One BLAS thread: small solves between the passes lose far more to threads than they gain.
-        with fit_log(self, max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
-            found = minimise(problem, solver, tol, max_iter, log)
+        with fit_log(self, self.max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
+            found = minimise(problem, self.solver, self.tol, self.max_iter, log)
         if found.status == "overflow":
             require_finite(rows, self)
             raise refuse(

@@ -9,7 +9,7 @@ visited; n counts rows, not weights, so that doubling every weight halves the pe
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -24,7 +24,7 @@ from assay.linear_model._logistic_sums import largest_norm
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import Problem, gap_claims
 from assay.optim.losses import LOSSES, NAMES
-from assay.params import choice, count, flag, number, positive, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
 from assay.scan import Rows
 
 _STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0}
@@ -71,6 +71,25 @@ class Run(NamedTuple):
 class Descent(LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
+    constraints: ClassVar = {
+        "penalty": Choice("l2", None),
+        "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
+        "fit_intercept": Flag,
+        "optimizer": Choice(*RULES),
+        "momentum": Number(low=0.0, high=1 - 1e-12),
+        "batch_size": Count(),
+        "learning_rate": Choice(*SCHEDULES),
+        "eta0": Maybe(Positive()),
+        "decay": Number(low=0.0),
+        "max_iter": Count(),
+        "tol": Number(low=0.0),
+        "n_iter_no_change": Count(),
+        "shuffle": Flag,
+        "early_stopping": Flag,
+        "validation_fraction": Number(low=0.0, high=1 - 1e-12, open_low=True),
+        "warm_start": Flag,
+    }
+
     loss: str
     penalty: str | None
     alpha: float
@@ -86,11 +105,9 @@ class Descent(LinearModel):
         return self.penalty is None or self.alpha == 0
 
     def _settings(self, rows: Any, heaviest: float, rate: float | None) -> Settings:
-        """Check the parameters; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
-        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
-        alpha = alpha if choice(self, "penalty", ("l2", None)) == "l2" else 0.0
-        flag(self, "fit_intercept")
-        eta = rate if self.eta0 is None else positive(self, "eta0")
+        """Return how to descend; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
+        alpha = float(self.alpha) if self.penalty == "l2" else 0.0
+        eta = rate if self.eta0 is None else float(self.eta0)
         if eta is not None and eta * alpha >= 1:
             raise refuse(
                 self,
@@ -98,19 +115,17 @@ class Descent(LinearModel):
             )
         if eta is None:
             eta = _first_rate(self.loss, alpha, heaviest * (1.0 + max(rows.map(largest_norm))))
-        name = choice(self, "learning_rate", SCHEDULES)
-        decay = number(self, "decay", low=0.0) if name != "optimal" else alpha
-        kept = number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True)
+        decay = alpha if self.learning_rate == "optimal" else float(self.decay)
         return Settings(
             alpha,
-            Rule(choice(self, "optimizer", RULES), number(self, "momentum", low=0.0, high=1 - 1e-12)),
-            Schedule(name, eta, decay),
-            count(self, "batch_size"),
-            count(self, "max_iter"),
-            number(self, "tol", low=0.0),
-            count(self, "n_iter_no_change"),
-            flag(self, "shuffle"),
-            kept if flag(self, "early_stopping") else 0.0,
+            Rule(self.optimizer, float(self.momentum)),
+            Schedule(self.learning_rate, eta, decay),
+            self.batch_size,
+            self.max_iter,
+            float(self.tol),
+            self.n_iter_no_change,
+            self.shuffle,
+            float(self.validation_fraction) if self.early_stopping else 0.0,
         )
 
     def _descend_all(

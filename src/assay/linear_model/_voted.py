@@ -14,7 +14,7 @@ Method: a compiled pass, O(n d). Right and wrong are decided in real numbers: a 
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -29,7 +29,7 @@ from assay.claims.claim import NotApplicable
 from assay.guarantees.ledger import Statement
 from assay.guarantees.progressive import Pass, vote_statements
 from assay.linear_model._ballot import Ballot, error_counts, lost_rows, sure_positions, tally
-from assay.params import flag, number, refuse
+from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
 
@@ -107,6 +107,11 @@ class VotedPerceptron(ClassifierMixin, Learner):
         most_rows=20_000,
     )
     family = "voted.classifier"
+    constraints: ClassVar = {
+        "fit_intercept": Flag,
+        "shuffle": Flag,
+        "burn_in": Number(low=0.0, high=1.0, open_high=True),
+    }
 
     def __init__(
         self,
@@ -126,20 +131,18 @@ class VotedPerceptron(ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "VotedPerceptron":
         """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
-        intercept, shuffled = flag(self, "fit_intercept"), flag(self, "shuffle")
-        burn_in = number(self, "burn_in", low=0.0, high=1.0, open_high=True)
+        check(self)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
         require_finite(rows, self)
-        self.constant_ = np.array([float(intercept)])
-        self.seed_ = int(check_random_state(self.random_state).randint(2**31)) if shuffled else None
-        self.skipped_ = int(burn_in * rows.n_rows)
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31)) if self.shuffle else None
+        self.skipped_ = int(self.burn_in * rows.n_rows)
         self.n_rows_ = rows.n_rows
         with fit_log(self, 1, X, y) as log:
             run = self._visit(rows)
             self._keep(run)
-            names = ("vectors_", "gained_", "lost_", "votes_", "constant_")
+            names = ("vectors_", "gained_", "lost_", "votes_")
             log.step(self.progressive_error_, run.mistakes, **{name: getattr(self, name) for name in names})
         return self
 
@@ -199,6 +202,11 @@ class VotedPerceptron(ClassifierMixin, Learner):
         return taken if scores[taken] >= scores[code] else None
 
     # Prediction
+
+    @property
+    def constant_(self) -> np.ndarray:
+        """The entry that stands for the intercept beside those of each row: 1, or 0 without one."""
+        return np.array([float(self.fit_intercept)])
 
     @property
     def _ballot(self) -> Ballot:

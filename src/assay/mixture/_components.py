@@ -119,6 +119,14 @@ def factors_of(kind: str, covariances: np.ndarray) -> np.ndarray:
     return found[0] if kind == "tied" else found
 
 
+def covariances_of(kind: str, factors: np.ndarray) -> np.ndarray:
+    """Return S for factors of the kind, U U' = S^-1: U^-T U^-1, or 1 / s^2 of scales s."""
+    if kind in ("diag", "spherical"):
+        return 1.0 / factors**2
+    inverse = np.linalg.inv(factors)
+    return np.swapaxes(inverse, -1, -2) @ inverse
+
+
 class Sums(NamedTuple):
     """Expected statistics: N_k (k,), sums of x - m_k (k, d), and second moments about m_k as the kind needs them."""
 

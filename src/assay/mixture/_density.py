@@ -13,7 +13,7 @@ from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.mixture._components import Components
+from assay.mixture._components import Components, covariances_of
 from assay.params import refuse
 from assay.scan import Rows
 
@@ -61,10 +61,14 @@ class GaussianEstimator(DensityEstimator):
 
     weights_: np.ndarray
     means_: np.ndarray
-    covariances_: np.ndarray
     precisions_cholesky_: np.ndarray
-    covariance_kind_: str
+    covariance_type: str
     reg_covar_: float
+
+    @property
+    def covariance_kind_(self) -> str:
+        """The kind of the covariances, by its name among mixtures."""
+        return self.covariance_type
 
     @property
     def family(self) -> str:  # type: ignore[override]
@@ -73,10 +77,13 @@ class GaussianEstimator(DensityEstimator):
 
     @property
     def components_(self) -> Components:
-        """Weights, means, covariances and factors together."""
-        return Components(
-            self.covariance_kind_, self.weights_, self.means_, self.covariances_, self.precisions_cholesky_
-        )
+        """Weights, means and factors together: all that the density needs; covariances are left out."""
+        return Components(self.covariance_kind_, self.weights_, self.means_, np.empty(0), self.precisions_cholesky_)
+
+    @property
+    def covariances_(self) -> np.ndarray:
+        """Covariances, in scikit-learn's shape for their kind."""
+        return covariances_of(self.covariance_kind_, self.precisions_cholesky_)
 
     @property
     def precisions_(self) -> np.ndarray:
@@ -134,13 +141,7 @@ class GaussianEstimator(DensityEstimator):
 
 def attributes(found: Components) -> dict[str, Any]:
     """Return the fitted attributes that these components are."""
-    return {
-        "covariance_kind_": found.kind,
-        "weights_": found.weights,
-        "means_": found.means,
-        "covariances_": found.covariances,
-        "precisions_cholesky_": found.factors,
-    }
+    return {"weights_": found.weights, "means_": found.means, "precisions_cholesky_": found.factors}
 
 
 def rounding_of(at: Components, distances: np.ndarray, largest: np.ndarray) -> np.ndarray:

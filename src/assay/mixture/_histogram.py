@@ -10,7 +10,7 @@ Method: one pass for the range of the columns, one to count.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.callback import with_callbacks
@@ -21,7 +21,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.mixture._claims import log_likelihood
 from assay.mixture._density import DensityEstimator, on_rows
-from assay.params import number, refuse
+from assay.params import Number, check, refuse
 from assay.scan import Rows
 
 _MOST_CELLS = 2**62
@@ -73,6 +73,8 @@ class HistogramDensity(DensityEstimator):
         guarantee=("density.log-likelihood", "histogram.counts"),
     )
 
+    constraints: ClassVar = {"alpha": Number(low=0.0, why="it is a number of rows")}
+
     def __init__(
         self, *, bins: Any = "rice", bounds: Any = None, alpha: float = 0.0, n_jobs: int | None = None
     ) -> None:
@@ -84,12 +86,12 @@ class HistogramDensity(DensityEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HistogramDensity":
         """Fit to rows X; y is not used."""
-        alpha = number(self, "alpha", low=0.0, why="it is a number of rows")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         with fit_log(self, 1, X, None, sample_weight) as log:
             bins = self._bins(rows)
-            self.edges_, self.alpha_ = self._grid(rows, bins), np.array([alpha])
+            self.edges_ = self._grid(rows, bins)
             self._count(rows, bins)
             log.step(0.0, 0.0, cells_=self.cells_, counts_=self.counts_)
         return self
@@ -135,6 +137,11 @@ class HistogramDensity(DensityEstimator):
         counts = np.bincount(which, weights=weights)
         known, self.counts_ = known[counts > 0], counts[counts > 0]
         self.cells_ = _places(known, bins, len(self.edges_))
+
+    @property
+    def alpha_(self) -> np.ndarray:
+        """The rows added to each cell, as the checker reads them."""
+        return np.array([float(self.alpha)])
 
     def _log_density(self, X: np.ndarray) -> np.ndarray:
         bins, d = self.edges_.shape[1] - 1, len(self.edges_)

@@ -6,11 +6,21 @@ import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from assay.data.blocks import Block
-from assay.mixture._components import Components, GaussianProblem, Sums, factors_of, weighted_sums
-from assay.params import refuse
+from assay.mixture._components import KINDS, Components, GaussianProblem, Sums, factors_of, weighted_sums
+from assay.params import Choice, Count, Number, refuse
 from assay.scan import Rows
 
 STARTS = ("kmeans", "k-means++", "random", "random_from_data")
+CONSTRAINTS = {
+    "n_components": Count(),
+    "covariance_type": Choice(*KINDS),
+    "init_params": Choice(*STARTS),
+    "tol": Number(low=0.0),
+    "reg_covar": Number(low=0.0, why="it is added to variances"),
+    "max_iter": Count(),
+    "n_init": Count(),
+}
+"""What EM for a mixture asks of its parameters."""
 _SAMPLE = 50_000  # rows among which centres are sought
 _NEAR = 1e-6  # weights that sum to one up to here are taken as given
 
@@ -80,8 +90,9 @@ def _nearest_sums(block: Block, centers: np.ndarray, layout: str) -> np.ndarray:
 
 
 def _random_sums(block: Block, center: np.ndarray, k: int, layout: str, seed: int) -> np.ndarray:
-    """Return sums with shares drawn at random; a block draws its own, whichever thread has it."""
-    shares = np.random.default_rng([seed, block.start]).uniform(size=(len(block.X), k))
+    """Return sums with shares drawn at random: row i has the draws from i k on, whichever block it is in."""
+    draws = np.random.PCG64(seed).advance(block.start * k)
+    shares = np.random.Generator(draws).random((len(block.X), k))
     shares /= shares.sum(axis=1)[:, None]
     if block.weight is not None:
         shares *= block.weight[:, None]

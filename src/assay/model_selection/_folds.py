@@ -8,7 +8,7 @@ be true of that (Bengio and Grandvalet 2004; Blum, Kalai and Langford 1999).
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -21,7 +21,7 @@ from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.holdout import positions
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
-from assay.params import count, refuse
+from assay.params import Count, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper
 from assay.theory.spaces import Unbounded
@@ -39,7 +39,7 @@ class CrossValidated(ClassifierMixin, Learner):
 
     Attributes
     ----------
-    fold_models_ : the K fitted classifiers
+    fold_models_ : the K fitted classifiers; one that has not seen a class is wrong on the rows of that class
     fold_ : (n,) which fold each row is in: model k was fitted to the rows outside fold k
     fold_errors_ : (K,) share of errors of model k on fold k
     classes_, n_features_in_
@@ -57,6 +57,8 @@ class CrossValidated(ClassifierMixin, Learner):
 
     fold_models_: list[Any]
     fold_: np.ndarray
+
+    constraints: ClassVar = {"folds": Count(low=2)}
 
     def __init__(self, estimator: Any, folds: int = 5, *, random_state: Any = None) -> None:
         self.estimator = estimator
@@ -76,7 +78,8 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any) -> "CrossValidated":
         """Fit a model to the rows outside each fold."""
-        K = count(self, "folds", low=2)
+        check(self)
+        K = self.folds
         if not (isinstance(self.estimator, Learner) and is_classifier(self.estimator)):
             raise refuse(self, f"estimator must be a classifier of Assay; got {self.estimator!r}.")
         X = validate_data(self, X, dtype=np.float64)
@@ -95,10 +98,10 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def _fold_model(self, X: np.ndarray, y: np.ndarray, k: int) -> Any:
         rest = self.fold_ != k
-        lost = np.setdiff1d(self.classes_, y[rest])
-        if len(lost) or len(self.classes_) < 2:
-            which = f"class {lost[0]!s} has all its rows in one fold" if len(lost) else "there is only one class"
-            raise refuse(self, f"{which}; a classifier needs rows of each class outside every fold.")
+        seen = np.unique(y[rest])
+        if len(seen) < 2:
+            which = "there is" if len(self.classes_) < 2 else f"outside fold {k} there is"
+            raise refuse(self, f"{which} only one class, {seen[0]!s}; a classifier needs rows of at least two.")
         return clone(self.estimator).fit(X[rest], y[rest])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -130,13 +133,24 @@ class CrossValidated(ClassifierMixin, Learner):
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and largest number of errors of the vote that rounding leaves open; ties are errors."""
         codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        found = np.stack([positions(one, rows) for one in self.fold_models_], axis=1)
+        found = np.stack([self._own_classes(one)[positions(one, rows)] for one in self.fold_models_], axis=1)
         votes = np.stack([(found == k).sum(axis=1) for k in range(len(self.classes_))], axis=1)
         unsure, at = (found < 0).sum(axis=1), np.arange(len(codes))
         own = votes[at, codes].copy()
         votes[at, codes] = -1
         margin = own - votes.max(axis=1)
         return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
+
+    def _own_classes(self, model: Any) -> np.ndarray:
+        """Return the place in `classes_` of each class that a model has seen, and -1 last, for none."""
+        return np.append(np.searchsorted(self.classes_, model.classes_), -1)
+
+    def _errors(self, model: Any, X: np.ndarray, codes: np.ndarray) -> int:
+        """Return the errors of one model; rows of a class that it has not seen are among them."""
+        own = self._own_classes(model)[:-1]
+        known = np.isin(codes, own)
+        left = scan.rows(X[known], np.searchsorted(own, codes[known]))
+        return int(np.sum(~known)) + (model.count_errors(left)[1] if known.any() else 0)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
@@ -151,7 +165,7 @@ class CrossValidated(ClassifierMixin, Learner):
         K, limits = len(self.fold_models_), []
         for k, model in enumerate(self.fold_models_):
             mine = self.fold_ == k
-            errors = model.count_errors(scan.rows(X[mine], codes[mine]))[1]
+            errors = self._errors(model, X[mine], codes[mine])
             limits.append(min(1.0, clopper_pearson_upper(errors, int(mine.sum()), float(delta) / K) + OUTWARD))
         value = float(np.mean(limits)) * (1 + 1e-12)
         if value >= 1:

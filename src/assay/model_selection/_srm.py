@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
@@ -24,7 +24,7 @@ from assay.base import Learner
 from assay.claims.claim import Certificate, Claim
 from assay.guarantees.ledger import Asked, Vacuous
 from assay.guarantees.seal import Others, issue, risks
-from assay.params import number, refuse
+from assay.params import Number, check, refuse
 
 _DIGITS = Context(prec=12, rounding=ROUND_DOWN)
 
@@ -104,6 +104,11 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     best_estimator_: Learner
     certificate_: Certificate
 
+    constraints: ClassVar = {
+        "delta": Number(low=0.0, high=1.0, open_low=True),
+        "holdout": Number(low=0.0, high=1.0),
+    }
+
     def __init__(
         self,
         estimators: Sequence[Any],
@@ -169,8 +174,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _check(self) -> list[Decimal]:
         """Return each candidate's share of delta, rounded down so that they never exceed it together."""
-        number(self, "delta", low=0.0, high=1.0, open_low=True)
-        number(self, "holdout", low=0.0, high=1.0)
+        check(self)
         learners = self._learners()
         if not learners or not all(isinstance(one, Learner) and is_classifier(one) for one in learners):
             raise refuse(self, f"estimators must be one or more classifiers of Assay; got {self.estimators!r}.")

@@ -12,7 +12,7 @@ Method: `_search`.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -23,9 +23,9 @@ from assay.base import label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.ledger import Statement
-from assay.neighbors._base import Neighbors, check_weights, neighbor_weights
+from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import loo_statement, neighbor_facts, predicted_codes, vote_facts, why_not
-from assay.params import count, refuse
+from assay.params import refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
 
@@ -94,6 +94,8 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
     )
     family = "neighbors.classifier"
 
+    constraints: ClassVar = {"weights": VoteWeights()}
+
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -118,8 +120,6 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KNeighborsClassifier":
         """Keep the rows X and their labels y."""
-        count(self, "n_neighbors")
-        check_weights(self)
         rows = self._read(X, y)
         self.classes_ = label_classes(self, rows)
         self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)

@@ -13,7 +13,7 @@ Method: passes over the rows in random order, each prototype starting at a row o
 import warnings
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -28,7 +28,7 @@ from assay.fitlog import FitLog
 from assay.neighbors._base import in_memory
 from assay.neighbors._claims import predicted_codes
 from assay.neighbors._search import Boxes, nearest
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Prototypes, Space
 
@@ -96,6 +96,13 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
     )
     family = "neighbors.prototypes"
 
+    constraints: ClassVar = {
+        "learning_rate": Positive(why="the share of its gap that a prototype moves"),
+        "schedule": Choice("constant", "inverse"),
+        "max_iter": Count(),
+        "tol": Number(low=0.0),
+    }
+
     # One neighbour among the prototypes, as the exact search and the checker see it.
     n_neighbors, effective_metric_, weights = 1, "euclidean", "uniform"
 
@@ -121,12 +128,12 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LearningVectorQuantization":
         """Fit prototypes to rows X and labels y."""
-        rate = number(self, "learning_rate", low=0.0, open_low=True, why="the share of its gap that a prototype moves")
-        if rate >= 1:
-            raise refuse(self, f"learning_rate must be below 1 (a prototype would jump onto the row); got {rate:g}.")
-        choice(self, "schedule", ("constant", "inverse"))
-        max_iter = count(self, "max_iter")
-        number(self, "tol", low=0.0)
+        check(self)
+        if self.learning_rate >= 1:
+            raise refuse(
+                self,
+                f"learning_rate must be below 1 (a prototype would jump onto the row); got {self.learning_rate:g}.",
+            )
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -135,7 +142,7 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         rng = check_random_state(self.random_state)
         self.prototypes_, self.prototype_codes_ = self._start(data, codes, rng)
         spread = float(np.sqrt(((data - data.mean(axis=0)) ** 2).sum(axis=1).mean()))
-        with fit_log(self, max_iter, X, y) as log:
+        with fit_log(self, self.max_iter, X, y) as log:
             self._pass_over(data, codes, rng, spread, log)
         return self
 

@@ -8,7 +8,7 @@ Method: `_search`.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.neighbors._base import Neighbors, check_weights, neighbor_weights
+from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import exact_neighbors, neighbor_facts, why_not
 from assay.neighbors._classifier import KNeighborsClassifier, NearestRows
-from assay.params import count, refuse
+from assay.params import refuse
 from assay.scan import Rows
 
 _ROUNDING = 2.0**-44  # of a weighted mean, relative to its largest term; the checker bounds its own
@@ -61,6 +61,8 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
     )
     family = "neighbors.regressor"
 
+    constraints: ClassVar = {"weights": VoteWeights()}
+
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -85,8 +87,6 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KNeighborsRegressor":
         """Keep the rows X and their targets y, one column or several."""
-        count(self, "n_neighbors")
-        check_weights(self)
         rows = self._read(X, y)
         self.fit_y_ = np.array(self._keep(rows, X, y), dtype=np.float64)
         return self

@@ -10,7 +10,7 @@ Claims: errors, hold-out statements from the checker's own forward pass, and the
 Method: back-propagation with Adam, gradient descent with momentum, L-BFGS, annealing or a genetic search.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -28,7 +28,7 @@ from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs
 from assay.neural_network._objective import targets
 from assay.neural_network._parameters import ATTRIBUTES, PARAMETERS
-from assay.params import choice, flag, refuse
+from assay.params import Choice, refuse
 from assay.scan import Rows
 
 
@@ -67,6 +67,8 @@ class MLPClassifier(ClassifierMixin, Network):
         guarantee=("network.gradient",),
         most_rows=50_000,
     )
+
+    constraints: ClassVar = {"loss": Choice("log_loss", "squared_error")}
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class MLPClassifier(ClassifierMixin, Network):
 
         X may be a file or a cluster's table with solver="lbfgs", which is a sum over rows.
         """
-        return self._fit((X, y, sample_weight), warm=flag(self, "warm_start") and hasattr(self, "coefs_"))
+        return self._fit((X, y, sample_weight), warm=self.warm_start and hasattr(self, "coefs_"))
 
     @learns_by_epochs
     @with_callbacks
@@ -144,13 +146,12 @@ class MLPClassifier(ClassifierMixin, Network):
             raise refuse(self, "the first call of partial_fit needs classes, the list of all labels.")
         if not first and classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
             raise refuse(self, f"classes must be those of the first call, {self.classes_}; got {classes!r}.")
-        if flag(self, "early_stopping"):
+        if self.early_stopping:
             raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
         known = unique_labels(classes) if first else self.classes_
         return self._fit((X, y, sample_weight), warm=not first, once=True, classes=known)
 
     def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
-        choice(self, "loss", ("log_loss", "squared_error"))
         y = getattr(rows, "y", None)
         y = y if isinstance(y, np.ndarray) else None  # of files it is the name of a column
         if y is not None and y.ndim == 2 and y.shape[1] == 1:
@@ -164,7 +165,7 @@ class MLPClassifier(ClassifierMixin, Network):
             classes = label_classes(self, rows)
         if warm and not np.array_equal(classes, self.classes_):
             raise refuse(self, f"warm_start needs the classes of the last fit, {self.classes_}; got {classes}.")
-        self.classes_, self.several_labels_ = classes, several
+        self.classes_, self.several_labels_ = classes, np.array(several)
         if several:
             return Data(rows, len(classes), False, self._table(rows, lambda: y))
         rows = rows.encoded(classes)
@@ -214,7 +215,7 @@ class MLPClassifier(ClassifierMixin, Network):
 
     def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
         """As `Learner.certify`; for one label per row."""
-        if getattr(self, "several_labels_", False):
+        if hasattr(self, "several_labels_") and self.several_labels_:
             raise refuse(self, "certificates are about one label per row; fit one model to each column of y.")
         return super().certify(*args, **options)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.neural_network._epochs import Epochs, Memory, Progress, Table
-from assay.neural_network._network import Shape, sums_of_last
+from assay.neural_network._network import Shape, sums_of_last, unpack
 from assay.params import refuse
 
 _LEAST_RATE = 1e-6  # the "adaptive" schedule ends here
@@ -70,7 +70,7 @@ class Course:
     def _judge_held(self) -> None:
         assert self.held is not None
         assert self.scores is not None
-        Z = sums_of_last(self.held.X, *self.shape.unpack(self.theta), self.shape.unit)
+        Z = sums_of_last(self.held.X, *unpack(self.shape.sizes, self.theta), self.shape.unit)
         score = self.model._held_score(Z, self.held.Y, self.held.weight if self.held.weight.size else None)
         self.scores.append(score)
         if self.model.verbose:

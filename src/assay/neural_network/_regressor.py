@@ -8,7 +8,7 @@ Claims: mean squared error, hold-out statements from the checker's own forward p
 Method: as `MLPClassifier`.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -22,7 +22,7 @@ from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs
 from assay.neural_network._parameters import ATTRIBUTES, PARAMETERS
-from assay.params import choice, flag, refuse
+from assay.params import Choice, refuse
 from assay.scan import Rows
 
 _UNIT, _LEAST = 2.0**-53, 1e-140
@@ -63,6 +63,8 @@ class MLPRegressor(RegressorMixin, Network):
         guarantee=("network.gradient",),
         most_rows=50_000,
     )
+
+    constraints: ClassVar = {"loss": Choice("squared_error", "poisson")}
 
     def __init__(
         self,
@@ -129,18 +131,17 @@ class MLPRegressor(RegressorMixin, Network):
 
         X may be a file or a cluster's table with solver="lbfgs", which is a sum over rows.
         """
-        return self._fit((X, y, sample_weight), warm=flag(self, "warm_start") and hasattr(self, "coefs_"))
+        return self._fit((X, y, sample_weight), warm=self.warm_start and hasattr(self, "coefs_"))
 
     @learns_by_epochs
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MLPRegressor":
         """Visit these rows once, from where the last call ended."""
-        if flag(self, "early_stopping"):
+        if self.early_stopping:
             raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
         return self._fit((X, y, sample_weight), warm=hasattr(self, "coefs_"), once=True)
 
     def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
-        choice(self, "loss", ("squared_error", "poisson"))
         y = getattr(rows, "y", None)
         y = y if isinstance(y, np.ndarray) else None  # of files it is the name of a column
         if y is not None and y.ndim == 2 and y.shape[1] == 1:

@@ -51,12 +51,13 @@ class Rows(ABC):
     def sample(self, size: int) -> "Rows":
         """Return about `size` of the rows, in memory: for a first guess, never for a result.
 
-        Rows in memory are taken at even distances; of other sources the first block is read.
+        They are taken at even distances, rows 0, s, 2 s, ..., the same from every source; one pass.
         """
         from assay.scan.memory import MemoryRows
 
-        first = next(iter(self.blocks()))
-        return MemoryRows(first.X, first.y, first.weight, n_jobs=self.n_jobs)
+        parts = self.map(_every, max(1, self.n_rows // size))
+        X, y, weight = (None if part[0] is None else np.concatenate(part) for part in zip(*parts))
+        return MemoryRows(X, y, weight, n_jobs=self.n_jobs)
 
     @cached_property
     def largest_entries(self) -> np.ndarray:
@@ -93,6 +94,13 @@ class EncodedRows(Rows):
 
 def _on_encoded(block: Block, classes: np.ndarray, statistic: Statistic, *parameters: Any) -> Any:
     return statistic(block._replace(y=class_codes(block, classes)), *parameters)
+
+
+def _every(block: Block, step: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return X, y and weights of the rows whose number is a multiple of `step`."""
+    chosen = slice(-block.start % step, None, step)
+    y, weight = (None if part is None else part[chosen].copy() for part in (block.y, block.weight))
+    return block.X[chosen].copy(), y, weight
 
 
 def _largest(block: Block) -> np.ndarray:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, log_expit, xlogy
+from scipy.special import expit, log_expit
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
@@ -27,6 +27,7 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement
 from assay.certificate.stability import stability_statement
+from assay.losses import log_loss
 from assay.optim.duality import enclosure, outward
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
@@ -307,7 +308,7 @@ class _Problem:
 
     def objective(self, values: np.ndarray, beta: np.ndarray, b: float) -> float:
         """Return 1/2 beta' K beta + sum C_i ln(1 + exp(-y_i f_i)), values = K beta."""
-        return 0.5 * float(beta @ values) - float(self.cost @ log_expit(self.y * (values + b)))
+        return 0.5 * float(beta @ values) + float(self.cost @ log_loss.value(self.y, values + b))
 
     def point(self, beta: np.ndarray, b: float) -> _Point:
         """Return the iterate with its coefficients moved into their box, which an optimum never leaves."""
@@ -377,5 +378,6 @@ def _divergence_above(theta: np.ndarray, cost: np.ndarray, z: np.ndarray, slack:
 
 def _divergence(theta: np.ndarray, cost: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return kl(p || sigma(-z)) of p = theta / cost, 0 where a row costs nothing."""
-    p = np.clip(np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0), 0.0, 1.0)
-    return np.maximum(xlogy(p, p) + xlogy(1 - p, 1 - p) + p * z - log_expit(z), 0.0)
+    p = np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0)
+    assert log_loss.dual is not None
+    return log_loss.dual.bracket(1.0, z, p)

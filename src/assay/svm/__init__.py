@@ -1,7 +1,6 @@
 """Support vector machines: classification, regression, novelty detection, with a kernel; and the textbook
 route to them."""
 
-from assay.svm import _losses as losses
 from assay.svm._geometry import (
     canonical,
     distances,
@@ -33,7 +32,6 @@ __all__ = [
     "geometric_margin",
     "hinge_only",
     "intertwined_curves",
-    "losses",
     "margin_through_origin",
     "problem_size",
     "smo",

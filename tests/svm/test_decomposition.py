@@ -7,8 +7,8 @@ import sklearn.svm as libsvm
 
 from assay.kernels import Gaussian
 from assay.kernels._tiles import tiles
-from assay.svm import SVC, SVR, NuSVC, _decomposition, _position
-from assay.svm._gram import GrowingGram
+from assay.svm import SVC, SVR, NuSVC, _decomposition, _dual_state
+from assay.svm._growing_gram import GrowingGram
 
 GAMMA = 0.3
 
@@ -19,7 +19,7 @@ def small_sets(request, monkeypatch):
     least, most = request.param
     monkeypatch.setattr(_decomposition, "_WHOLE", 10)
     monkeypatch.setattr(_decomposition, "_WORKING", (least, most))
-    monkeypatch.setattr(_position, "_SMALL", 16)
+    monkeypatch.setattr(_dual_state, "_SMALL", 16)
 
 
 def rows(seed, n=300):

@@ -11,7 +11,7 @@ from assay import svm
 from assay.kernels import Gaussian, Linear, Polynomial, embedding, named_kernel
 from assay.losses import epsilon_insensitive
 from assay.svm import SVC, SVR
-from assay.svm import _textbook as textbook
+from assay.svm import _platt_smo as textbook
 
 THREE = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]])
 SIGNS = np.array([1.0, 1.0, -1.0])

@@ -324,11 +324,11 @@ class _Problem:
         """Return beta, b and K beta after a Newton step, shortened until the objective falls; None if it does not."""
         f = values + b
         chance = expit(-self.y * f)
-        pull, curvature = self.cost * chance * self.y, self.cost * chance * (1 - chance)
-        new, new_b = self._newton_point(curvature, curvature * f + pull, b)
+        dual, curvature = self.cost * chance * self.y, self.cost * chance * (1 - chance)
+        new, new_b = self._newton_point(curvature, curvature * f + dual, b)
         toward, toward_b = new - beta, new_b - b
         toward_values = self.gram @ toward
-        slope = float((beta - pull) @ toward_values) - float(pull.sum()) * toward_b
+        slope = float((beta - dual) @ toward_values) - float(dual.sum()) * toward_b
         before, t = self.objective(values, beta, b), 1.0
         for _ in range(_HALVINGS):
             trial = beta + t * toward, b + t * toward_b, values + t * toward_values

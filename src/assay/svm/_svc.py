@@ -8,7 +8,7 @@ C = infinity is the hard margin. NuSVC: rho is a variable, and nu bounds the sha
 one machine per pair of classes, decided by votes; the machines share the Gram blocks of the classes.
 
 Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard margin).
-Method: working-set decomposition with second-order pair steps (`_decomposition`), or the routes of `_routes`.
+Method: working-set decomposition with second-order pair steps (`_decomposition`), or those of `_reference_solvers`.
 """
 
 import warnings
@@ -518,9 +518,9 @@ class SVC(SupportVectorClassifier):
             tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
             found = self._solve(source, problem, tell, touch)
         else:
-            from assay.svm import _routes
+            from assay.svm import _reference_solvers
 
-            found = _routes.ROUTES[self.solver](source, problem, float(self.tol))
+            found = _reference_solvers.REFERENCE_SOLVERS[self.solver](source, problem, float(self.tol))
         if touch is not None and touch(found.beta, found.F):
             raise refuse(
                 self,

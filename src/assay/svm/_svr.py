@@ -152,7 +152,7 @@ class _Regressor(RegressorMixin, _OneFunction):
 
     def function_norm(self, rows: Rows) -> Any:
         """Return the length of the weights in the kernel's space, or why there is none."""
-        from assay.svm._norms import function_norm
+        from assay.svm._rkhs_norm import function_norm
 
         return function_norm(self, rows, True)
 

@@ -120,9 +120,9 @@ def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000
     beta, mean, weight = np.zeros(len(K)), np.zeros(len(K)), 0.0
     F = np.zeros(len(K))
     for t in range(1, steps + 1):
-        pull = balanced_pull(F, problem.v, cost)
-        beta += (pull - beta) * (2.0 / (t + 1))
-        F += (K @ pull - F) * (2.0 / (t + 1))
+        direction = balanced_subgradient(F, problem.v, cost)
+        beta += (direction - beta) * (2.0 / (t + 1))
+        F += (K @ direction - F) * (2.0 / (t + 1))
         mean += t * beta
         weight += t
     found = _solution(K, problem, mean / weight, steps, True)
@@ -143,17 +143,17 @@ def _best_offset(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> tuple[float,
     return b, ends == b
 
 
-def balanced_pull(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
+def balanced_subgradient(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Return s_i C_i y_i, s_i a slope of the hinge at the best b, such that they add up to zero."""
     b, kink = _best_offset(F, y, cost)
     inside = (y * (F + b) < 1) & ~kink
-    pull = np.where(inside, cost * y, 0.0)
-    need = -float(pull.sum())
+    direction = np.where(inside, cost * y, 0.0)
+    need = -float(direction.sum())
     same = kink & (np.sign(y) == np.sign(need))
     room = float(cost[same].sum())
     if room > 0:
-        pull[same] = cost[same] * y[same] * min(1.0, abs(need) / room)
-    return pull
+        direction[same] = cost[same] * y[same] * min(1.0, abs(need) / room)
+    return direction
 
 
 def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000) -> tuple[np.ndarray, float]:
@@ -169,5 +169,5 @@ def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: in
     return w, b
 
 
-Route = Callable[[Tiles, Problem, float], Solution]
-ROUTES: dict[str, Route] = {"qp-dual": qp_dual, "qp-primal": qp_primal, "subgradient": subgradient}
+ReferenceSolver = Callable[[Tiles, Problem, float], Solution]
+REFERENCE_SOLVERS: dict[str, ReferenceSolver] = {"qp-dual": qp_dual, "qp-primal": qp_primal, "subgradient": subgradient}

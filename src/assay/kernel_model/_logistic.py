@@ -181,7 +181,8 @@ class KernelLogisticRegression(ExpansionClassifier):
                     status = "converged"
                     break
                 if stopped:
-                    raise KeyboardInterrupt
+                    status = "interrupted"
+                    break
         except KeyboardInterrupt:
             status = "interrupted"
         except np.linalg.LinAlgError:

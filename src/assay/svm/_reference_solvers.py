@@ -34,7 +34,8 @@ def _gram(source: Tiles) -> np.ndarray:
     return 0.5 * (gram + gram.T)
 
 
-def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, converged: bool) -> Solution:
+def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, tol: float) -> Solution:
+    """Return beta as a solution, converged iff the KKT conditions are met up to tol, whatever the solver thinks."""
     beta = np.clip(beta, problem.lo, problem.hi)
     F = K @ beta
     e = problem.v - F
@@ -42,7 +43,7 @@ def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, con
     up, down = beta < problem.hi - room, beta > problem.lo + room
     violation = (e[up].max() if up.any() else -np.inf) - (e[down].min() if down.any() else np.inf)
     objective = float(0.5 * beta @ F - problem.v @ beta)
-    status = "converged" if converged else "max_iter"
+    status = "converged" if violation <= tol else "max_iter"
     return Solution(beta, F, objective, float(max(violation, 0.0)), 1, steps, len(beta), status)
 
 
@@ -53,7 +54,7 @@ def _clarabel(P: Any, q: np.ndarray, A: Any, b: np.ndarray, equal: int, tol: flo
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = min(1e-9, tol)
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = min(1e-9, 0.1 * tol)
     cones = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(len(b) - equal)]
     upper = sparse.csc_matrix(sparse.triu(P))
     return clarabel.DefaultSolver(upper, q, sparse.csc_matrix(A), b, cones, settings).solve()
@@ -68,7 +69,7 @@ def qp_dual(source: Tiles, problem: Problem, tol: float) -> Solution:
     A = sparse.vstack([sparse.csr_matrix(np.ones((1, n))), eye[finite_hi], -eye[finite_lo]])
     b = np.concatenate([[0.0], problem.hi[finite_hi], -problem.lo[finite_lo]])
     answer = _clarabel(sparse.csc_matrix(K), -problem.v, A, b, 1, tol)
-    return _solution(K, problem, _snapped(np.array(answer.x), problem), answer.iterations, _solved(answer))
+    return _solution(K, problem, _snapped(np.array(answer.x), problem), answer.iterations, tol)
 
 
 def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
@@ -88,7 +89,7 @@ def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
     q = np.concatenate([np.zeros(1 + r), np.zeros(0) if hard else cost])
     answer = _clarabel(P, q, sparse.vstack([rows, below]), np.concatenate([-np.ones(n), np.zeros(slack)]), 0, tol)
     alpha = np.array(answer.z)[:n]
-    return _solution(K, problem, _snapped(alpha * y, problem), answer.iterations, _solved(answer))
+    return _solution(K, problem, _snapped(alpha * y, problem), answer.iterations, tol)
 
 
 def _solved(answer: Any) -> bool:
@@ -125,7 +126,7 @@ def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000
         F += (K @ direction - F) * (2.0 / (t + 1))
         mean += t * beta
         weight += t
-    found = _solution(K, problem, mean / weight, steps, True)
+    found = _solution(K, problem, mean / weight, steps, tol)
     return found._replace(b=_best_offset(found.F, problem.v, cost)[0])
 
 

@@ -142,9 +142,12 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
                     batch = range(first, min(first + crew, len(pairs)))
                     for p, machine in zip(batch, thread_map(train, batch, n_jobs=self.n_jobs), strict=True):
                         machines[p] = machine
-                        if self._watch(log, X, codes, machines, machine):
-                            raise KeyboardInterrupt
+                        self._watch(log, X, codes, machines, machine)
+                    if log.stopped:
+                        break
             except KeyboardInterrupt:
+                log.stopped = True
+            if log.stopped:
                 machines[-1].status = "interrupted"
         return machines
 
@@ -222,9 +225,9 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     def _report(self, statuses: set[str]) -> None:
         if statuses == {"converged"}:
             return
-        how = "interrupted" if "interrupted" in statuses else f"stopped after max_iter={self.max_iter} pair steps"
+        how = "interrupted" if "interrupted" in statuses else f"stopped after {int(self.n_iter_.sum())} steps"
         warnings.warn(
-            f"{type(self).__name__}: {how}; the conditions of an optimum are broken by {self.violation_:.3g} "
+            f"{type(self).__name__}: {how}; the KKT violation is {self.violation_:.3g} "
             f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
             ConvergenceWarning,
             stacklevel=4,
@@ -394,7 +397,7 @@ class SVC(SupportVectorClassifier):
     tol : float > 0
         Largest violation of the optimality conditions that is accepted.
     cache_size : float or "auto"
-        Megabytes of kernel values that are kept; "auto" is a tenth of the free memory, from 100 MB to 1.5 GB. Values
+        Megabytes of kernel values that are kept at most; "auto" is 1500, whatever is free. Values
         that cost less to compute than to keep (few features) are not kept, whatever the size.
     class_weight : None, "balanced" or dict
         Factor of C for each class.

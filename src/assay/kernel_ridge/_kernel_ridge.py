@@ -30,7 +30,7 @@ from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
 from assay.svm._facts import clipped_errors, kernel_magnitude, scores, squared_error, why_no_gap
-from assay.svm._norms import function_norm
+from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
 

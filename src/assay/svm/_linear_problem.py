@@ -101,7 +101,7 @@ def residuals(rows: Rows, losses: Losses, u: np.ndarray) -> np.ndarray:
     return losses.t - np.concatenate(rows.map(_scores, u, losses.column))
 
 
-def pulled(rows: Rows, losses: Losses, theta: np.ndarray) -> np.ndarray:
+def transposed_product(rows: Rows, losses: Losses, theta: np.ndarray) -> np.ndarray:
     """Return v = sum theta_i (x_i, s)."""
     product = rows.X.T @ theta if is_sparse(rows) else rows.sum(_weighted_sum, theta)
     return np.append(product, losses.column * theta.sum())

@@ -93,9 +93,9 @@ class _OneFunction(KernelMachine):
         self._tell_end()
         if found.status == "converged":
             return
-        how = f"stopped after max_iter={self.max_iter} pair steps" if found.status == "max_iter" else found.status
+        how = "interrupted" if found.status == "interrupted" else f"stopped after {found.steps} steps"
         warnings.warn(
-            f"{type(self).__name__}: {how}; the conditions of an optimum are broken by "
+            f"{type(self).__name__}: {how}; the KKT violation is "
             f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. "
             "The best model so far is kept.",
             ConvergenceWarning,
@@ -152,7 +152,7 @@ class _Regressor(RegressorMixin, _OneFunction):
 
     def function_norm(self, rows: Rows) -> Any:
         """Return the length of the weights in the kernel's space, or why there is none."""
-        from assay.svm._norms import function_norm
+        from assay.svm._rkhs_norm import function_norm
 
         return function_norm(self, rows, True)
 

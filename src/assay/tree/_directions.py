@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from assay.jit import compiled
+from assay.losses import log_loss
 
 _STEPS = 30
 _EPOCHS = 50
@@ -30,7 +31,7 @@ def logistic(X: np.ndarray, s: np.ndarray, w: np.ndarray, seed: int) -> np.ndarr
     v = np.zeros(A.shape[1])
 
     def objective(v: np.ndarray) -> float:
-        return float((w * np.logaddexp(0.0, -s * (A @ v))).sum() + 0.5 * (penalty * v * v).sum())
+        return float((w * log_loss.value(s, A @ v)).sum() + 0.5 * (penalty * v * v).sum())
 
     value = objective(v)
     for _ in range(_STEPS):

@@ -34,7 +34,8 @@ def _gram(source: Tiles) -> np.ndarray:
     return 0.5 * (gram + gram.T)
 
 
-def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, converged: bool) -> Solution:
+def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, tol: float) -> Solution:
+    """Return beta as a solution, converged iff the KKT conditions are met up to tol, whatever the solver thinks."""
     beta = np.clip(beta, problem.lo, problem.hi)
     F = K @ beta
     e = problem.v - F
@@ -42,7 +43,7 @@ def _solution(K: np.ndarray, problem: Problem, beta: np.ndarray, steps: int, con
     up, down = beta < problem.hi - room, beta > problem.lo + room
     violation = (e[up].max() if up.any() else -np.inf) - (e[down].min() if down.any() else np.inf)
     objective = float(0.5 * beta @ F - problem.v @ beta)
-    status = "converged" if converged else "max_iter"
+    status = "converged" if violation <= tol else "max_iter"
     return Solution(beta, F, objective, float(max(violation, 0.0)), 1, steps, len(beta), status)
 
 
@@ -53,7 +54,7 @@ def _clarabel(P: Any, q: np.ndarray, A: Any, b: np.ndarray, equal: int, tol: flo
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = min(1e-9, tol)
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = min(1e-9, 0.1 * tol)
     cones = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(len(b) - equal)]
     upper = sparse.csc_matrix(sparse.triu(P))
     return clarabel.DefaultSolver(upper, q, sparse.csc_matrix(A), b, cones, settings).solve()
@@ -68,7 +69,7 @@ def qp_dual(source: Tiles, problem: Problem, tol: float) -> Solution:
     A = sparse.vstack([sparse.csr_matrix(np.ones((1, n))), eye[finite_hi], -eye[finite_lo]])
     b = np.concatenate([[0.0], problem.hi[finite_hi], -problem.lo[finite_lo]])
     answer = _clarabel(sparse.csc_matrix(K), -problem.v, A, b, 1, tol)
-    return _solution(K, problem, _snapped(np.array(answer.x), problem), answer.iterations, _solved(answer))
+    return _solution(K, problem, _snapped(np.array(answer.x), problem), answer.iterations, tol)
 
 
 def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
@@ -88,7 +89,7 @@ def qp_primal(source: Tiles, problem: Problem, tol: float) -> Solution:
     q = np.concatenate([np.zeros(1 + r), np.zeros(0) if hard else cost])
     answer = _clarabel(P, q, sparse.vstack([rows, below]), np.concatenate([-np.ones(n), np.zeros(slack)]), 0, tol)
     alpha = np.array(answer.z)[:n]
-    return _solution(K, problem, _snapped(alpha * y, problem), answer.iterations, _solved(answer))
+    return _solution(K, problem, _snapped(alpha * y, problem), answer.iterations, tol)
 
 
 def _solved(answer: Any) -> bool:
@@ -120,12 +121,12 @@ def subgradient(source: Tiles, problem: Problem, tol: float, steps: int = 20_000
     beta, mean, weight = np.zeros(len(K)), np.zeros(len(K)), 0.0
     F = np.zeros(len(K))
     for t in range(1, steps + 1):
-        pull = balanced_pull(F, problem.v, cost)
-        beta += (pull - beta) * (2.0 / (t + 1))
-        F += (K @ pull - F) * (2.0 / (t + 1))
+        direction = balanced_subgradient(F, problem.v, cost)
+        beta += (direction - beta) * (2.0 / (t + 1))
+        F += (K @ direction - F) * (2.0 / (t + 1))
         mean += t * beta
         weight += t
-    found = _solution(K, problem, mean / weight, steps, True)
+    found = _solution(K, problem, mean / weight, steps, tol)
     return found._replace(b=_best_offset(found.F, problem.v, cost)[0])
 
 
@@ -143,17 +144,17 @@ def _best_offset(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> tuple[float,
     return b, ends == b
 
 
-def balanced_pull(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
+def balanced_subgradient(F: np.ndarray, y: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Return s_i C_i y_i, s_i a slope of the hinge at the best b, such that they add up to zero."""
     b, kink = _best_offset(F, y, cost)
     inside = (y * (F + b) < 1) & ~kink
-    pull = np.where(inside, cost * y, 0.0)
-    need = -float(pull.sum())
+    direction = np.where(inside, cost * y, 0.0)
+    need = -float(direction.sum())
     same = kink & (np.sign(y) == np.sign(need))
     room = float(cost[same].sum())
     if room > 0:
-        pull[same] = cost[same] * y[same] * min(1.0, abs(need) / room)
-    return pull
+        direction[same] = cost[same] * y[same] * min(1.0, abs(need) / room)
+    return direction
 
 
 def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: int = 10_000) -> tuple[np.ndarray, float]:
@@ -169,5 +170,5 @@ def hinge_only(X: np.ndarray, y: np.ndarray, *, rate: float = 0.1, max_steps: in
     return w, b
 
 
-Route = Callable[[Tiles, Problem, float], Solution]
-ROUTES: dict[str, Route] = {"qp-dual": qp_dual, "qp-primal": qp_primal, "subgradient": subgradient}
+ReferenceSolver = Callable[[Tiles, Problem, float], Solution]
+REFERENCE_SOLVERS: dict[str, ReferenceSolver] = {"qp-dual": qp_dual, "qp-primal": qp_primal, "subgradient": subgradient}

@@ -34,8 +34,8 @@ class Problem(NamedTuple):
         return Problem(v[index], lo[index], hi[index], eps, start[index], group[index])
 
 
-class Position:
-    """beta, F = K beta and, after `look`, how far each variable and each group is from optimal."""
+class DualState:
+    """beta, F = K beta and, after `update_violation`, how far each variable and each group is from optimal."""
 
     def __init__(self, problem: Problem, beta: np.ndarray, F: np.ndarray, random: np.random.Generator) -> None:
         from assay.svm import _smo
@@ -44,7 +44,7 @@ class Position:
         self.problem, self.beta, self.F = problem, beta, F
         self.rise, self.fall = np.empty(len(beta)), np.empty(len(beta))
 
-    def look(self) -> None:
+    def update_violation(self) -> None:
         """Measure how far each variable, and each group, is from optimal."""
         e = self.problem.v - self.F
         self.loops.offsets(self.beta, self.problem.lo, self.problem.hi, self.problem.eps, self.rise, self.fall)
@@ -114,7 +114,7 @@ def fill_gram(source: Tiles, working: np.ndarray, out: np.ndarray, n_jobs: int |
     return gram
 
 
-def descend(source: Tiles, gram: np.ndarray, at: Position, aim: float, most: float, n_jobs: int | None) -> int:
+def descend(source: Tiles, gram: np.ndarray, at: DualState, aim: float, most: float, n_jobs: int | None) -> int:
     """Move to a violation of `aim` by pair steps on one small working set after another; return the steps made.
 
     source : kernel values of the variables of `at`; gram : (n, >= n) the same values, stored.
@@ -122,7 +122,7 @@ def descend(source: Tiles, gram: np.ndarray, at: Position, aim: float, most: flo
     """
     out = np.empty(_SMALL**2, gram.dtype)
     steps, last = 0, np.empty(0, np.int64)
-    at.look()
+    at.update_violation()
     while at.violation > aim and steps < most:
         working = at.choose(_SMALL, last)
         depth = max(_DEPTH * at.violation, 0.5 * aim)
@@ -131,5 +131,5 @@ def descend(source: Tiles, gram: np.ndarray, at: Position, aim: float, most: flo
         add_rows(at.F, gram, working[moved], change[moved], n_jobs)
         last = working[at.is_free(working)][: _SMALL // 4]
         steps += made
-        at.look()
+        at.update_violation()
     return steps

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from assay.svm import LinearSVC, LinearSVR, _linear_dual
 from assay.svm._linear_dual import packed
-from assay.svm._linear_face import newton_step
+from assay.svm._linear_dual_newton import newton_step
 from assay.svm._linear_problem import Losses
 
 FORMS = [np.asarray, sp.csr_matrix]

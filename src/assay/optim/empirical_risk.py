@@ -1,4 +1,4 @@
-"""Regularised risk: any penalty, any loss, one solver.
+"""Regularised empirical risk: any penalty, any loss, one solver.
 
     minimise over w, b   Omega(w) + C sum_i loss(y_i, f_i),    f = X w + b
 
@@ -13,18 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, log_expit
+
+from assay.losses import Loss
 
 _RELAXATION = 1.6
 _BALANCE = 10.0  # ratio of the two residuals beyond which the step is changed
-_NEWTON = 60
-
-
-class RiskLoss(NamedTuple):
-    """value(y, f), and prox(y, v, t) = argmin_f t value(y, f) + 1/2 (f - v)^2."""
-
-    value: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    prox: Callable[[np.ndarray, np.ndarray, float], np.ndarray]
 
 
 class Penalty(NamedTuple):
@@ -34,49 +27,8 @@ class Penalty(NamedTuple):
     prox: Callable[[np.ndarray, float], np.ndarray]
 
 
-def _hinge_prox(y: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-    z = y * v
-    return y * np.where(z >= 1, z, np.minimum(z + t, 1.0))
-
-
-def _log_prox(y: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-    """Solve z - v y = t sigma(-z) by Newton's method; the left side minus the right is increasing in z."""
-    start = y * v
-    low, high, z = start, start + t, start + t * expit(-start)
-    for _ in range(_NEWTON):
-        excess = z - start - t * expit(-z)
-        low, high = np.where(excess < 0, z, low), np.where(excess > 0, z, high)
-        new = z - excess / (1 + t * expit(z) * expit(-z))
-        new = np.where((new <= low) | (new >= high), (low + high) / 2, new)
-        if np.array_equal(new, z):
-            break
-        z = new
-    return y * z
-
-
-def _insensitive(epsilon: float) -> RiskLoss:
-    def prox(y: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-        r = v - y
-        beyond = np.abs(r) - epsilon
-        return y + np.sign(r) * np.where(beyond <= 0, np.abs(r), epsilon + np.maximum(beyond - t, 0.0))
-
-    return RiskLoss(lambda y, f: np.maximum(np.abs(y - f) - epsilon, 0.0), prox)
-
-
-HINGE = RiskLoss(lambda y, f: np.maximum(1 - y * f, 0.0), _hinge_prox)
-LOG_LOSS = RiskLoss(lambda y, f: -log_expit(y * f), _log_prox)
-SQUARED = RiskLoss(lambda y, f: 0.5 * (y - f) ** 2, lambda y, v, t: (v + t * y) / (1 + t))
-ABSOLUTE = _insensitive(0.0)
-
 L2 = Penalty(lambda w: 0.5 * float(w @ w), lambda v, t: v / (1 + t))
 L1 = Penalty(lambda w: float(np.abs(w).sum()), lambda v, t: np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
-
-
-def insensitive(epsilon: float) -> RiskLoss:
-    """Return the loss max(0, |y - f| - epsilon) of support vector regression."""
-    if not (np.isfinite(epsilon) and epsilon >= 0):
-        raise ValueError(f"insensitive: epsilon must be a finite number >= 0; got {epsilon!r}.")
-    return _insensitive(float(epsilon))
 
 
 def elastic_net(l1: float, l2: float) -> Penalty:
@@ -99,7 +51,7 @@ class Minimum(NamedTuple):
 def minimise_risk(
     X: np.ndarray,
     y: np.ndarray,
-    loss: RiskLoss,
+    loss: Loss,
     penalty: Penalty = L2,
     *,
     C: float = 1.0,
@@ -111,14 +63,17 @@ def minimise_risk(
 
     tol : stop when the copies agree with w and f, and stand still, to tol relative to their length.
 
+    >>> from assay.losses import hinge
     >>> X, y = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
-    >>> found = minimise_risk(X, y, HINGE, C=10.0)
+    >>> found = minimise_risk(X, y, hinge, C=10.0)
     >>> [round(float(w), 6) for w in found.w], round(found.b, 6)
     ([0.5, 0.5], -2.0)
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if not (np.isfinite(C) and C > 0):
         raise ValueError(f"minimise_risk: C must be a finite number > 0; got {C!r}.")
+    if loss.prox is None:
+        raise ValueError(f"minimise_risk: the loss {loss.name} has no proximal operator here.")
     A = np.column_stack([X, np.ones(len(X))]) if intercept else X
     d = X.shape[1]
     normal = A.T @ A

@@ -58,7 +58,7 @@ def newton_step(
     end = np.where(sign > 0, c, -c) if losses.linear else np.copysign(np.inf, sign)
     new = np.clip(now + solution, np.minimum(end, 0.0), np.maximum(end, 0.0))
     step = new - now
-    move = face.pulled(step)
+    move = face.transposed_product(step)
     rise, curvature = float(g @ step), float(move @ move + step @ (kappa * step))
     if rise > 0 and curvature > 0:
         length = min(1.0, rise / curvature)
@@ -93,7 +93,7 @@ def _solved(
         if not size > least or near(rest):
             break
         k += 1
-        product = face.scores(face.pulled(direction)) + kappa * direction
+        product = face.scores(face.transposed_product(direction)) + kappa * direction
         curvature = float(direction @ product)
         if not curvature > _FLAT * float(direction @ (diagonal * direction)):  # rows that depend on each other
             break
@@ -131,10 +131,10 @@ class _Face:
 
         return np.concatenate(thread_map(part, self.parts, n_jobs=self.n_jobs))
 
-    def pulled(self, factors: np.ndarray) -> np.ndarray:
+    def transposed_product(self, factors: np.ndarray) -> np.ndarray:
         """Return the sum of factors_i (x_i, s)."""
 
         def part(own: slice) -> np.ndarray:
-            return self.loops.pull(*self.table, self.column, self.rows[own], factors[own], self.width)
+            return self.loops.transposed_product(*self.table, self.column, self.rows[own], factors[own], self.width)
 
         return np.sum(thread_map(part, self.parts, n_jobs=self.n_jobs), axis=0)

@@ -9,8 +9,8 @@ from sklearn import ensemble as peer
 from sklearn.datasets import make_classification
 
 from assay.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-from assay.tree._exact import CRITERIA, Limits
-from assay.tree._extra import grow_extra
+from assay.tree.growth._exact import CRITERIA, Limits
+from assay.tree.growth._extra_loops import grow_extra
 
 RNG = np.random.default_rng(0)
 N = 1300  # more than two blocks of rows

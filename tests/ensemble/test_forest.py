@@ -13,11 +13,11 @@ from assay.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from assay.ensemble._counting import grow_forest, grow_regression_forest
 from assay.ensemble._forest import bag
-from assay.ensemble._growing import find_bins
-from assay.tree._exact import Limits
 from assay.tree._predict import leaves
+from assay.tree.growth._exact import Limits
+from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
+from assay.tree.growth._hist_grower import find_bins
 
 
 @pytest.mark.mission("ENS-32")

@@ -4,7 +4,7 @@
     gain of a split = G_l^2 / (H_l + l2) + G_r^2 / (H_r + l2) - G^2 / (H + l2),     leaf value = -G / (H + l2)
 
 Columns are cut into at most 255 bins once; a tree needs the sums of g and h for each bin of each node, which
-`_histogram` finds with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman,
+`_hist_loops` finds with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman,
 Annals of Statistics 29, 2001.
 """
 
@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.ensemble._growing import Binner, Rule, find_bins
 from assay.ensemble._losses import Loss
 from assay.ensemble._rounds import Rounds
 from assay.ensemble._walk import Walk
@@ -33,6 +32,7 @@ from assay.tree._nodes import TreeModel, joined
 from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._hist_grower import Binner, Rule, find_bins
 
 _SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _MIN_HESSIAN = 1e-3

@@ -24,10 +24,6 @@ from assay.certificate.claim import NotApplicable
 from assay.certificate.risk import Statement
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
-from assay.ensemble._counting import grow_forest, grow_regression_forest
-from assay.ensemble._extra import grow_extra_trees
-from assay.ensemble._growing import find_bins
-from assay.ensemble._mixed import grow_mixed, is_mixed
 from assay.ensemble._out_of_bag import Curve, out_of_bag
 from assay.ensemble._vote_claims import sampling, vote_statements
 from assay.ensemble._votes import (
@@ -43,11 +39,15 @@ from assay.fitlog import FitLog
 from assay.params import choice, count, flag, number, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import feature_count, impurity_importances, known_rows, row_count
-from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._exact import Limits, encode, grow_exact
+from assay.tree.growth._forest_extra import grow_extra_trees
+from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
+from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
+from assay.tree.growth._hist_grower import find_bins
 
 _EXACT = 5_000  # rows up to which every border is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.ensemble._growing import Binner, Grower, Node
 from assay.ensemble._losses import Loss, Slopes, weighted_quantile
 from assay.ensemble._walk import add_trees
 from assay.fitlog import FitLog
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
 from assay.tree._reading import Read
+from assay.tree.growth._hist_grower import Binner, Grower, Node
 
 _ROWS = 65_536
 _ABOVE_ALL = 1e150
@@ -82,7 +82,7 @@ class Rounds:
             self.allowed[self.rng.permutation(d)[max(1, int(self.learner.max_features * d)) :]] = 0
 
     def _tree(self, slopes: Slopes, k: int) -> Nodes:
-        from assay.ensemble._histogram import LEVELS, pack_block
+        from assay.tree.growth._hist_loops import LEVELS, pack_block
 
         g, h = slopes.g[k], slopes.h[min(k, len(slopes.h) - 1)]
         units = (slopes.top_g or 1.0) / LEVELS, (slopes.top_h or 1.0) / (2 * LEVELS)
@@ -105,7 +105,7 @@ class Rounds:
 
     def _settle(self, node: Node, g: np.ndarray, h: np.ndarray, k: int) -> float:
         """Return the value of a leaf, and add it to the scores of its rows."""
-        from assay.ensemble._histogram import add_to_rows, leaf_sums
+        from assay.tree.growth._hist_loops import add_to_rows, leaf_sums
 
         entries = self.grower.entries
         if self.loss.by_residuals:

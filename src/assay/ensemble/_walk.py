@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.ensemble._growing import Binned, Binner
 from assay.tree._nodes import Nodes
+from assay.tree.growth._hist_grower import Binned, Binner
 
 _ROWS = 65_536
 
@@ -38,7 +38,7 @@ def walk_bins(
     nodes: Nodes, roots: np.ndarray, depths: np.ndarray, binner: Binner, bins: np.ndarray, out: np.ndarray
 ) -> None:
     """Add to `out` the values of the leaves that rows of bins reach in the trees that begin at `roots`."""
-    from assay.ensemble import _histogram as loops
+    from assay.tree.growth import _hist_loops as loops
 
     values = np.ascontiguousarray(nodes.value[:, 0])
     if np.any(nodes.table >= 0):
@@ -49,7 +49,7 @@ def walk_bins(
 
 
 def _words(nodes: Nodes, binner: Binner) -> np.ndarray:
-    """Return each node as one integer; see `_histogram._step`."""
+    """Return each node as one integer; see `_hist_loops._step`."""
     leaf = nodes.child < 0
     column = np.where(leaf, 0, nodes.column).astype(np.uint64)
     last = _last_bins(nodes, binner)

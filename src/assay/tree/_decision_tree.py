@@ -6,7 +6,7 @@
     predict class shares, or the mean, of the leaf that a row reaches
 
 Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values and the
-gain ratio take the general way (`_general`). Both find the same splits where both apply.
+gain ratio take the general way (`_nominal_missing`). Both find the same splits where both apply.
 """
 
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
 from assay.tree import _rules
 from assay.tree._claims import grown_part, pruning_fact, shortened
-from assay.tree._exact import Limits, encode, grow_exact
-from assay.tree._general import Method, grow_general
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
+from assay.tree.growth._exact import Limits, encode, grow_exact
+from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
 
 if TYPE_CHECKING:
     from assay.table import ColumnType
@@ -93,7 +93,7 @@ class DecisionTree(TreeModel, Learner):
         plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
         monotone = self._monotone(d, n_classes, plain)
         if plain and self.criterion == "absolute_error":
-            from assay.tree._absolute import grow_absolute
+            from assay.tree.growth._absolute import grow_absolute
 
             rng = check_random_state(self.random_state)
             return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
@@ -131,7 +131,7 @@ class DecisionTree(TreeModel, Learner):
                 "the columns.",
             )
         weight = np.ones(n) if data.weight is None else data.weight
-        return grow_general(
+        return grow_nominal_missing(
             data.X,
             data.y,
             weight,

@@ -41,7 +41,7 @@ class Binner(NamedTuple):
 
     def write(self, X: np.ndarray, start: int, rows: np.ndarray, columns: np.ndarray | None = None) -> None:
         """Write the bins of some rows, row by row and, if asked for, column by column."""
-        from assay.ensemble._histogram import bin_block
+        from assay.tree.growth._hist_loops import bin_block
 
         none = np.empty((0, 0), dtype=np.uint8)
         bin_block(X, self.edges, self.n_edges, self.nominal, start, rows, none if columns is None else columns)
@@ -149,7 +149,7 @@ class Grower:
     """Grows trees on one set of binned rows; buffers are kept from tree to tree.
 
     entries : (rows,) int64
-        Row number and quantised gradient and hessian (see `_histogram`), in the order of the leaves of the
+        Row number and quantised gradient and hessian (see `_hist_loops`), in the order of the leaves of the
         last tree.
     """
 
@@ -214,7 +214,7 @@ class Grower:
             self._close(node, [one for (owner, _), one in zip(tasks, found) if owner is node])
 
     def _divide(self, node: Node, whole: bool) -> None:
-        from assay.ensemble._histogram import partition
+        from assay.tree.growth._hist_loops import partition
 
         split = node.split
         left_total = split[4:7].astype(np.int64)
@@ -256,7 +256,7 @@ class Grower:
                 _settle(child, results)
 
     def _sum(self, node: Node, columns: tuple[int, int]) -> None:
-        from assay.ensemble._histogram import histogram_rows
+        from assay.tree.growth._hist_loops import histogram_rows
 
         histogram_rows(self.binned.rows, *columns, self.entries, node.start, node.stop, node.histogram)
 
@@ -279,7 +279,7 @@ class Grower:
         return node.depth < self.rule.max_depth and node.stop - node.start >= 2 * self.rule.min_samples
 
     def _find(self, node: Node, columns: tuple[int, int]) -> tuple[np.ndarray, np.ndarray] | None:
-        from assay.ensemble._histogram import best_split
+        from assay.tree.growth._hist_loops import best_split
 
         if not self._splittable(node):
             return None

@@ -1,6 +1,6 @@
 """Compiled growth of a regression tree on binned rows with weights: the trees of forests.
 
-As in `_counted`, the columns drawn at a node are summed together, row by row, and in a small node a bit for each bin
+As in `_hist_classifier`, the columns drawn at a node are summed together, row by row, and in a small node a bit for each bin
 that occurs leads the scan. A cell holds the weight, the weighted sum of the targets and the number of its rows; the
 best border has the largest  S_l^2 / W_l + S_r^2 / W_r,  which is the largest decrease of squared error.
 """
@@ -8,8 +8,8 @@ best border has the largest  S_l^2 / W_l + S_r^2 / W_r,  which is the largest de
 import numpy as np
 
 from assay.jit import compiled, prefetch, trailing_zeros
-from assay.tree._counted import BINS, part
-from assay.tree._grow import below
+from assay.tree.growth._exact_loops import below
+from assay.tree.growth._hist_classifier import BINS, part
 
 _CELL = 3
 _SMALL = 256  # rows up to which marking the occupied bins one by one pays
@@ -102,10 +102,10 @@ def _totals(entries, start, stop, y, weight, total):
 
 
 @compiled
-def grow_summed(bins, n_columns, edges, entries, y, weight, rule, max_features, seed):
+def grow_hist_regressor(bins, n_columns, edges, entries, y, weight, rule, max_features, seed):
     """Grow a tree; return column, threshold, child, (weight, weighted sum), merit and weighted squares of its nodes.
 
-    bins, edges, rule: see `_counted.grow_counted`; entries (m,): row numbers times 2^32, reordered in place; y and
+    bins, edges, rule: see `_hist_classifier.grow_hist_classifier`; entries (m,): row numbers times 2^32, reordered in place; y and
     weight (n,): targets, best centred, and weights of all rows.
     """
     m = entries.shape[0]

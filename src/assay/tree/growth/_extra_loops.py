@@ -10,7 +10,7 @@ Wehenkel, Machine Learning 63, 2006.
 import numpy as np
 
 from assay.jit import compiled, prefetch
-from assay.tree._grow import FRIEDMAN, GINI, SQUARED, below, merit_of, random_bits
+from assay.tree.growth._exact_loops import FRIEDMAN, GINI, SQUARED, below, merit_of, random_bits
 
 _BLOCK = 512  # rows whose columns are copied side by side, to be read twice
 _AHEAD = np.uint64(8)  # rows between asking for a row and using it

@@ -57,7 +57,7 @@ def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Co
     codes, values = np.empty((d, n), dtype=np.int32), np.empty((d, n))
 
     def column(f: int) -> np.ndarray:
-        from assay.tree._order import code_column
+        from assay.tree.growth._order import code_column
 
         found = values[f, : code_column(np.ascontiguousarray(X[:, f]), codes[f], values[f])]
         if max_bins is None:
@@ -111,7 +111,7 @@ def grow_exact(
     signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
 
     def call(sample: np.ndarray, bounds: Limits, within: np.ndarray) -> tuple:
-        from assay.tree._grow import grow
+        from assay.tree.growth._exact_loops import grow
 
         return grow(
             *codes,

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree._exact import CRITERIA, Limits, as_nodes
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read
+from assay.tree.growth._exact import CRITERIA, Limits, as_nodes
 
 
 def grow_extra_trees(
@@ -23,7 +23,7 @@ def grow_extra_trees(
     X, y = np.ascontiguousarray(data.X, dtype=np.float64), np.asarray(data.y, dtype=np.float64)
 
     def tree(seed: int) -> Nodes:
-        from assay.tree._extra import grow_extra
+        from assay.tree.growth._extra_loops import grow_extra
 
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         rows = np.flatnonzero(weight > 0).astype(np.uint64)

@@ -9,7 +9,7 @@ to the next, so that a node costs what its rows cost and not what 256 bins cost.
 import numpy as np
 
 from assay.jit import compiled, prefetch, trailing_zeros
-from assay.tree._grow import GINI, below, merit_of
+from assay.tree.growth._exact_loops import GINI, below, merit_of
 
 BINS = 256
 _TIMES = (1 << 32) - 1
@@ -158,7 +158,7 @@ def part(bins, column, last, entries, spare, start, stop):
 
 
 @compiled
-def grow_counted(bins, n_columns, edges, entries, classes, criterion, rule, max_features, seed):
+def grow_hist_classifier(bins, n_columns, edges, entries, classes, criterion, rule, max_features, seed):
     """Grow a tree; return column, threshold, child, times of each class (nodes, classes) and merit of its nodes.
 
     bins (n, columns or more) bytes; edges (columns, 255): values in bin b are at most edges[b] and more than

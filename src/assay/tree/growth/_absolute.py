@@ -14,9 +14,9 @@ import numpy as np
 
 from assay.jit import compiled
 from assay.scan import thread_map
-from assay.tree._exact import Limits
-from assay.tree._monotone import allowed
 from assay.tree._nodes import Nodes
+from assay.tree.growth._exact import Limits
+from assay.tree.growth._monotone import allowed
 
 _WORTH = 4_000  # rows of a node from which columns go to threads
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from assay.params import refuse
 from assay.scan import thread_map
-from assay.tree._drawn import grow_drawn
-from assay.tree._exact import Limits
-from assay.tree._general import Method
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, nominal_levels
+from assay.tree.growth._exact import Limits
+from assay.tree.growth._nominal_missing import Method
+from assay.tree.growth._random_features import grow_random_features
 
 
 def is_mixed(forest: Any, data: Read) -> bool:
@@ -34,10 +34,10 @@ def grow_mixed(
     def tree(seed: int) -> Nodes:
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         if medians:
-            from assay.tree._absolute import grow_absolute
+            from assay.tree.growth._absolute import grow_absolute
 
             return grow_absolute(data.X, data.y, weight, limits, np.random.default_rng(seed), 1)
-        return grow_drawn(data.X, data.y, weight, method, limits, seed)
+        return grow_random_features(data.X, data.y, weight, method, limits, seed)
 
     return joined(thread_map(tree, seeds, n_jobs=forest.n_jobs))
 

@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree._monotone import allowed, narrow, value_of
+from assay.tree.growth._monotone import allowed, narrow, value_of
 
 GINI, ENTROPY, SQUARED, FRIEDMAN, POISSON = 0, 1, 2, 3, 4
 _DIGIT = 11

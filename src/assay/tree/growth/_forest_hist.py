@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.ensemble._growing import Binner
 from assay.scan import rows_per_block, thread_map
-from assay.tree._exact import CRITERIA, Limits, as_nodes
 from assay.tree._nodes import Nodes, joined
+from assay.tree.growth._exact import CRITERIA, Limits, as_nodes
+from assay.tree.growth._hist_grower import Binner
 
 
 def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
@@ -43,12 +43,12 @@ def grow_forest(
     labels = y.astype(np.uint64) << np.uint64(16)
 
     def tree(seed: int, binner: Binner, bins: np.ndarray) -> tuple:
-        from assay.tree._counted import grow_counted
+        from assay.tree.growth._hist_classifier import grow_hist_classifier
 
         times = times_of(seed)
         of = np.flatnonzero(times)
         entries = (of.astype(np.uint64) << np.uint64(32)) | labels[of] | times[of].astype(np.uint64)
-        return grow_counted(
+        return grow_hist_classifier(
             bins,
             X.shape[1],
             binner.edges,
@@ -79,11 +79,11 @@ def grow_regression_forest(
     centred = y - middle
 
     def tree(seed: int, binner: Binner, bins: np.ndarray) -> Nodes:
-        from assay.tree._summed import grow_summed
+        from assay.tree.growth._hist_regressor import grow_hist_regressor
 
         times = times_of(seed) * (1.0 if weight is None else weight)
         entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
-        grown = grow_summed(
+        grown = grow_hist_regressor(
             bins, X.shape[1], binner.edges, entries, centred, times, limits.rule(), limits.max_features, np.uint64(seed)
         )
         return as_nodes(grown, 0, "squared_error")

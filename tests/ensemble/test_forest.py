@@ -15,9 +15,9 @@ from assay.ensemble import (
 )
 from assay.ensemble._forest import bag
 from assay.tree._predict import leaves
-from assay.tree.growth._exact import Limits
 from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._hist_grower import find_bins
+from assay.tree.growth._records import Limits
 
 
 @pytest.mark.mission("ENS-32")

@@ -43,11 +43,12 @@ from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns
 from assay.tree._spaces import OfAnySize
-from assay.tree.growth._exact import Limits, encode, grow_exact
+from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._forest_extra import grow_extra_trees
 from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
 from assay.tree.growth._hist_grower import find_bins
+from assay.tree.growth._records import Limits
 
 _EXACT = 5_000  # rows up to which every border is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag

@@ -67,6 +67,12 @@ class MemoryRows(Rows):
             n_jobs=self.n_jobs,
         )
 
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        def work(start: int) -> None:
+            consume(start, on_block(function, self._block(start), parameters))
+
+        thread_map(work, self._starts(), n_jobs=self.n_jobs)
+
     def blocks(self) -> Iterator[Block]:
         return blocks(self.X, self.y, self.weight)
 

@@ -29,8 +29,9 @@ from assay.tree._claims import grown_part, pruning_fact, shortened
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
-from assay.tree.growth._exact import Limits, encode, grow_exact
+from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
+from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
     from assay.table import ColumnType

@@ -9,9 +9,9 @@ from assay.params import refuse
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, nominal_levels
-from assay.tree.growth._exact import Limits
 from assay.tree.growth._nominal_missing import Method
 from assay.tree.growth._random_features import grow_random_features
+from assay.tree.growth._records import Limits
 
 
 def is_mixed(forest: Any, data: Read) -> bool:

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from assay.tree._nodes import Nodes
-from assay.tree.growth._exact import Limits
 from assay.tree.growth._nominal_missing import Method, Split, _Growth
+from assay.tree.growth._records import Limits
 
 
-def grow_random_features(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method, limits: Limits, seed: int) -> Nodes:
+def grow_random_features(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method, limits: Limits, seed: int
+) -> Nodes:
     """Return a tree whose nodes choose among `limits.max_features` columns that are not constant there.
 
     With `limits.random`, each of those columns offers one split drawn at random: a border between its smallest and

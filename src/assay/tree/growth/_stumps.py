@@ -6,6 +6,7 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
+from assay.tree.growth._records import binary_nodes
 
 _COLUMNS = 4  # columns that a thread scans at a time
 
@@ -87,16 +88,6 @@ def stump_nodes(column: int, threshold: float, sums: np.ndarray) -> Nodes:
     n = len(sums)
     inner = np.arange(n) == 0 if n > 1 else np.zeros(n, dtype=bool)
     weight = sums.sum(axis=1)
-    return Nodes(
-        root=np.zeros(1, dtype=np.int32),
-        column=np.where(inner, column, -1).astype(np.int32),
-        threshold=np.where(inner, threshold, 0.0),
-        table=np.full(n, -1, dtype=np.int32),
-        child=np.where(inner, 1, -1).astype(np.int32),
-        n_children=np.where(inner, 2, 0).astype(np.int32),
-        missing=np.where(inner, 1, -1).astype(np.int32),
-        value=sums / np.maximum(weight, 1e-300)[:, None],
-        weight=weight,
-        impurity=np.zeros(n),
-        tables=np.empty((0, 0), dtype=np.int32),
-    )
+    column, threshold, child = np.where(inner, column, -1), np.where(inner, threshold, 0.0), np.where(inner, 1, -1)
+    value = sums / np.maximum(weight, 1e-300)[:, None]
+    return binary_nodes(column, threshold, child, value, weight, np.zeros(n))

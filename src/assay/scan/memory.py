@@ -76,6 +76,9 @@ class MemoryRows(Rows):
     def blocks(self) -> Iterator[Block]:
         return blocks(self.X, self.y, self.weight)
 
+    def take(self, numbers: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X[numbers], dtype=np.float64)
+
     def sample(self, size: int) -> "MemoryRows":
         step = max(1, self.n_rows // size)
         y = None if self.y is None else self.y[::step]

@@ -46,8 +46,8 @@ class Rows(ABC):
 
     @abstractmethod
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
-        """Call consume(first row, function(block, *parameters)) for each block, in any order, on threads of this process;
-        the function itself runs where the rows are. Only a few results exist at a time."""
+        """Call consume(first row, function(block, *parameters)) for each block, in any order, on threads of this
+        process; the function itself runs where the rows are. Only a few results exist at a time."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:

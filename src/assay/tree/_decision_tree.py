@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner
+from assay.base import Learner, _streams, read_rows
 from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import choice, count, number, refuse
@@ -91,7 +91,7 @@ class DecisionTree(TreeModel, Learner):
         n, d = data.X.shape
         levels = nominal_levels(self)
         limits = self._limits(data, d)
-        plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
+        plain = not levels and self.criterion != "gain_ratio" and not data.has_gaps
         monotone = self._monotone(d, n_classes, plain)
         if plain and self.criterion == "absolute_error":
             from assay.tree.growth._absolute import grow_absolute
@@ -351,13 +351,16 @@ class DecisionTree(TreeModel, Learner):
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
-    data = read_columns(learner, X, y, sample_weight)
-    if np.isnan(data.X).any():
-        raise refuse(
-            learner,
-            "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
-        )
-    known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
+    if _streams(X, y):
+        known = read_rows(learner, X, y, sample_weight, reset=False)
+    else:
+        data = read_columns(learner, X, y, sample_weight)
+        if data.has_gaps:
+            raise refuse(
+                learner,
+                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+            )
+        known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known
 
 

@@ -136,13 +136,7 @@ def _grafted(top: Nodes, subtrees: dict[Any, Nodes]) -> Nodes:
 def compact(nodes: Nodes) -> Nodes:
     """Return one tree with only the nodes that can be reached from its root, numbered level by level."""
     order, level = [np.zeros(1, dtype=np.int64)], np.zeros(1, dtype=np.int64)
-    while True:
-        inner = level[nodes.child[level] >= 0]
-        if not len(inner):
-            break
-        counts = nodes.n_children[inner].astype(np.int64)
-        first = np.repeat(nodes.child[inner].astype(np.int64) - np.append(0, np.cumsum(counts))[:-1], counts)
-        level = first + np.arange(counts.sum())
+    while len(level := nodes.children_of(level)):
         order.append(level)
     kept = np.concatenate(order)
     place = np.full(len(nodes.child), -1, dtype=np.int32)

@@ -10,23 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from assay.scan import rows_per_block, thread_map
+from assay.scan import Rows, thread_map
 from assay.tree._nodes import Nodes, joined
-from assay.tree.growth._hist_grower import Binner
+from assay.tree.growth._bins import Binner
 from assay.tree.growth._records import CRITERIA, Limits, as_nodes
 
 
-def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Return the bins of all rows, one after the other, padded to a multiple of 8 columns."""
-    n, d = X.shape
-    bins = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8)
-    step = rows_per_block(d)
-    thread_map(lambda i: binner.write(X[i : i + step], i, bins), range(0, n, step), n_jobs=n_jobs)
-    return bins
-
-
 def grow_forest(
-    X: np.ndarray,
+    rows: Rows,
     y: np.ndarray,
     binners: Sequence[Binner],
     seeds: Sequence[int],
@@ -48,15 +39,15 @@ def grow_forest(
         times = times_of(seed)
         of = np.flatnonzero(times)
         entries = (of.astype(np.uint64) << np.uint64(32)) | labels[of] | times[of].astype(np.uint64)
-        kind, asked = CRITERIA[criterion], limits.record(X.shape[1])
+        kind, asked = CRITERIA[criterion], limits.record(rows.n_features)
         return grow_hist_classifier(bins, binner.edges, entries, n_classes, kind, asked, np.uint64(seed))
 
-    made = _by_groups(tree, X, binners, seeds, n_jobs)
+    made = _by_groups(tree, rows, binners, seeds, n_jobs)
     return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
 
 
 def grow_regression_forest(
-    X: np.ndarray,
+    rows: Rows,
     y: np.ndarray,
     weight: np.ndarray | None,
     binners: Sequence[Binner],
@@ -74,19 +65,19 @@ def grow_regression_forest(
 
         times = times_of(seed) * (1.0 if weight is None else weight)
         entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
-        asked = limits.record(X.shape[1])
+        asked = limits.record(rows.n_features)
         grown = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, np.uint64(seed))
         return as_nodes(*grown, 0, "squared_error")
 
-    nodes = joined(_by_groups(tree, X, binners, seeds, n_jobs))
+    nodes = joined(_by_groups(tree, rows, binners, seeds, n_jobs))
     nodes.value[:] += middle
     return nodes
 
 
-def _by_groups(tree: Callable, X: np.ndarray, binners: Sequence[Binner], seeds: Sequence[int], n_jobs) -> list:
+def _by_groups(tree: Callable, rows: Rows, binners: Sequence[Binner], seeds: Sequence[int], n_jobs) -> list:
     made: list = []
     for group, binner in zip(np.array_split(seeds, len(binners)), binners):
-        work = partial(tree, binner=binner, bins=row_bins(binner, X, n_jobs))
+        work = partial(tree, binner=binner, bins=binner.transform(rows, by_column=False).rows)
         made += thread_map(work, group.tolist(), n_jobs=n_jobs)
     return made
 

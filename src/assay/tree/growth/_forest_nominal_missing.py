@@ -16,7 +16,7 @@ from assay.tree.growth._records import Limits
 
 def is_mixed(forest: Any, data: Read) -> bool:
     """Tell whether a column is nominal, a value is missing, or the criterion is the absolute error."""
-    return bool(nominal_levels(forest)) or forest.criterion == "absolute_error" or bool(np.isnan(data.X).any())
+    return bool(nominal_levels(forest)) or forest.criterion == "absolute_error" or data.has_gaps
 
 
 def grow_mixed(
@@ -43,7 +43,7 @@ def grow_mixed(
 
 
 def _refuse_what_is_not_known(forest: Any, data: Read, limits: Limits, nominal: bool, medians: bool) -> None:
-    incomplete = nominal or bool(np.isnan(data.X).any())
+    incomplete = nominal or data.has_gaps
     if incomplete and forest.criterion not in ("gini", "entropy", "log_loss", "squared_error"):
         raise refuse(
             forest,

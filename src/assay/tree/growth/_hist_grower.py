@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree.growth._bins import Binned, stretches
+from assay.tree._nodes import Nodes
+from assay.tree.growth._bins import Binned, Binner, stretches
 
 _SIDE_BY_SIDE = 4
+_ABOVE_ALL = 1e150
 _LARGE = 200_000  # rows beyond which threads share the columns of one node
 _LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
 
@@ -230,8 +232,8 @@ class Grower:
         )
         binned, split = self.binned, found[0]
         best_split(
-            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, self.allowed, node.total, numbers[0],
-            split, goes_left,
+            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, self.allowed, node.total,
+            numbers[0], split, goes_left,
         )  # fmt: skip
         if not binned.nominal[split["column"]]:
             goes_left[: split["last"] + 1] = 1
@@ -255,3 +257,50 @@ def _settle(node: Node, found: Any) -> None:
     split, goes_left = max(found, key=lambda one: one[0]["gain"])
     if split["gain"] > 0:
         node.split, node.goes_left = split, goes_left
+
+
+def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
+    """Return a grown tree as arrays; `impurity` holds the loss that a split removed."""
+    n = len(grown)
+    inner = np.array([node.accepted for node in grown])
+    split = np.zeros(n, dtype=SPLIT)
+    for i in np.flatnonzero(inner):
+        split[i] = grown[i].split
+    column = np.where(inner, split["column"], -1).astype(np.int32)
+    nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
+    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
+    width = max((len(table) for table in tables), default=0)
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32),
+        column=column,
+        threshold=np.array([_threshold(binner, f, last) if f >= 0 else 0.0 for f, last in zip(column, split["last"])]),
+        table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
+        child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
+        n_children=np.where(inner, 2, 0).astype(np.int32),
+        missing=np.array([_missing(node) if node.accepted else -1 for node in grown], dtype=np.int32),
+        value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
+        weight=np.array([float(node.stop - node.start) for node in grown]),
+        impurity=split["gain"].copy(),
+        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(
+            len(tables), width
+        ),
+    )
+
+
+def _threshold(binner: Binner, f: int, last: int) -> float:
+    """Return the upper edge of the last bin on the left; a number above all others if only missing values go
+    right."""
+    return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
+
+
+def _missing(node: Node) -> int:
+    """Return the child that takes missing values: where they went, or where most rows went if there were
+    none."""
+    left, right = node.children
+    if node.saw_missing:
+        return 0 if node.goes_left[255] else 1
+    return 0 if left.stop - left.start >= right.stop - right.start else 1
+
+
+def _table(goes_left: np.ndarray, levels: int) -> np.ndarray:
+    return 1 - goes_left[:levels].astype(np.int32)

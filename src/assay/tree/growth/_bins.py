@@ -8,6 +8,7 @@ that the file is streamed from disk. Neither changes a bit of a tree.
 import os
 import tempfile
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -76,14 +77,20 @@ def _on_disk(shape: tuple[int, int]) -> np.ndarray:
 
 
 def memory_bytes() -> float:
-    """Return the memory of the machine, or the limit of this process on its data, if that is less."""
+    """Return the memory of the machine, or what the limit of this process on its data leaves, if that is less."""
     whole = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) if hasattr(os, "sysconf") else np.inf
     try:
         import resource
     except ImportError:  # not every system has limits of this kind
         return whole
     allowed = resource.getrlimit(resource.RLIMIT_DATA)[0]
-    return whole if allowed == resource.RLIM_INFINITY else min(whole, float(allowed))
+    if allowed == resource.RLIM_INFINITY:
+        return whole
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        used = 0
+    return min(whole, float(max(allowed - used, 0)))
 
 
 def find_bins(

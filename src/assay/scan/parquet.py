@@ -129,6 +129,9 @@ class ArrowRows(Rows):
         self._each(keep)
         return [results[i] for i in range(len(results))]
 
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        self._each(lambda _, block: consume(block.start, on_block(function, block, parameters)))
+
     def blocks(self) -> Iterator[Block]:
         for number, pieces in enumerate(self._stream(threads=1)):
             yield self._block(pieces, number * self._step)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from assay.tree._borders import ENTROPY, GINI, SQUARED, best_borders
-from assay.tree._general import impurity
+from assay.tree.growth._nominal_missing import impurity
+from assay.tree.growth._thresholds import ENTROPY, GINI, SQUARED, best_thresholds
 
 NAMES = {SQUARED: "squared_error", GINI: "gini", ENTROPY: "entropy"}
 
@@ -46,7 +46,7 @@ def test_best_of_all_borders(kind, missing, directed, n):
     lost = stats[:7].sum(axis=0) if missing else None
     whole = w.sum() + (weight_of(lost, kind) if missing else 0.0)
     found = np.empty((2, 5))
-    best_borders(X, stats, w, np.empty(0) if lost is None else lost, kind, directed, whole, least, found)
+    best_thresholds(X, stats, w, np.empty(0) if lost is None else lost, kind, directed, whole, least, found)
     for f in range(2):
         every = {}
         for t in np.unique(X[:, f])[:-1]:

@@ -1,11 +1,11 @@
-"""Compiled search for the best border of numeric columns under the criteria of `_general`, missing values included."""
+"""Compiled search for the best split threshold of numeric columns, missing values included (`_nominal_missing`)."""
 
 from math import log2
 
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree._order import sort_column
+from assay.tree.growth._order import sort_column
 
 SQUARED, GINI, ENTROPY = 0, 1, 2
 
@@ -22,7 +22,7 @@ def _weight(totals, kind):
 
 @compiled
 def _impurity(totals, kind):
-    """Return the impurity of class weights, or of (weight, sum, sum of squares); see `_general.impurity`."""
+    """Return the impurity of class weights, or of (weight, sum, sum of squares); see `_nominal_missing.impurity`."""
     weight = max(_weight(totals, kind), 1e-300)
     if kind == SQUARED:
         mean = totals[1] / weight
@@ -70,7 +70,7 @@ def _information(share):
 
 
 @compiled
-def best_borders(X, stats, weight, lost, kind, directed, whole, least, found):
+def best_thresholds(X, stats, weight, lost, kind, directed, whole, least, found):
     """Find the border with the largest gain in each column of X (rows, columns), all values known.
 
     Of borders whose gains differ by no more than rounding, the first is taken.

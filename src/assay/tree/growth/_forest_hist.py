@@ -10,23 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from assay.ensemble._growing import Binner
-from assay.scan import rows_per_block, thread_map
-from assay.tree._exact import CRITERIA, Limits, as_nodes
+from assay.scan import Rows, thread_map
 from assay.tree._nodes import Nodes, joined
-
-
-def row_bins(binner: Binner, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Return the bins of all rows, one after the other, padded to a multiple of 8 columns."""
-    n, d = X.shape
-    bins = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8)
-    step = rows_per_block(d)
-    thread_map(lambda i: binner.write(X[i : i + step], i, bins), range(0, n, step), n_jobs=n_jobs)
-    return bins
+from assay.tree.growth._bins import Binner
+from assay.tree.growth._records import CRITERIA, Limits, as_nodes
 
 
 def grow_forest(
-    X: np.ndarray,
+    rows: Rows,
     y: np.ndarray,
     binners: Sequence[Binner],
     seeds: Sequence[int],
@@ -43,29 +34,20 @@ def grow_forest(
     labels = y.astype(np.uint64) << np.uint64(16)
 
     def tree(seed: int, binner: Binner, bins: np.ndarray) -> tuple:
-        from assay.tree._counted import grow_counted
+        from assay.tree.growth._hist_classifier import grow_hist_classifier
 
         times = times_of(seed)
         of = np.flatnonzero(times)
         entries = (of.astype(np.uint64) << np.uint64(32)) | labels[of] | times[of].astype(np.uint64)
-        return grow_counted(
-            bins,
-            X.shape[1],
-            binner.edges,
-            entries,
-            n_classes,
-            CRITERIA[criterion],
-            limits.rule(),
-            limits.max_features,
-            np.uint64(seed),
-        )
+        kind, asked = CRITERIA[criterion], limits.record(rows.n_features)
+        return grow_hist_classifier(bins, binner.edges, entries, n_classes, kind, asked, np.uint64(seed))
 
-    made = _by_groups(tree, X, binners, seeds, n_jobs)
+    made = _by_groups(tree, rows, binners, seeds, n_jobs)
     return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
 
 
 def grow_regression_forest(
-    X: np.ndarray,
+    rows: Rows,
     y: np.ndarray,
     weight: np.ndarray | None,
     binners: Sequence[Binner],
@@ -79,30 +61,29 @@ def grow_regression_forest(
     centred = y - middle
 
     def tree(seed: int, binner: Binner, bins: np.ndarray) -> Nodes:
-        from assay.tree._summed import grow_summed
+        from assay.tree.growth._hist_regressor import grow_hist_regressor
 
         times = times_of(seed) * (1.0 if weight is None else weight)
         entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
-        grown = grow_summed(
-            bins, X.shape[1], binner.edges, entries, centred, times, limits.rule(), limits.max_features, np.uint64(seed)
-        )
-        return as_nodes(grown, 0, "squared_error")
+        asked = limits.record(rows.n_features)
+        grown = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, np.uint64(seed))
+        return as_nodes(*grown, 0, "squared_error")
 
-    nodes = joined(_by_groups(tree, X, binners, seeds, n_jobs))
+    nodes = joined(_by_groups(tree, rows, binners, seeds, n_jobs))
     nodes.value[:] += middle
     return nodes
 
 
-def _by_groups(tree: Callable, X: np.ndarray, binners: Sequence[Binner], seeds: Sequence[int], n_jobs) -> list:
+def _by_groups(tree: Callable, rows: Rows, binners: Sequence[Binner], seeds: Sequence[int], n_jobs) -> list:
     made: list = []
     for group, binner in zip(np.array_split(seeds, len(binners)), binners):
-        work = partial(tree, binner=binner, bins=row_bins(binner, X, n_jobs))
+        work = partial(tree, binner=binner, bins=binner.transform(rows, by_column=False).rows)
         made += thread_map(work, group.tolist(), n_jobs=n_jobs)
     return made
 
 
 def _assembled(made: list[tuple], n_classes: int, highest: float, n_jobs: int | None) -> Nodes:
-    """Return grown trees as one set of nodes; the impurity is `highest` minus merit over weight."""
+    """Return grown trees as one set of nodes; the impurity is `highest` minus purity over weight."""
     starts = np.cumsum([0, *(len(tree[0]) for tree in made)])
     n = int(starts[-1])
     parts: dict[str, Any] = {name: np.empty(n, dtype=np.int32) for name in ("column", "child", "n_children", "missing")}
@@ -110,14 +91,14 @@ def _assembled(made: list[tuple], n_classes: int, highest: float, n_jobs: int | 
     parts |= {"value": np.empty((n, n_classes)), "table": np.full(n, -1, dtype=np.int32)}
 
     def write(t: int) -> None:
-        column, threshold, child, times, merit = made[t]
-        at, inner = slice(starts[t], starts[t + 1]), child >= 0
+        grown, times = made[t]
+        at, inner = slice(starts[t], starts[t + 1]), grown["child"] >= 0
         weight = times.sum(axis=1)
-        parts["column"][at], parts["threshold"][at], parts["weight"][at] = column, threshold, weight
-        parts["child"][at] = np.where(inner, child + starts[t], -1)
+        parts["column"][at], parts["threshold"][at], parts["weight"][at] = grown["column"], grown["threshold"], weight
+        parts["child"][at] = np.where(inner, grown["child"] + starts[t], -1)
         parts["n_children"][at], parts["missing"][at] = 2 * inner, np.where(inner, 1, -1)
         parts["value"][at] = times / weight[:, None]
-        parts["impurity"][at] = np.maximum(0.0, highest - merit / weight)
+        parts["impurity"][at] = np.maximum(0.0, highest - grown["purity"] / weight)
 
     thread_map(write, range(len(made)), n_jobs=n_jobs)
     return Nodes(root=starts[:-1].astype(np.int32), tables=np.empty((0, 0), dtype=np.int32), **parts)

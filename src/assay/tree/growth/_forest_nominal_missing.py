@@ -7,16 +7,16 @@ import numpy as np
 
 from assay.params import refuse
 from assay.scan import thread_map
-from assay.tree._drawn import grow_drawn
-from assay.tree._exact import Limits
-from assay.tree._general import Method
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, nominal_levels
+from assay.tree.growth._nominal_missing import Method
+from assay.tree.growth._random_features import grow_random_features
+from assay.tree.growth._records import Limits
 
 
 def is_mixed(forest: Any, data: Read) -> bool:
     """Tell whether a column is nominal, a value is missing, or the criterion is the absolute error."""
-    return bool(nominal_levels(forest)) or forest.criterion == "absolute_error" or bool(np.isnan(data.X).any())
+    return bool(nominal_levels(forest)) or forest.criterion == "absolute_error" or data.has_gaps
 
 
 def grow_mixed(
@@ -34,16 +34,16 @@ def grow_mixed(
     def tree(seed: int) -> Nodes:
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         if medians:
-            from assay.tree._absolute import grow_absolute
+            from assay.tree.growth._absolute import grow_absolute
 
             return grow_absolute(data.X, data.y, weight, limits, np.random.default_rng(seed), 1)
-        return grow_drawn(data.X, data.y, weight, method, limits, seed)
+        return grow_random_features(data.X, data.y, weight, method, limits, seed)
 
     return joined(thread_map(tree, seeds, n_jobs=forest.n_jobs))
 
 
 def _refuse_what_is_not_known(forest: Any, data: Read, limits: Limits, nominal: bool, medians: bool) -> None:
-    incomplete = nominal or bool(np.isnan(data.X).any())
+    incomplete = nominal or data.has_gaps
     if incomplete and forest.criterion not in ("gini", "entropy", "log_loss", "squared_error"):
         raise refuse(
             forest,

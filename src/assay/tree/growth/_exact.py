@@ -6,22 +6,14 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes, joined
+from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes
 
-CRITERIA = {
-    "gini": 0,
-    "gain": 1,
-    "entropy": 1,
-    "log_loss": 1,
-    "squared_error": 2,
-    "friedman_mse": 3,
-    "poisson": 4,
-}
 _TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 4_000  # rows from which that pays
 _ANY_VALUE = np.array([-np.inf, np.inf])
 
 
-class Codes(NamedTuple):
+class Columns(NamedTuple):
     """Columns as positions among their distinct values, and those values."""
 
     codes: np.ndarray  # (columns, rows) uint8 or int32
@@ -29,35 +21,19 @@ class Codes(NamedTuple):
     levels: np.ndarray  # distinct values (or upper edges of bins) of all columns, one column after the other
     starts: np.ndarray
 
-    def take(self, columns: np.ndarray) -> "Codes":
+    def take(self, columns: np.ndarray) -> "Columns":
         """Return some of the columns."""
-        return Codes(self.codes[columns], self.n_codes[columns], self.levels, self.starts[columns])
+        return Columns(self.codes[columns], self.n_codes[columns], self.levels, self.starts[columns])
 
 
-class Limits(NamedTuple):
-    """When a node is not split, and how splits are drawn."""
-
-    min_samples_leaf: int = 1
-    min_weight_leaf: float = 0.0
-    min_samples_split: int = 2
-    max_depth: int = 2**31
-    max_leaves: int = 0
-    min_decrease: float = 0.0  # of impurity times weight
-    max_features: int = 2**31
-    random: bool = False
-
-    def rule(self) -> np.ndarray:
-        return np.array(self[:6], dtype=np.float64)
-
-
-def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Codes:
+def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Columns:
     """Return the codes of all columns; with `max_bins`, columns of more values are cut into so many quantile
     bins."""
     n, d = X.shape
     codes, values = np.empty((d, n), dtype=np.int32), np.empty((d, n))
 
     def column(f: int) -> np.ndarray:
-        from assay.tree._order import code_column
+        from assay.tree.growth._order import code_column
 
         found = values[f, : code_column(np.ascontiguousarray(X[:, f]), codes[f], values[f])]
         if max_bins is None:
@@ -70,7 +46,7 @@ def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Co
     n_codes = np.array([len(found) for found in levels])
     starts = np.append(0, np.cumsum(n_codes))[:-1]
     short = codes.astype(np.uint8) if n_codes.max() <= 256 else codes
-    return Codes(short, n_codes, np.concatenate(levels), starts)
+    return Columns(short, n_codes, np.concatenate(levels), starts)
 
 
 def _upper_values(values: np.ndarray, code: np.ndarray, max_bins: int) -> np.ndarray:
@@ -91,7 +67,7 @@ def _edges(values: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def grow_exact(
-    codes: Codes,
+    columns: Columns,
     y: np.ndarray,
     weight: np.ndarray | None,
     rows: np.ndarray,
@@ -107,74 +83,32 @@ def grow_exact(
 
     `monotone` (columns,) holds 1, -1 or 0 where the value (the share of class 1 of 2) must rise, fall or neither.
     """
-    w = np.empty(0) if weight is None else weight
-    signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
+    target = Target(y, np.empty(0) if weight is None else weight, n_classes, CRITERIA[criterion])
+    signs, d = np.empty(0, dtype=np.int64) if monotone is None else monotone, len(columns.codes)
 
     def call(sample: np.ndarray, bounds: Limits, within: np.ndarray) -> tuple:
-        from assay.tree._grow import grow
+        from assay.tree.growth._exact_loops import grow
 
-        return grow(
-            *codes,
-            y,
-            w,
-            sample,
-            n_classes,
-            CRITERIA[criterion],
-            bounds.rule(),
-            min(bounds.max_features, len(codes.codes)),
-            bounds.random,
-            np.uint64(seed),
-            between,
-            signs,
-            within,
-        )
+        return grow(columns, target, sample, bounds.record(d), np.uint64(seed), between, signs, within)
 
     def tree(grown: tuple) -> Nodes:
-        nodes = as_nodes(grown, n_classes, criterion)
-        return nodes if monotone is None else _bounded(nodes, grown[9])
+        nodes = as_nodes(*grown[:2], n_classes, criterion)
+        return nodes if monotone is None else _bounded(nodes, grown[2])
 
-    if limits.max_leaves or limits.max_features < len(codes.codes) or limits.random or len(rows) < _WORTH:
+    if limits.max_leaves or limits.max_features < d or limits.random or len(rows) < _WORTH:
         return tree(call(rows, limits, _ANY_VALUE))
     top = call(rows, limits._replace(max_leaves=_TOP), _ANY_VALUE)
-    child, start, stop = top[2], top[6], top[7]
-    depth = tree(top).depths()
-    open_leaves = [int(i) for i in np.flatnonzero(child < 0) if top[8][i] > 0 and depth[i] < limits.max_depth]
-    open_leaves.sort(key=lambda i: start[i] - stop[i])
+    nodes, bounds = top[0], top[2]
+    again = (nodes["child"] < 0) & (nodes["gain"] > 0) & (nodes["depth"] < limits.max_depth)
+    open_leaves = sorted(np.flatnonzero(again).tolist(), key=lambda i: nodes["start"][i] - nodes["stop"][i])
 
     def below(i: int) -> Nodes:
-        deeper = limits._replace(max_depth=limits.max_depth - int(depth[i]))
-        within = _ANY_VALUE if monotone is None else top[9][i]
-        return tree(call(rows[start[i] : stop[i]].copy(), deeper, within))
+        deeper = limits._replace(max_depth=limits.max_depth - int(nodes["depth"][i]))
+        within = _ANY_VALUE if monotone is None else bounds[i]
+        return tree(call(rows[nodes["start"][i] : nodes["stop"][i]].copy(), deeper, within))
 
     subtrees = thread_map(below, open_leaves, n_jobs=n_jobs)
     return _grafted(tree(top), dict(zip(open_leaves, subtrees)))
-
-
-def as_nodes(grown: tuple, n_classes: int, criterion: str) -> Nodes:
-    """Return a tree that a compiled loop has grown."""
-    column, threshold, child, sums, merit, squares, *_ = grown
-    weight = sums.sum(axis=1) if n_classes else sums[:, 0]
-    if n_classes:
-        value = sums / weight[:, None]
-        impurity = np.maximum(0.0, (1.0 if criterion == "gini" else 0.0) - merit / weight)
-    else:
-        value = sums[:, 1:] / sums[:, :1]
-        impurity = squares / weight - value[:, 0] ** 2 if criterion != "poisson" else -merit / weight
-    n = len(child)
-    inner = child >= 0
-    return Nodes(
-        root=np.zeros(1, dtype=np.int32),
-        column=column,
-        threshold=threshold,
-        table=np.full(n, -1, dtype=np.int32),
-        child=child,
-        n_children=np.where(inner, 2, 0).astype(np.int32),
-        missing=np.where(inner, 1, -1).astype(np.int32),
-        value=value,
-        weight=weight,
-        impurity=impurity,
-        tables=np.empty((0, 0), dtype=np.int32),
-    )
 
 
 def _bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
@@ -202,13 +136,7 @@ def _grafted(top: Nodes, subtrees: dict[Any, Nodes]) -> Nodes:
 def compact(nodes: Nodes) -> Nodes:
     """Return one tree with only the nodes that can be reached from its root, numbered level by level."""
     order, level = [np.zeros(1, dtype=np.int64)], np.zeros(1, dtype=np.int64)
-    while True:
-        inner = level[nodes.child[level] >= 0]
-        if not len(inner):
-            break
-        counts = nodes.n_children[inner].astype(np.int64)
-        first = np.repeat(nodes.child[inner].astype(np.int64) - np.append(0, np.cumsum(counts))[:-1], counts)
-        level = first + np.arange(counts.sum())
+    while len(level := nodes.children_of(level)):
         order.append(level)
     kept = np.concatenate(order)
     place = np.full(len(nodes.child), -1, dtype=np.int32)

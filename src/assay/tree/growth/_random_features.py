@@ -4,21 +4,23 @@ from typing import Any
 
 import numpy as np
 
-from assay.tree._exact import Limits
-from assay.tree._general import Method, Split, _Growth
 from assay.tree._nodes import Nodes
+from assay.tree.growth._nominal_missing import Method, Split, _Growth
+from assay.tree.growth._records import Limits
 
 
-def grow_drawn(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method, limits: Limits, seed: int) -> Nodes:
+def grow_random_features(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method, limits: Limits, seed: int
+) -> Nodes:
     """Return a tree whose nodes choose among `limits.max_features` columns that are not constant there.
 
     With `limits.random`, each of those columns offers one split drawn at random: a border between its smallest and
     its largest value, or a subset of its levels.
     """
-    return _DrawnGrowth(X, y, weight, method, limits, np.random.default_rng(int(seed))).nodes()
+    return _RandomFeaturesGrowth(X, y, weight, method, limits, np.random.default_rng(int(seed))).nodes()
 
 
-class _DrawnGrowth(_Growth):
+class _RandomFeaturesGrowth(_Growth):
     def __init__(self, X, y, weight, method: Method, limits: Limits, rng: Any):
         self.most, self.random, self.rng = limits.max_features, limits.random, rng
         super().__init__(X, y, weight, method)

@@ -7,100 +7,43 @@ nothing has to be undone.
 
 import heapq
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.scan import rows_per_block, thread_map
+from assay.scan import thread_map
+from assay.tree._nodes import Nodes
+from assay.tree.growth._bins import Binned, Binner, stretches
 
 _SIDE_BY_SIDE = 4
+_ABOVE_ALL = 1e150
 _LARGE = 200_000  # rows beyond which threads share the columns of one node
 _LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
-_SAMPLED = 4  # columns whose sample is held at a time
 
 
-class Binner(NamedTuple):
-    """Edges between bins: column f has n_edges[f] of them, a nominal column as many levels."""
-
-    edges: np.ndarray  # (columns, 255), infinity beyond the last
-    n_edges: np.ndarray
-    nominal: np.ndarray  # (columns,) 0 or 1
-
-    @property
-    def n_bins(self) -> np.ndarray:
-        return np.where(self.nominal, self.n_edges, self.n_edges + 1)
-
-    def transform(self, X: np.ndarray, n_jobs: int | None) -> "Binned":
-        """Return the bins of all rows."""
-        n, d = X.shape
-        rows, columns = np.zeros((n, -(-d // 8) * 8), dtype=np.uint8), np.empty((d, n), dtype=np.uint8)
-        step = rows_per_block(d)
-        thread_map(lambda i: self.write(X[i : i + step], i, rows, columns), range(0, n, step), n_jobs=n_jobs)
-        return Binned(rows, columns, self.n_bins, self.nominal)
-
-    def write(self, X: np.ndarray, start: int, rows: np.ndarray, columns: np.ndarray | None = None) -> None:
-        """Write the bins of some rows, row by row and, if asked for, column by column."""
-        from assay.ensemble._histogram import bin_block
-
-        none = np.empty((0, 0), dtype=np.uint8)
-        bin_block(X, self.edges, self.n_edges, self.nominal, start, rows, none if columns is None else columns)
-
-
-class Binned(NamedTuple):
-    """Bins twice over: rows (rows, columns padded to a multiple of 8) for sums, columns (columns, rows) for partitions,
-    which would take a tenth longer on rows."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    n_bins: np.ndarray
-    nominal: np.ndarray
-
-
-def find_bins(
-    X: np.ndarray,
-    max_bins: int,
-    levels: dict[int, int],
-    sample: int,
-    rng: Any,
-    n_jobs: int | None,
-    shift: float = 0.0,
-) -> Binner:
-    """Return edges half-way between neighbouring values, or between quantiles of a sample if there are too
-    many values; `shift`, between -1/2 and 1/2, moves all quantiles by so many bins."""
-    n, d = X.shape
-    chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
-    edges, n_edges = np.full((d, 255), np.inf), np.zeros(d, dtype=np.int64)
-    nominal = np.zeros(d, dtype=np.uint8)
-
-    def work(columns: tuple[int, int]) -> None:
-        part = X[chosen, columns[0] : columns[1]].T.copy()
-        for f, values in enumerate(part, columns[0]):
-            if f in levels:
-                nominal[f], n_edges[f] = 1, levels[f]
-                continue
-            values.sort()  # NaN come last
-            found = _edges(values[: len(values) - np.count_nonzero(np.isnan(values))], max_bins, shift)
-            n_edges[f] = len(found)
-            edges[f, : len(found)] = found
-
-    thread_map(work, _ranges(d, _SAMPLED), n_jobs=n_jobs)
-    return Binner(edges, n_edges, nominal)
-
-
-def _edges(ordered: np.ndarray, max_bins: int, shift: float) -> np.ndarray:
-    values = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-    if len(values) <= max_bins:
-        return _middle(values[:-1], values[1:])
-    places = (np.arange(1, max_bins) + shift) * (len(ordered) - 1) / max_bins
-    low = np.floor(places).astype(np.intp)
-    return np.unique(_middle(ordered[low], ordered[low + 1]))
-
-
-def _middle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return numbers m with a <= m < b wherever a < b."""
-    m = a / 2 + b / 2
-    return np.where((m >= a) & (m < b), m, a)
+RULE = np.dtype(
+    [
+        ("g_unit", np.float64),  # what one unit of the quantised gradients and hessians stands for
+        ("h_unit", np.float64),
+        ("l2", np.float64),
+        ("min_samples", np.float64),
+        ("min_hessian", np.float64),
+        ("low", np.float64),  # bounds of the values of the node
+        ("high", np.float64),
+        ("min_gain", np.float64),
+    ]
+)
+SPLIT = np.dtype(
+    [
+        ("gain", np.float64),  # 0: none was found
+        ("column", np.int64),
+        ("last", np.int64),  # bin on the left
+        ("missing_left", np.int64),
+        ("gradient", np.int64),  # quantised sums of the left child
+        ("hessian", np.int64),
+        ("count", np.int64),
+    ]
+)
 
 
 class Rule(NamedTuple):
@@ -126,7 +69,7 @@ class Node:
     low: float = -np.inf
     high: float = np.inf
     histogram: Any = None
-    split: Any = None  # gain, column, last bin left, missing left, sums of the left child
+    split: Any = None  # a record of SPLIT
     goes_left: Any = None
     children: Any = None  # two nodes
     accepted: bool = False
@@ -142,14 +85,14 @@ class Node:
 
     @property
     def gain(self) -> float:
-        return 0.0 if self.split is None else float(self.split[0])
+        return 0.0 if self.split is None else float(self.split["gain"])
 
 
 class Grower:
     """Grows trees on one set of binned rows; buffers are kept from tree to tree.
 
     entries : (rows,) int64
-        Row number and quantised gradient and hessian (see `_histogram`), in the order of the leaves of the
+        Row number and quantised gradient and hessian (see `_hist_loops`), in the order of the leaves of the
         last tree.
     """
 
@@ -157,7 +100,7 @@ class Grower:
         self.binned, self.rule, self.n_jobs = binned, rule, n_jobs
         n, d = len(binned.rows), len(binned.n_bins)
         self.entries, self._scratch = np.empty(n, dtype=np.int64), np.empty(n // 2 + _SIDE_BY_SIDE, dtype=np.int64)
-        self._together, self._apart = _ranges(d, _LINE), _ranges(d, _CACHED)
+        self._together, self._apart = stretches(d, _LINE), stretches(d, _CACHED)
         self._free: list[np.ndarray] = []
         # sums of at most n hessians, each at most 4095
         self._integer = np.int32 if n < 2**31 // 4096 else np.int64
@@ -214,16 +157,16 @@ class Grower:
             self._close(node, [one for (owner, _), one in zip(tasks, found) if owner is node])
 
     def _divide(self, node: Node, whole: bool) -> None:
-        from assay.ensemble._histogram import partition
+        from assay.tree.growth._hist_loops import partition
 
         split = node.split
-        left_total = split[4:7].astype(np.int64)
-        border = node.start + int(left_total[2])
-        left = Node(node.start, border, node.depth + 1, left_total, node.low, node.high)
-        right = Node(border, node.stop, node.depth + 1, node.total - left_total, node.low, node.high)
+        left_total = np.array([split["gradient"], split["hessian"], split["count"]])
+        boundary, column = node.start + int(split["count"]), int(split["column"])
+        left = Node(node.start, boundary, node.depth + 1, left_total, node.low, node.high)
+        right = Node(boundary, node.stop, node.depth + 1, node.total - left_total, node.low, node.high)
         self._narrow(node, left, right)
         node.children = (left, right)
-        node.saw_missing = bool(node.histogram[2, 256 * int(split[1]) + 255])
+        node.saw_missing = bool(node.histogram[2, 256 * column + 255])
         small, large = node.by_size()
         going_on = self._splittable(small) or self._splittable(large)
         if going_on:
@@ -232,7 +175,7 @@ class Grower:
         at_once = going_on and whole and len(self._together) == 1
         sums = small.histogram if at_once else np.empty((3, 0), dtype=self._integer)
         partition(
-            self.binned.rows, self.binned.columns[int(split[1])], node.goes_left, small is left, self.entries,
+            self.binned.rows, self.binned.columns[column], node.goes_left, small is left, self.entries,
             self._scratch, node.base, node.start, node.stop, sums,
         )  # fmt: skip
         if going_on and whole:
@@ -256,14 +199,14 @@ class Grower:
                 _settle(child, results)
 
     def _sum(self, node: Node, columns: tuple[int, int]) -> None:
-        from assay.ensemble._histogram import histogram_rows
+        from assay.tree.growth._hist_loops import histogram_rows
 
         histogram_rows(self.binned.rows, *columns, self.entries, node.start, node.stop, node.histogram)
 
     def _narrow(self, node: Node, left: Node, right: Node) -> None:
         """Keep the values of later descendants on the right side of the middle, where a column must be
         monotone."""
-        sign = self.rule.monotone[int(node.split[1])]
+        sign = self.rule.monotone[node.split["column"]]
         if sign:
             a, b = self._value(left), self._value(right)
             if sign > 0:
@@ -278,32 +221,24 @@ class Grower:
     def _splittable(self, node: Node) -> bool:
         return node.depth < self.rule.max_depth and node.stop - node.start >= 2 * self.rule.min_samples
 
-    def _find(self, node: Node, columns: tuple[int, int]) -> tuple[np.ndarray, np.ndarray] | None:
-        from assay.ensemble._histogram import best_split
+    def _find(self, node: Node, columns: tuple[int, int]) -> tuple[Any, np.ndarray] | None:
+        from assay.tree.growth._hist_loops import best_split
 
         if not self._splittable(node):
             return None
-        rule, found, goes_left = self.rule, np.zeros(7), np.zeros(256, dtype=np.uint8)
+        rule, found, goes_left = self.rule, np.zeros(1, dtype=SPLIT), np.zeros(256, dtype=np.uint8)
         numbers = np.array(
-            [*self.units, rule.l2, rule.min_samples, rule.min_hessian, node.low, node.high, rule.min_gain],
-            dtype=np.float64,
+            [(*self.units, rule.l2, rule.min_samples, rule.min_hessian, node.low, node.high, rule.min_gain)], dtype=RULE
         )
+        binned, split = self.binned, found[0]
         best_split(
-            node.histogram,
-            *columns,
-            self.binned.n_bins,
-            self.binned.nominal,
-            rule.monotone,
-            self.allowed,
-            node.total,
-            numbers,
-            found,
-            goes_left,
-        )
-        if not self.binned.nominal[int(found[1])]:
-            goes_left[: int(found[2]) + 1] = 1
-            goes_left[255] = found[3]
-        return found, goes_left
+            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, self.allowed, node.total,
+            numbers[0], split, goes_left,
+        )  # fmt: skip
+        if not binned.nominal[split["column"]]:
+            goes_left[: split["last"] + 1] = 1
+            goes_left[255] = split["missing_left"]
+        return split, goes_left
 
     def _take(self) -> np.ndarray:
         return self._free.pop() if self._free else np.empty((3, len(self.binned.n_bins) * 256), dtype=self._integer)
@@ -317,14 +252,55 @@ class Grower:
                     held.histogram = None
 
 
-def _ranges(d: int, width: int) -> list[tuple[int, int]]:
-    """Return 0 .. d in equal stretches of at most `width`."""
-    borders = np.linspace(0, d, -(-d // width) + 1).astype(int).tolist()
-    return list(pairwise(borders))
-
-
 def _settle(node: Node, found: Any) -> None:
     """Keep the best split over all groups of columns; of equals the first."""
-    split, goes_left = max(found, key=lambda one: one[0][0])
-    if split[0] > 0:
+    split, goes_left = max(found, key=lambda one: one[0]["gain"])
+    if split["gain"] > 0:
         node.split, node.goes_left = split, goes_left
+
+
+def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
+    """Return a grown tree as arrays; `impurity` holds the loss that a split removed."""
+    n = len(grown)
+    inner = np.array([node.accepted for node in grown])
+    split = np.zeros(n, dtype=SPLIT)
+    for i in np.flatnonzero(inner):
+        split[i] = grown[i].split
+    column = np.where(inner, split["column"], -1).astype(np.int32)
+    nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
+    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
+    width = max((len(table) for table in tables), default=0)
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32),
+        column=column,
+        threshold=np.array([_threshold(binner, f, last) if f >= 0 else 0.0 for f, last in zip(column, split["last"])]),
+        table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
+        child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
+        n_children=np.where(inner, 2, 0).astype(np.int32),
+        missing=np.array([_missing(node) if node.accepted else -1 for node in grown], dtype=np.int32),
+        value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
+        weight=np.array([float(node.stop - node.start) for node in grown]),
+        impurity=split["gain"].copy(),
+        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(
+            len(tables), width
+        ),
+    )
+
+
+def _threshold(binner: Binner, f: int, last: int) -> float:
+    """Return the upper edge of the last bin on the left; a number above all others if only missing values go
+    right."""
+    return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
+
+
+def _missing(node: Node) -> int:
+    """Return the child that takes missing values: where they went, or where most rows went if there were
+    none."""
+    left, right = node.children
+    if node.saw_missing:
+        return 0 if node.goes_left[255] else 1
+    return 0 if left.stop - left.start >= right.stop - right.start else 1
+
+
+def _table(goes_left: np.ndarray, levels: int) -> np.ndarray:
+    return 1 - goes_left[:levels].astype(np.int32)

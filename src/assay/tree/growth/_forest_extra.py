@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from assay.scan import thread_map
-from assay.tree._exact import CRITERIA, Limits, as_nodes
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read
+from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes
 
 
 def grow_extra_trees(
@@ -23,12 +23,12 @@ def grow_extra_trees(
     X, y = np.ascontiguousarray(data.X, dtype=np.float64), np.asarray(data.y, dtype=np.float64)
 
     def tree(seed: int) -> Nodes:
-        from assay.tree._extra import grow_extra
+        from assay.tree.growth._extra_loops import grow_extra
 
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         rows = np.flatnonzero(weight > 0).astype(np.uint64)
-        most = min(limits.max_features, X.shape[1])
-        grown = grow_extra(X, y, weight, rows, n_classes, CRITERIA[criterion], limits.rule(), most, np.uint64(seed))
-        return as_nodes(grown, n_classes, criterion)
+        target = Target(y, weight, n_classes, CRITERIA[criterion])
+        grown = grow_extra(X, target, rows, limits.record(X.shape[1]), np.uint64(seed))
+        return as_nodes(*grown, n_classes, criterion)
 
     return joined(thread_map(tree, seeds, n_jobs=n_jobs))

@@ -14,9 +14,9 @@ import numpy as np
 
 from assay.jit import compiled
 from assay.scan import thread_map
-from assay.tree._exact import Limits
-from assay.tree._monotone import allowed
 from assay.tree._nodes import Nodes
+from assay.tree.growth._monotone import allowed
+from assay.tree.growth._records import Limits, binary_nodes
 
 _WORTH = 4_000  # rows of a node from which columns go to threads
 
@@ -151,19 +151,8 @@ class _Growth:
         for at, (border, first) in self.splits.items():
             column[at], threshold[at], child[at] = border.column, border.threshold, first
         weight = self._weights(child)
-        return Nodes(
-            root=np.zeros(1, dtype=np.int32),
-            column=column.astype(np.int32),
-            threshold=threshold,
-            table=np.full(n, -1, dtype=np.int32),
-            child=child.astype(np.int32),
-            n_children=np.where(child >= 0, 2, 0).astype(np.int32),
-            missing=np.where(child >= 0, 1, -1).astype(np.int32),
-            value=np.array(self.value)[:, None],
-            weight=weight,
-            impurity=np.array(self.loss) / weight,
-            tables=np.empty((0, 0), dtype=np.int32),
-        )
+        impurity = np.array(self.loss) / weight
+        return binary_nodes(column, threshold, child, np.array(self.value)[:, None], weight, impurity)
 
     def _weights(self, child: np.ndarray) -> np.ndarray:
         weight = np.array([self.w[rows].sum() for rows in self.rows])

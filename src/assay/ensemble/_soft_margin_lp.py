@@ -51,7 +51,7 @@ class _Point(NamedTuple):
         )
 
 
-def solve_programme(signed: np.ndarray, caps: np.ndarray, tol: float) -> Programme:
+def solve_soft_margin(signed: np.ndarray, caps: np.ndarray, tol: float) -> Programme:
     """Solve the programme of columns `signed` (n, T) to a sum of products of `tol`; every cap must be positive."""
     n, T = signed.shape
     at = _start(signed, caps)

@@ -20,7 +20,7 @@ import numpy as np
 from assay.tree._nodes import Nodes
 
 _ALL_SUBSETS = 10
-_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_borders`
+_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_thresholds`
 
 
 class Method(NamedTuple):
@@ -69,7 +69,7 @@ def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
     return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)
 
 
-def grow_general(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method) -> Nodes:
+def grow_nominal_missing(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method) -> Nodes:
     """Return a tree on rows X, with codes in nominal columns and NaN for missing values."""
     return _Growth(X, y, weight, method).nodes()
 
@@ -146,18 +146,18 @@ class _Growth:
         self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray
     ) -> list[Split | None]:
         """Return the best border of each of several columns without missing values."""
-        return self._borders(columns, X, stats, w, w.sum(), None)
+        return self._best_thresholds(columns, X, stats, w, w.sum(), None)
 
     def _numeric(self, f, x, stats, w, known_w, lost) -> Split | None:
-        return self._borders([f], x[:, None], stats, known_w, w.sum(), lost)[0]
+        return self._best_thresholds([f], x[:, None], stats, known_w, w.sum(), lost)[0]
 
-    def _borders(self, columns, X, stats, known_w, total, lost) -> list[Split | None]:
-        from assay.tree._borders import best_borders
+    def _best_thresholds(self, columns, X, stats, known_w, total, lost) -> list[Split | None]:
+        from assay.tree.growth._thresholds import best_thresholds
 
         found, least = np.empty((len(columns), 5)), self.method.min_samples_leaf - 1e-9
         lost = np.empty(0) if lost is None else lost
         kind, directed = _KINDS.index(self.kind), self.method.missing == "direction"
-        best_borders(np.ascontiguousarray(X), stats, known_w, lost, kind, directed, total, least, found)
+        best_thresholds(np.ascontiguousarray(X), stats, known_w, lost, kind, directed, total, least, found)
         return [
             Split(f, gain, ratio, threshold, None, 2, np.array([share, 1 - share]), int(branch))
             if gain > -np.inf

@@ -1,4 +1,4 @@
-"""Compiled loops of histogram boosting: binning, sums per bin, split search, partition of rows, prediction.
+"""Compiled loops of histogram boosting: binning, sums per bin, split search, partition of rows.
 
 A row's gradient g and hessian h are quantised to 12 bits each and packed, with a count of one, into 64 bits: gradient
 in the upper 25, hessian in the next 25, count in the lower 14. One integer addition per row and column then updates all
@@ -43,8 +43,8 @@ def _edges_below(edges, x):
 
 
 @compiled
-def bin_block(X, edges, n_edges, nominal, start, rows, columns):
-    """Write the bins of rows start, start + 1, ... row by row and, unless `columns` is empty, column by column.
+def bin_block(X, edges, n_edges, nominal, bins):
+    """Write the bins of a block of rows (rows, columns).
 
     The bin is the number of edges below the entry (edges (columns, 255) end in infinities); for a nominal
     column its code; `MISSING` for NaN.
@@ -59,9 +59,21 @@ def bin_block(X, edges, n_edges, nominal, start, rows, columns):
                     b = np.uint64(x) if 0.0 <= x < n_edges[f] and x == np.floor(x) else np.uint64(MISSING)
                 else:
                     b = np.uint64(MISSING) if isnan(x) else _edges_below(edges[f], x)
-                rows[start + i, f] = b
-                if columns.shape[0]:
-                    columns[f, start + i] = b
+                bins[i, f] = b
+
+
+@compiled
+def place_block(bins, start, rows, columns):
+    """Copy the bins of rows start, start + 1, ... to `rows` and, unless it has none, to `columns` (columns, rows)."""
+    n, d = bins.shape
+    for begin in range(0, n, _STRIP):
+        end = min(begin + _STRIP, n)
+        for i in range(begin, end):
+            for f in range(d):
+                rows[start + i, f] = bins[i, f]
+        for f in range(columns.shape[0]):
+            for i in range(begin, end):
+                columns[f, start + i] = bins[i, f]
 
 
 @compiled
@@ -149,7 +161,7 @@ def _part_backward(column, goes_left, entries, scratch, begin, end, at, k):
 @compiled
 def partition(bins, column, goes_left, small_left, entries, scratch, base, start, stop, histogram):
     """Reorder entries[start:stop] so that rows whose bin in `column` (n,) goes left come first, each side in its old
-    order; return the border.
+    order; return where the others begin.
 
     The larger side moves within `entries`; the smaller one waits in `scratch` from `base` on, which needs one place
     more than it has rows. `histogram` (3, columns * 256), unless it has no columns, is set to the sums over the
@@ -187,18 +199,15 @@ def _bounded(value, low, high):
 
 
 @compiled
-def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total, rule, found, goes_left):
+def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total, rule, best, goes_left):
     """Find the split with the largest loss reduction among columns first .. end - 1.
 
-    `histogram` (3, columns * 256) integers; `total` gradient, hessian, count of
-    the node in integers; `rule` g_unit, h_unit, l2, min_samples, min_hessian, value low, value high,
-    min_gain.
-    Writes gain, column, last bin on the left, 1 if missing values go left, left gradient, hessian, count to
-    `found` (7,), and
-    for a nominal column which bins go left. `found[0]` stays when nothing is better.
+    `histogram` (3, columns * 256) integers; `total` gradient, hessian, count of the node in integers; `rule`, `best`:
+    records of `_hist_grower.RULE` and `_hist_grower.SPLIT`. For a nominal column, writes which bins go left too.
+    `best` stays when nothing is better.
     """
-    g_unit, h_unit, l2, min_samples, min_hessian = rule[0], rule[1], rule[2], rule[3], rule[4]
-    low, high, min_gain = rule[5], rule[6], rule[7]
+    g_unit, h_unit, l2, min_samples, min_hessian = rule.g_unit, rule.h_unit, rule.l2, rule.min_samples, rule.min_hessian
+    low, high, min_gain = rule.low, rule.high, rule.min_gain
     G, H = total[0] * g_unit, total[1] * h_unit
     order = np.empty(BINS, dtype=np.int64)
     rate = np.empty(BINS)
@@ -241,9 +250,9 @@ def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total,
                         continue
                     here = _bounded(-G / (H + l2), low, high)
                     gain = _reduction(GL, A, left) + _reduction(GR, B, right) - _reduction(G, H + l2, here)
-                if gain > found[0] and gain > min_gain:
-                    found[0], found[1], found[2], found[3] = gain, column, order[k], missing_left
-                    found[4], found[5], found[6] = g, h, c
+                if gain > best.gain and gain > min_gain:
+                    best.gain, best.column, best.last, best.missing_left = gain, column, order[k], missing_left
+                    best.gradient, best.hessian, best.count = g, h, c
                     if nominal[column]:
                         goes_left[:] = 0
                         for j in range(k + 1):
@@ -290,60 +299,3 @@ def add_to_rows(entries, start, stop, value, out):
     """Add the value of a leaf to its rows."""
     for i in range(start, stop):
         out[entries[i] >> 32] += value
-
-
-@compiled
-def _step(nodes, bins, i, at):
-    """Return the child that row i goes to: the left one, or the one after it.
-
-    A node is one integer: column (16 bits), shift (8), last bin on the left (8), left child (32). Adding the
-    shift modulo 256
-    turns `MISSING` into the smallest bin when missing values go left. A leaf has last bin 255 and itself as
-    its child, so
-    that all rows can take as many steps as the tree is deep.
-    """
-    node = nodes[at]
-    b = (np.uint64(bins[i, node >> np.uint64(48)]) + (node >> np.uint64(40))) & np.uint64(255)
-    return (node & np.uint64(0xFFFFFFFF)) + np.uint64(b > ((node >> np.uint64(32)) & np.uint64(255)))
-
-
-@compiled
-def predict_block(bins, nodes, values, roots, depths, out):
-    """Add to `out` (rows,) the values of the leaves that each row reaches in all trees; eight rows walk side
-    by side."""
-    n = bins.shape[0]
-    whole = n - n % 8
-    for t in range(roots.shape[0]):
-        root = np.uint64(roots[t])
-        for i in range(0, whole, 8):
-            a, b, c, d, e, f, g, h = root, root, root, root, root, root, root, root
-            for _ in range(depths[t]):
-                a, b = _step(nodes, bins, i, a), _step(nodes, bins, i + 1, b)
-                c, d = _step(nodes, bins, i + 2, c), _step(nodes, bins, i + 3, d)
-                e, f = _step(nodes, bins, i + 4, e), _step(nodes, bins, i + 5, f)
-                g, h = _step(nodes, bins, i + 6, g), _step(nodes, bins, i + 7, h)
-            out[i] += values[a]
-            out[i + 1] += values[b]
-            out[i + 2] += values[c]
-            out[i + 3] += values[d]
-            out[i + 4] += values[e]
-            out[i + 5] += values[f]
-            out[i + 6] += values[g]
-            out[i + 7] += values[h]
-        for i in range(whole, n):
-            a = root
-            for _ in range(depths[t]):
-                a = _step(nodes, bins, i, a)
-            out[i] += values[a]
-
-
-@compiled
-def predict_nominal_block(bins, columns, children, tables, values, roots, out):
-    """The same for trees with nominal splits: `tables` (nodes, 256) tells which bins go left; a leaf has no
-    child (-1)."""
-    for t in range(roots.shape[0]):
-        for i in range(bins.shape[0]):
-            at = roots[t]
-            while children[at] >= 0:
-                at = children[at] + 1 - tables[at, bins[i, columns[at]]]
-            out[i] += values[at]

@@ -195,9 +195,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Keep the fitted learners that this one is made of; the reverse of `members`."""
 
     def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
-        """Keep the arrays of the family, which are sound; a learner that holds them in another form overrides this."""
+        """Keep the arrays of the family, which are sound. Those that follow from parameters are properties, and compared
+        afterwards; a learner that holds its arrays in another form overrides this."""
         for name, value in arrays.items():
-            setattr(self, name, value)
+            if not isinstance(getattr(type(self), name, None), property):
+                setattr(self, name, value)
 
     def _derive(self) -> None:
         """Derive from parameters and arrays what else `predict` needs; the end of `fit`, and of loading."""

@@ -63,8 +63,6 @@ def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._take_members(members)
     learner._derive()
-    if learner.family != model.family:
-        raise ValueError(
-            f"a {kind.__name__} with these parameters is of the family {learner.family}, not {model.family}."
-        )
+    if stored(learner).digest() != model.digest():
+        raise ValueError(f"parameters and arrays contradict each other: no {kind.__name__} would be stored like this.")
     return learner

@@ -43,6 +43,8 @@ class Variant:
         Whether it is learnt with a target; if not, y is neither read nor part of the fingerprint of the data.
     members : bool
         Whether it consists of fitted models.
+    parameters : bool
+        Whether `read` wants the constructor parameters, before everything else.
     """
 
     arrays: Mapping[str, tuple[str, ...]]
@@ -50,6 +52,7 @@ class Variant:
     classes: bool = False
     target: bool = True
     members: bool = False
+    parameters: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,9 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     members = [read_model(member, depth + 1, any_size=any_size) for member in stored.members]
     numbers = [_numbers(stored.arrays[name], name, types, any_size) for name, types in variant.arrays.items()]
     classes = read_classes(stored.arrays["classes_"]) if variant.classes else None
-    predictor = variant.read(*([members] if variant.members else []), *numbers, classes)
+    first = [stored.parameters] if variant.parameters else []
+    first += [members] if variant.members else []
+    predictor = variant.read(*first, *numbers, classes)
     _check_names(stored.arrays.get("feature_names_in_"), predictor)
     return predictor
 

@@ -11,6 +11,8 @@ from assay.checker.numerics import LARGEST, SMALLEST
 from assay.claims.claim import FORMAT, Certificate, Claim
 from assay.claims.definitions import Definition, definition
 
+SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""What malformed input makes NumPy and Python raise; each is a verdict, never a traceback."""
 _DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 

@@ -335,7 +335,7 @@ def _certified(
                 delta=float(1 - confidence),
                 holdout=rows.held,
                 compared=predictions,
-                fixed_class=False,
+                hypothesis_class_fixed=False,
                 **asked,
             )
         except Exception as error:

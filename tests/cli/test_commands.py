@@ -349,6 +349,8 @@ def test_methods_lists_every_learner_as_table_and_json():
         assert card["strategy"]
         assert card["algorithm"]
         assert card["task"] in ("classify", "regress", "density", "cluster", "transform")
+        assert {*card["input"]} <= {"numbers", "nominal", "missing"}
+    assert "nominal" in next(card["input"] for card in cards if card["learner"] == "RandomForestClassifier")
 
 
 def test_warmup_runs():

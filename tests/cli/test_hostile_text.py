@@ -60,6 +60,7 @@ def test_learn_shows_names_and_labels_as_they_are(files):
     assert "[red]t[bold].csv" in said.stdout
     assert r"\x07" in said.stdout
     assert "m[i].assay" in said.stdout
+    assert "t[bold].csv'" in said.stdout  # the command to check with can be typed as it stands
 
 
 def test_verify_and_predict_read_the_same_header(files):

@@ -1,5 +1,6 @@
 """`assay learn`: read, learn with a progress bar, show the leaderboard, write model and report."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -52,7 +53,7 @@ def learn(
 
     write_report(found, report, source)
     files = [f"[bold]{escape(shown(path))}[/]" for path in (out, report)]
-    command = escape(shown(f"assay verify {out} {source}"))
+    command = escape(shown(shlex.join(["assay", "verify", str(out), source])))
     console.print(f"\nWrote {files[0]} and {files[1]}. Check with: {command}", highlight=False)
 
 

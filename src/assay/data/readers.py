@@ -269,7 +269,7 @@ def _header(path: Path) -> tuple[str, list[str], int]:
 _QUOTED = re.compile(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*+"')  # quotes are quotes at the beginning of a field
 _FIELD = rb'(?:"(?:[^"]|"")*+"[^,;\t\r\n]*+|[^",;\t\r\n][^,;\t\r\n]*+)?'
 _RECORD = re.compile(_FIELD + rb"(?:[,;\t]" + _FIELD + rb")*+[\r\n]")
-_LONGEST_HEADER = 2**26
+_LONGEST_HEADER = 2**24
 
 
 def _first_record(path: Path) -> bytes:
@@ -277,7 +277,7 @@ def _first_record(path: Path) -> bytes:
     content = b""
     with pa.input_stream(path) as stream:
         while len(content) < _LONGEST_HEADER:
-            more = stream.read(2**20)
+            more = stream.read(max(2**20, len(content)))
             content = (content + more).removeprefix(codecs.BOM_UTF8)
             record = _RECORD.match(content)
             if record:

@@ -23,6 +23,7 @@ class ColumnSummary(NamedTuple):
 class Table:
     """Columns of equal length, by name.
 
+    >>> from assay.data import read
     >>> table = read({"age": [31.0, None, 58.0], "job": ["cook", "clerk", "cook"]})
     >>> table.schema[1]
     ColumnType(name='job', kind='nominal', levels=('clerk', 'cook'))

@@ -265,13 +265,12 @@ def _judge_classes(
     tried: list[Candidate], rows: _Rows, confidence: Decimal, clip: float | None
 ) -> tuple[Candidate, Certificate, str]:
     """Choose the classifier of smallest certified error rate: that of fewest hold-out errors."""
-    errors = {}
-    for one in _taking_part(tried):
+    compared, errors = _taking_part(tried), {}
+    for one in compared:
         try:
             errors[one.name] = _most_errors(_learner(one), scan.rows(_view(one).X[rows.held], rows.y[rows.held]))
         except Exception as error:
             _leave_out(one, error)
-    compared = _taking_part(tried)
     chosen, certificate = _certified(
         compared, tried, rows, confidence, lambda one: (errors[one.name], one.training_error)
     )

@@ -34,7 +34,7 @@ from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.fitlog import FitLog, Step
 from assay.guarantees.ledger import CertifyOptions, Statement
-from assay.guarantees.evidence import Density, Distances, Evidence, Penalised
+from assay.guarantees.evidence import Evidence
 from assay.guarantees.seal import DataSplit, issue
 from assay.params import refuse
 from assay.scan import Rows
@@ -162,17 +162,14 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
         if not is_classifier(self) and (asked.scores or asked.against is not None):
             raise refuse(self, "scores and against are about classifiers.")
-        if hasattr(self, "log_density_bounds") and asked.clip is not None:
+        if self.card.task == "density" and asked.clip is not None:
             if not _is_range(asked.clip):
                 raise refuse(
                     self, f"clip must be two finite numbers, the least and the largest log-loss; got {asked.clip!r}."
                 )
             return
-        if asked.radius is not None:
-            if not hasattr(self, "squared_distances") and not hasattr(self, "penalised"):
-                raise refuse(self, "radius is for centres, flats and linear classifiers with a penalty.")
-            if not (isinstance(asked.radius, Real) and 0 < asked.radius < np.inf):
-                raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
+        if asked.radius is not None and not (isinstance(asked.radius, Real) and 0 < asked.radius < np.inf):
+            raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
 

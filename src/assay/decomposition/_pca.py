@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, read_rows, require_finite
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.decomposition._flat import FlatLearner, Flats, scatter_about
+from assay.decomposition._affine_subspace import FlatLearner, Flats, scatter_about
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread

@@ -13,10 +13,11 @@ from sklearn.utils import get_tags
 from assay.claims.claim import Certificate, Claim, DataReference, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.error_floor import error_floor
-from assay.guarantees.evidence import Decided, Gathered, Predictions
+from assay.guarantees.evidence import Decided, Distances, Gathered, Penalised, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference, near_copies
 from assay.guarantees.ledger import CertifyOptions, Vacuous
 from assay.guarantees.statements import make_statements
+from assay.params import refuse
 from assay.scan import Rows
 
 # Failure probability spent on each data set by this process: fingerprint -> (certificates, sum of deltas).
@@ -71,6 +72,8 @@ def issue(
     has_target = get_tags(learner).target_tags.required
     data = {name: data_reference(rows, _classes(learner), has_target) for name, rows in _named(about.cut)}
     found = gather(learner, cut)
+    if asked.radius is not None and not (found["train"].get(Distances) or found["train"].get(Penalised)):
+        raise refuse(learner, "radius is for centres, flats and linear classifiers with a penalty.")
     about_new = make_statements(learner, cut, found, delta, asked)
     stated = list(_published([*_about_rows(about.cut, cut, found), *learner.facts(cut.train), *about_new]))
     others = Others(delta) if others is None else others

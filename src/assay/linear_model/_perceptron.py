@@ -28,7 +28,7 @@ from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
-from assay.linear_model._csr import packed
+from assay.linear_model._packed_rows import packed
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.optim.duality import gamma
 from assay.params import Count, Flag, Positive, check, refuse

@@ -24,7 +24,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearClassifier
-from assay.linear_model._csr import packed
+from assay.linear_model._packed_rows import packed
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.params import Count, Flag, check, refuse
 from assay.scan import Rows

@@ -19,8 +19,8 @@ from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
-from assay.linear_model._csr import Packed, packed
 from assay.linear_model._logistic_sums import largest_norm
+from assay.linear_model._packed_rows import Packed, packed
 from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import Problem, gap_claims

@@ -28,7 +28,7 @@ from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.guarantees.ledger import Statement
 from assay.guarantees.progressive import Pass, vote_statements
-from assay.linear_model._ballot import Ballot, error_counts, lost_rows, sure_positions, tally
+from assay.linear_model._perceptron_votes import PerceptronVotes, error_counts, lost_rows, sure_positions, tally
 from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
@@ -209,8 +209,8 @@ class VotedPerceptron(ClassifierMixin, Learner):
         return np.array([float(self.fit_intercept)])
 
     @property
-    def _ballot(self) -> Ballot:
-        return Ballot(
+    def _voters(self) -> PerceptronVotes:
+        return PerceptronVotes(
             self.vectors_, self.gained_, self.lost_, self.votes_, float(self.constant_[0]), len(self.classes_)
         )
 
@@ -219,7 +219,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         rows = scan.rows(X, None, None, n_jobs=self.n_jobs)
-        shares = np.concatenate([votes for votes, _ in rows.map(tally, self._ballot, False)]) / self.votes_.sum()
+        shares = np.concatenate([votes for votes, _ in rows.map(tally, self._voters, False)]) / self.votes_.sum()
         return shares[:, 1] - shares[:, 0] if len(self.classes_) == 2 else shares
 
     def predict(self, X: Any) -> np.ndarray:
@@ -232,11 +232,11 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     def predicted_positions(self, rows: Rows) -> np.ndarray:
         """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        return np.concatenate(rows.map(sure_positions, self._ballot))
+        return np.concatenate(rows.map(sure_positions, self._voters))
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors of the vote that rounding leaves open; ties are errors."""
-        low, high = rows.sum(error_counts, self._ballot)
+        low, high = rows.sum(error_counts, self._voters)
         return int(low), int(high)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
@@ -254,7 +254,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
             yield NotApplicable("P16/4", reason)
             return
         one = Pass(self.n_rows_, self.skipped_, self._errors(run), self.n_updates_, self.seed_)
-        yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._ballot, np.sort(self.updates_))))
+        yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._voters, np.sort(self.updates_))))
 
 
 class _Run(NamedTuple):

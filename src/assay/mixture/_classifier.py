@@ -27,7 +27,7 @@ from assay.fitlog import FitLog
 from assay.mixture._claims import stationary
 from assay.mixture._components import Components, GaussianProblem, covariances_of
 from assay.mixture._density import bounded
-from assay.mixture._start import CONSTRAINTS, components
+from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
 from assay.params import check, refuse
 from assay.scan import Rows

@@ -22,7 +22,7 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.mixture._components import Components, GaussianProblem
 from assay.mixture._density import GaussianEstimator, attributes
-from assay.mixture._start import CONSTRAINTS, components
+from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
 from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread

@@ -253,7 +253,8 @@ def without(powers: np.ndarray, index: np.ndarray, own: np.ndarray) -> tuple[np.
 
 
 def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarray | None:
-    """Return the weight of each neighbour, None if all are equal; rows at distance zero outweigh all others."""
+    """Return the weight of each neighbour, None if all are equal; rows at distance zero outweigh all others, and rows
+    that are all infinitely far weigh the same."""
     if weights in (None, "uniform"):
         return None
     if callable(weights):
@@ -261,7 +262,8 @@ def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarr
     with np.errstate(divide="ignore"):
         found = 1.0 / distance
     on_top = np.isinf(found)
-    return np.where(on_top.any(axis=1, keepdims=True), on_top, found)
+    found = np.where(on_top.any(axis=1, keepdims=True), on_top, found)
+    return np.where(found.any(axis=1, keepdims=True), found, 1.0)
 
 
 class VoteWeights:
@@ -278,4 +280,6 @@ def halve(squares: np.ndarray) -> np.ndarray:
 
 
 def _unit_rows(X: np.ndarray) -> np.ndarray:
+    """Return the rows divided by their lengths; first by a power of two, so that no square overflows."""
+    X = np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
     return X / np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]

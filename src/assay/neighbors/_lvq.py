@@ -2,8 +2,10 @@
 
     p the nearest prototype of row x:   p <- p + eta (x - p) if their labels agree,   p <- p - eta (x - p) otherwise
 
-so that its distance to x becomes (1 - eta) or (1 + eta) times what it was. A new row has the label of its nearest
-prototype; the cells of the prototypes are a Voronoi partition of the space.
+so that its distance to x becomes (1 - eta) or (1 + eta) times what it was. A prototype that is pushed out of the
+smallest box that holds the rows goes to the nearest point of the box, which is no farther from any row: without that,
+where most rows have another label than their nearest prototype, all prototypes are pushed away without end. A new row
+has the label of its nearest prototype; the cells of the prototypes are a Voronoi partition of the space.
 
 Claims: training errors with near-ties decided in exact arithmetic; the number of prototypes is fixed in advance, so
         that the growth function of their class bounds the error rate (vc).
@@ -141,7 +143,8 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         data, codes = np.ascontiguousarray(data, dtype=np.float64), np.asarray(codes, dtype=np.int64)
         rng = check_random_state(self.random_state)
         self.prototypes_, self.prototype_codes_ = self._start(data, codes, rng)
-        spread = float(np.sqrt(((data - data.mean(axis=0)) ** 2).sum(axis=1).mean()))
+        with np.errstate(over="ignore"):
+            spread = float(np.sqrt(((data - data.mean(axis=0)) ** 2).sum(axis=1).mean()))
         with fit_log(self, self.max_iter, X, y) as log:
             self._pass_over(data, codes, rng, spread, log)
         return self
@@ -168,16 +171,16 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         """Pass over the rows until prototypes rest or the passes are used up."""
         from assay.neighbors._lvq_loop import lvq_pass
 
+        box = X.min(axis=0), X.max(axis=0)
         self.movement_, self.n_iter_, rests = np.inf, 0, False
         while self.n_iter_ < self.max_iter and not rests:
             before = self.prototypes_.copy()
             step = self.learning_rate / (self.n_iter_ + 1 if self.schedule == "inverse" else 1)
-            wrong = lvq_pass(X, codes, rng.permutation(len(X)), step, self.prototypes_, self.prototype_codes_)
-            if not np.isfinite(self.prototypes_).all():
-                self.prototypes_ = before
-                raise refuse(self, "a prototype was pushed beyond all numbers; lower learning_rate or scale X.")
-            way = float(np.sqrt(((self.prototypes_ - before) ** 2).sum(axis=1).max()))
-            self.movement_ = way / spread if spread > 0 else 0.0
+            order = rng.permutation(len(X))
+            wrong = lvq_pass(X, codes, order, step, *box, self.prototypes_, self.prototype_codes_)
+            with np.errstate(over="ignore"):
+                way = float(np.sqrt(((self.prototypes_ - before) ** 2).sum(axis=1).max()))
+            self.movement_ = way / spread if 0 < spread < np.inf else 0.0
             self.n_iter_ += 1
             rests = self.movement_ <= self.tol
             fitted = {"prototypes_": self.prototypes_.copy(), "prototype_codes_": self.prototype_codes_}

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import fit_log, read_rows, require_finite
 from assay.fitlog import FitLog
 from assay.neural_network._claims import CertifiedNetwork
-from assay.neural_network._course import Course, Outcome
 from assay.neural_network._epochs import Penalty, Rule, Table
 from assay.neural_network._network import UNITS, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
+from assay.neural_network._training_loop import Outcome, TrainingLoop
 from assay.optim.search import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -285,29 +285,29 @@ class Network(CertifiedNetwork):
     ) -> Outcome:
         """Run epochs until progress ends. With rows held out the weights that were best on them are kept; Ctrl-C keeps
         those of the epoch with the lowest loss."""
-        course = Course(self, table, held, shape, theta, once)
+        loop = TrainingLoop(self, table, held, shape, theta, once)
         try:
-            with course.engine.blas():
-                status = self._run_epochs(course, random, log, 1 if once else self.max_iter)
+            with loop.engine.blas():
+                status = self._run_epochs(loop, random, log, 1 if once else self.max_iter)
         except KeyboardInterrupt:
             status, log.stopped = "interrupted", True
-            course.theta = course.lowest
+            loop.theta = loop.lowest
         if not log.history:
-            log.step(math.inf if not course.curve else course.curve[-1], 0.0)
+            log.step(math.inf if not loop.curve else loop.curve[-1], 0.0)
         if status == "interrupted":
-            self._warn(f"interrupted after {course.epochs} epochs; the weights are those of the best epoch")
+            self._warn(f"interrupted after {loop.epochs} epochs; the weights are those of the best epoch")
         elif status == "max_iter" and not once:
-            self._warn(f"the loss was still falling by more than tol={self.tol:g} after {course.epochs} epochs")
-        return course.outcome()
+            self._warn(f"the loss was still falling by more than tol={self.tol:g} after {loop.epochs} epochs")
+        return loop.outcome()
 
-    def _run_epochs(self, course: Course, random: np.random.RandomState, log: FitLog, epochs: int) -> str:
+    def _run_epochs(self, loop: TrainingLoop, random: np.random.RandomState, log: FitLog, epochs: int) -> str:
         """Run epochs, each in a new order drawn as scikit-learn draws it; return why they ended."""
-        order = np.arange(course.rows)
+        order = np.arange(loop.rows)
         for _ in range(epochs):
             order = order[random.permutation(len(order))] if self.shuffle else order
-            loss, norm = course.epoch(order)
-            stopped = log.step(loss, norm, **(_shown(course.shape, course.kept) if log.watched else {}))
-            if course.over():
+            loss, norm = loop.epoch(order)
+            stopped = log.step(loss, norm, **(_shown(loop.shape, loop.kept) if log.watched else {}))
+            if loop.over():
                 return "converged"
             if stopped:
                 return "stopped"

@@ -13,7 +13,7 @@ _LEAST = 1e-290  # what underflow can hide
 _ENTRIES = 2**20  # numbers of hyperplanes, and of scores, that are held at once
 
 
-class Ballot(NamedTuple):
+class PerceptronVotes(NamedTuple):
     """Updates w_gained += (vector, constant), w_lost -= the same, from zero, and the votes of what is between them."""
 
     vectors: np.ndarray
@@ -47,13 +47,13 @@ class Ballot(NamedTuple):
         return steps
 
 
-def tally(block: Block, ballot: Ballot, rounded: bool) -> tuple[np.ndarray, np.ndarray]:
+def tally(block: Block, voters: PerceptronVotes, rounded: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the votes (rows, K) for each class, and for each row the votes that rounding leaves open; these are not
     looked for unless `rounded`."""
-    X = np.column_stack([block.X, np.full(len(block.X), ballot.constant)])
-    votes, unsure = np.zeros((len(X), ballot.classes)), np.zeros(len(X))
+    X = np.column_stack([block.X, np.full(len(block.X), voters.constant)])
+    votes, unsure = np.zeros((len(X), voters.classes)), np.zeros(len(X))
     size = np.abs(X) if rounded else None
-    for W, weight in ballot.hypotheses(len(X)):
+    for W, weight in voters.hypotheses(len(X)):
         outputs = W.shape[1]
         scores = (X @ W.reshape(-1, X.shape[1]).T).reshape(len(X), -1, outputs)
         slack = 0.0
@@ -74,29 +74,29 @@ def tally(block: Block, ballot: Ballot, rounded: bool) -> tuple[np.ndarray, np.n
     return votes, unsure
 
 
-def _margins(block: Block, ballot: Ballot) -> tuple[np.ndarray, np.ndarray]:
+def _margins(block: Block, voters: PerceptronVotes) -> tuple[np.ndarray, np.ndarray]:
     """Return by how many votes the class of each row leads, and the votes that rounding leaves open."""
-    votes, unsure = tally(block, ballot, True)
+    votes, unsure = tally(block, voters, True)
     at = np.arange(len(votes))
     own = votes[at, block.y].copy()
     votes[at, block.y] = -1.0
     return own - votes.max(axis=1), unsure
 
 
-def error_counts(block: Block, ballot: Ballot) -> tuple[int, int]:
+def error_counts(block: Block, voters: PerceptronVotes) -> tuple[int, int]:
     """Return how many rows are certainly wrong, and how many are not certainly right."""
-    margin, unsure = _margins(block, ballot)
+    margin, unsure = _margins(block, voters)
     return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
 
 
-def lost_rows(block: Block, ballot: Ballot, kept: np.ndarray) -> int:
+def lost_rows(block: Block, voters: PerceptronVotes, kept: np.ndarray) -> int:
     """Return how many rows outside the sorted row numbers `kept` are not certainly right."""
-    margin, unsure = _margins(block, ballot)
+    margin, unsure = _margins(block, voters)
     return outside(block, margin - unsure <= 0, kept)
 
 
-def sure_positions(block: Block, ballot: Ballot) -> np.ndarray:
+def sure_positions(block: Block, voters: PerceptronVotes) -> np.ndarray:
     """Return the class with most votes; -1 where rounding, or a tie, leaves it open."""
-    votes, unsure = tally(block, ballot, True)
+    votes, unsure = tally(block, voters, True)
     best = np.sort(votes, axis=1)[:, -2:]
     return np.where(best[:, 1] - best[:, 0] > unsure, votes.argmax(axis=1), -1)

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import assay
 from assay.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
-from assay.linear_model._csr import packed
+from assay.linear_model._packed_rows import packed
 from assay.losses import log_loss, named
 from assay.optim.descent import (
     RULES,

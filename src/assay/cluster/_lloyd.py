@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.cluster._passes import farthest
+from assay.cluster._assignment import farthest
 
 
 class Found(NamedTuple):

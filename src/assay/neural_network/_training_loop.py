@@ -1,4 +1,4 @@
-"""The course of a stochastic run: epoch after epoch, what was met, when it ends, which weights are kept."""
+"""The training loop of a stochastic run: epoch after epoch, what was met, when it ends, which weights are kept."""
 
 import math
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Outcome(NamedTuple):
     fitted: dict[str, Any]
 
 
-class Course:
+class TrainingLoop:
     """The epochs of one run: where it stands, what it met, when it ends."""
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._passes import nearest, summary
+from assay.cluster._assignment import nearest, summary
 from assay.data.blocks import Block
 from assay.scan import Rows
 
@@ -22,7 +22,7 @@ _MOST_CUTS = 2**22  # distinct values times clusters, up to which the checker re
 
 def best_centers(rows: Rows, k: int) -> np.ndarray:
     """Return the k best centres of one column, (k, 1), in increasing order; fewer distinct values repeat the last."""
-    from assay.cluster._line_loop import line_borders
+    from assay.cluster._exact_1d_loop import line_borders
 
     x, w = _values(rows)
     values, at = np.unique(x[w > 0], return_inverse=True)

@@ -214,6 +214,10 @@ class LinearDiscriminantAnalysis(
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
 
+    @property
+    def logistic_scores(self) -> bool:
+        return True
+
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how close the (first) direction's Fisher ratio is to the largest one, and that means, covariance and
         scores are those of maximum likelihood."""

@@ -28,6 +28,7 @@ from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
+from assay.guarantees.evidence import Evidence, Scores
 from assay.params import number, positive, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Quadratic
@@ -174,16 +175,9 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         yield quadratic_claim(self, rows)
         yield NotApplicable("D19/1", "Fisher's ratio belongs to classes that share one covariance.")
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
-        open."""
-        return np.concatenate(rows.map(_positions, *self._stored, self._rounding(rows)))
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
-        open."""
-        low, high = rows.sum(_error_counts, *self._stored, self._rounding(rows))
-        return int(low), int(high)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(_bounded_scores, (*self._stored, 2 * self._rounding(rows)), logistic=True)
 
     @property
     def _stored(self) -> tuple[np.ndarray, ...]:
@@ -237,14 +231,7 @@ def _margins(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return own - scores.max(axis=1)
 
 
-def _positions(block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float) -> np.ndarray:
-    scores = _scores_of(block.X, center, quadratic, linear, constant)
-    best = _winners(scores)
-    return np.where(_margins(scores, best) > 2 * rounding, best, -1)
-
-
-def _error_counts(
+def _bounded_scores(
     block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float
-) -> tuple[int, int]:
-    margin = _margins(_scores_of(block.X, center, quadratic, linear, constant), block.y)
-    return int(np.count_nonzero(margin < -2 * rounding)), int(np.count_nonzero(margin <= 2 * rounding))
+) -> tuple[np.ndarray, float]:
+    return _scores_of(block.X, center, quadratic, linear, constant), rounding

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
 from assay.params import Count, check, refuse

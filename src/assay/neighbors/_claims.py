@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.evidence import NOBODY, OPEN
 from assay.guarantees.ledger import Vacuous, error_rate
 from assay.neighbors._base import without

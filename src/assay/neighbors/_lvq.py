@@ -13,7 +13,7 @@ Method: passes over the rows in random order, each prototype starting at a row o
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Predictions
 from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import exact_neighbors, neighbor_facts, why_not

@@ -10,6 +10,7 @@ Claims: errors, hold-out statements from the checker's own forward pass, and the
 Method: back-propagation with Adam, gradient descent with momentum, L-BFGS, annealing or a genetic search.
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np

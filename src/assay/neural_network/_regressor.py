@@ -8,6 +8,7 @@ Claims: mean squared error, hold-out statements from the checker's own forward p
 Method: as `MLPClassifier`.
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np

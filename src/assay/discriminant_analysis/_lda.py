@@ -101,6 +101,7 @@ class LinearDiscriminantAnalysis(
     (0.98, (150, 2))
     """
 
+    more_arrays = ("scalings_", "means_", "covariance_", "priors_")
     card = Card(
         name="Linear discriminant analysis",
         zh="线性判别分析",
@@ -170,12 +171,20 @@ class LinearDiscriminantAnalysis(
     def _keep(self, found: "_Discriminants", components: int) -> None:
         """Store what was found; two classes are told apart by the difference of their scores."""
         binary = len(self.classes_) == 2
-        self.rank_, self.xbar_ = found.rank, found.xbar
+        self.rank_ = found.rank
         self.scalings_ = found.scalings[:, :components]
         self.explained_variance_ratio_ = found.shares[:components]
         self.coef_ = found.coef[1:] - found.coef[:1] if binary else found.coef
         self.intercept_ = found.intercept[1:] - found.intercept[:1] if binary else found.intercept
-        self._n_features_out = self.scalings_.shape[1]
+
+    @property
+    def xbar_(self) -> np.ndarray:
+        """The mean of the class means, weighted by their priors, (n_features,)."""
+        return self.priors_ @ self.means_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.scalings_.shape[1]
 
     def _kept_components(self, n_classes: int, n_features: int) -> int:
         most = min(n_classes - 1, n_features)
@@ -264,7 +273,6 @@ class _Discriminants(NamedTuple):
     intercept: np.ndarray  # (K,)
     scalings: np.ndarray  # (d, at most K - 1)
     shares: np.ndarray
-    xbar: np.ndarray
     rank: int
 
 
@@ -287,7 +295,7 @@ def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray
     variance = np.zeros(most)
     variance[:found] = stretch[:found] ** 2
     total = variance.sum()
-    return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, xbar, int(kept.sum()))
+    return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, int(kept.sum()))
 
 
 def _shared_covariance(

@@ -71,6 +71,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """
 
     family = "quadratic-classifier"
+    more_arrays = ("means_", "covariance_", "priors_")
     classes_: np.ndarray
 
     card = Card(

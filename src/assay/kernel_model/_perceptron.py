@@ -139,7 +139,7 @@ class KernelPerceptron(ExpansionClassifier):
                     if not log.watched:
                         return log.step(mistakes, mistakes)
                     self._keep(features, beta)
-                    names = ("dual_coef_", "intercept_", "support_", "support_vectors_")
+                    names = ("pair_coef_", "intercept_", "support_", "support_vectors_")
                     return log.step(mistakes, mistakes, **{name: getattr(self, name) for name in names})
 
                 allowed = 0 if any(run.stopped for run in runs) else max_iter
@@ -156,7 +156,7 @@ class KernelPerceptron(ExpansionClassifier):
 
     def _keep(self, X: np.ndarray, beta: np.ndarray) -> None:
         self._store_support(X, np.flatnonzero(beta.any(axis=0)))
-        self.dual_coef_ = np.ascontiguousarray(beta[:, self.support_])
+        self.pair_coef_ = np.ascontiguousarray(beta[:, self.support_])
         self.intercept_ = beta.sum(axis=1) if self.fit_intercept else np.zeros(len(beta))
 
     def _report(self, stopped: bool) -> None:
@@ -172,8 +172,9 @@ class KernelPerceptron(ExpansionClassifier):
         )
 
     @property
-    def pair_coef_(self) -> np.ndarray:  # type: ignore[override]
-        return self.dual_coef_
+    def dual_coef_(self) -> np.ndarray:
+        """y_i times the number of updates on row i, (1 or n_classes, n_support)."""
+        return self.pair_coef_
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the mistake bound of each function."""

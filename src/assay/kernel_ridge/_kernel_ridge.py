@@ -114,11 +114,11 @@ class KernelRidge(RegressorMixin, KernelMachine):
                 raise refuse(
                     self, "K + alpha I is not positive definite: the kernel is indefinite; raise alpha."
                 ) from None
-            self.dual_coef_ = root * cho_solve(factor, root * target)
-            self.support_ = np.arange(len(features), dtype=np.int32)
-            self.X_fit_ = features
+            self.pair_coef_, self.intercept_ = (root * cho_solve(factor, root * target))[None, :], np.zeros(1)
+            self._store_all(features)
             residual = target - self._expansion(features, self.pair_coef_)[:, 0]
-            fitted = {"dual_coef_": self.dual_coef_, "X_fit_": features, "gamma_": self.gamma_}
+            names = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_")
+            fitted = {name: getattr(self, name) for name in names}
             log.step(0.5 * float(np.sum((root * residual) ** 2)), 0.0, **fitted)
         return self
 
@@ -126,16 +126,14 @@ class KernelRidge(RegressorMixin, KernelMachine):
         return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
 
     @property
-    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
-        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+    def X_fit_(self) -> np.ndarray:
+        """The training rows; none are kept of a Gram matrix that was given."""
+        return self.support_vectors_
 
     @property
-    def pair_coef_(self) -> np.ndarray:
-        return self.dual_coef_[None, :]
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        return np.zeros(1)
+    def dual_coef_(self) -> np.ndarray:
+        """c of f(x) = sum_i c_i kappa(x_i, x), (n,)."""
+        return self.pair_coef_[0]
 
     @property
     def violation_(self) -> float:  # type: ignore[override]

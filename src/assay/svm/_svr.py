@@ -30,16 +30,7 @@ from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense, filled, offset, one_group, support_rows
 from assay.svm._decomposition import Problem, Solution, solve
 
-_FITTED: tuple[str, ...] = (
-    "support_",
-    "support_vectors_",
-    "pair_coef_",
-    "dual_coef_",
-    "intercept_",
-    "gamma_",
-    "chosen_kernel_",
-)
-_FITTED += ("n_features_in_",)
+_FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
 
 
 class _OneFunction(KernelMachine):
@@ -80,10 +71,8 @@ class _OneFunction(KernelMachine):
         beta, b = self._function(problem, found)
         support = np.flatnonzero(beta)
         self._store_support(X, support)
-        self.dual_coef_ = beta[support][None, :]
-        self.pair_coef_ = self.dual_coef_
+        self.pair_coef_ = beta[support][None, :]
         self.intercept_ = np.array([b])
-        self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = found.steps
         self.violation_ = found.violation
         self.fit_status_ = int(found.status != "converged")
@@ -103,15 +92,25 @@ class _OneFunction(KernelMachine):
         )
 
     @property
+    def dual_coef_(self) -> np.ndarray:
+        """beta of each support vector, (1, n_SV)."""
+        return self.pair_coef_
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """The number of support vectors, (1,)."""
+        return np.array([self.pair_coef_.shape[1]], dtype=np.int32)
+
+    @property
     def coef_(self) -> np.ndarray:
         """Weights of the columns, (1, n_features), for a linear kernel."""
         check_is_fitted(self)
         if self.chosen_kernel_ != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.dual_coef_ @ support_rows(self)
+        return self.pair_coef_ @ support_rows(self)
 
     def _values(self, X: Any) -> np.ndarray:
-        return (self._expansion(X, self.dual_coef_) + self.intercept_).ravel()
+        return (self._expansion(X, self.pair_coef_) + self.intercept_).ravel()
 
 
 class _Regressor(RegressorMixin, _OneFunction):

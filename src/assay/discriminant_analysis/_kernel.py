@@ -16,7 +16,7 @@ Method: Cholesky factorisation of N + mu I, singular vectors of the whitened cla
 
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -32,7 +32,7 @@ from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
 from assay.kernels._expand import expand
 from assay.optim.duality import outward
-from assay.params import count, number, refuse
+from assay.params import Constraint, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
@@ -87,6 +87,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     more_arrays = ("scalings_", "kernel_means_", "priors_", "fisher_ratios_")
+    constraints: ClassVar[dict[str, Constraint]] = {"mu": Number(low=0.0), "n_components": Maybe(Count())}
     card = Card(
         name="Kernel discriminant analysis",
         zh="核线性判别分析",
@@ -123,7 +124,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelDiscriminantAnalysis":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        mu = number(self, "mu", low=0.0)
+        check(self)
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -136,17 +137,18 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             gram = whole_gram(self, kernel, features, copies=4)
             self.kernel_means_ = np.stack([gram[:, codes == k].mean(axis=1) for k in range(len(self.classes_))])
             spread = gram - self.kernel_means_.T[:, codes]
-            self._solve(self._factor(spread @ spread.T, mu), keep)
+            self._solve(self._factor(spread @ spread.T, float(self.mu)), keep)
             log.step(-float(self.fisher_ratios_.sum()), 0.0, pair_coef_=self.pair_coef_, intercept_=self.intercept_)
         return self
 
     def _kept_components(self, n_classes: int) -> int:
         if self.n_components is None:
             return n_classes - 1
-        wanted = count(self, "n_components")
-        if wanted > n_classes - 1:
-            raise refuse(self, f"n_components must be at most n_classes - 1 = {n_classes - 1}; got {wanted}.")
-        return wanted
+        if self.n_components > n_classes - 1:
+            raise refuse(
+                self, f"n_components must be at most n_classes - 1 = {n_classes - 1}; got {self.n_components}."
+            )
+        return int(self.n_components)
 
     def _factor(self, N: np.ndarray, mu: float) -> np.ndarray:
         """Return the lower Cholesky factor of N + mu I."""

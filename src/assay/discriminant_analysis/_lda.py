@@ -18,7 +18,7 @@ correlation matrix.
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -35,7 +35,7 @@ from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import ClassSums, class_sums, fourth_powers
 from assay.linear_model._base import LinearClassifier
 from assay.optim.duality import outward
-from assay.params import choice, count, positive, refuse
+from assay.params import Choice, Constraint, Count, Maybe, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
@@ -102,6 +102,11 @@ class LinearDiscriminantAnalysis(
     """
 
     more_arrays = ("scalings_", "means_", "covariance_", "priors_")
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "tol": Positive(),
+        "covariance": Choice("pooled", "equal"),
+        "n_components": Maybe(Count()),
+    }
     card = Card(
         name="Linear discriminant analysis",
         zh="线性判别分析",
@@ -133,8 +138,8 @@ class LinearDiscriminantAnalysis(
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        shrinkage, tol = _shrinkage(self), positive(self, "tol")
-        kind = choice(self, "covariance", ("pooled", "equal"))
+        check(self)
+        shrinkage, kind = _shrinkage(self), self.covariance
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         n_classes = len(self.classes_)
@@ -153,7 +158,7 @@ class LinearDiscriminantAnalysis(
             self.priors_ = priors_of(self, sums.counts)
             self.means_ = sums.means
             self.covariance_ = _shared_covariance(sums, kind, shrinkage, rows, self.priors_)
-            found = _discriminants(self.covariance_, self.means_, self.priors_, tol)
+            found = _discriminants(self.covariance_, self.means_, self.priors_, float(self.tol))
             self._keep(found, keep)
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
         if self.rank_ < rows.n_features:
@@ -190,7 +195,7 @@ class LinearDiscriminantAnalysis(
         most = min(n_classes - 1, n_features)
         if self.n_components is None:
             return most
-        wanted = count(self, "n_components")
+        wanted = int(self.n_components)
         if wanted > most:
             raise refuse(self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}.")
         return wanted

@@ -14,7 +14,7 @@ Method: Newton's method on beta, each step one Cholesky factorisation of I + W^1
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -29,7 +29,7 @@ from assay.certificate.risk import Statement
 from assay.certificate.stability import stability_statement
 from assay.losses import log_loss
 from assay.optim.duality import enclosure, outward
-from assay.params import count, flag, positive, refuse
+from assay.params import Constraint, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
@@ -84,6 +84,12 @@ class KernelLogisticRegression(ExpansionClassifier):
     (True, True)
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(why="it weighs the losses"),
+        "tol": Positive(),
+        "max_iter": Count(),
+        "fit_intercept": Flag,
+    }
     card = Card(
         name="Kernel logistic regression",
         zh="核对数几率回归",
@@ -131,10 +137,7 @@ class KernelLogisticRegression(ExpansionClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelLogisticRegression":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        C = positive(self, "C", why="it weighs the losses")
-        positive(self, "tol")
-        max_iter = count(self, "max_iter")
-        flag(self, "fit_intercept")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -142,12 +145,12 @@ class KernelLogisticRegression(ExpansionClassifier):
         kernel = self._set_kernel(features)
         self._store_all(features)
         self.class_weight_ = self._class_weights(codes, weight)
-        cost = C * self.class_weight_[codes] * (1.0 if weight is None else weight)
+        cost = float(self.C) * self.class_weight_[codes] * (1.0 if weight is None else weight)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         n = len(features)
         self.pair_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
+        with fit_log(self, self.max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
             gram = whole_gram(self, kernel, features, copies=3)
             for k, code in enumerate(targets):
 
@@ -157,7 +160,7 @@ class KernelLogisticRegression(ExpansionClassifier):
                     return log.step(point.objective, point.gap, **(shown if log.watched else {}))
 
                 problem = _Problem(gram, np.where(codes == code, 1.0, -1.0), cost, bool(self.fit_intercept))
-                allowed = 0 if any(run.status == "interrupted" for run in runs) else max_iter
+                allowed = 0 if any(run.status == "interrupted" for run in runs) else self.max_iter
                 runs.append(self._minimise(problem, allowed, told))
         self.n_iter_ = np.array([run.steps for run in runs], dtype=np.int32)
         self.violation_ = float(max(run.gap for run in runs))

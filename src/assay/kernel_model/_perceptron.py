@@ -12,7 +12,7 @@ Method: the values f(x_i) of all rows are kept up to date, so that a row costs n
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.callback import with_callbacks
@@ -24,7 +24,7 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement
 from assay.kernels import Kernel, Precomputed
-from assay.params import count, flag
+from assay.params import Constraint, Count, Flag, check
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
@@ -77,6 +77,7 @@ class KernelPerceptron(ExpansionClassifier):
     ([[2.0, -5.0]], [-3.0], 7)
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {"max_iter": Count(), "fit_intercept": Flag, "shuffle": Flag}
     card = Card(
         name="Kernel perceptron",
         zh="核感知机",
@@ -121,9 +122,8 @@ class KernelPerceptron(ExpansionClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelPerceptron":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        max_iter = count(self, "max_iter")
-        flag(self, "fit_intercept")
-        random = check_random_state(self.random_state) if flag(self, "shuffle") else None
+        check(self)
+        random = check_random_state(self.random_state) if self.shuffle else None
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -132,7 +132,7 @@ class KernelPerceptron(ExpansionClassifier):
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         beta = np.zeros((len(targets), len(features)))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y) as log:
+        with fit_log(self, self.max_iter * len(targets), X, y) as log:
             for k, code in enumerate(targets):
 
                 def told(mistakes: int) -> bool:
@@ -142,7 +142,7 @@ class KernelPerceptron(ExpansionClassifier):
                     names = ("pair_coef_", "intercept_", "support_", "support_vectors_")
                     return log.step(mistakes, mistakes, **{name: getattr(self, name) for name in names})
 
-                allowed = 0 if any(run.stopped for run in runs) else max_iter
+                allowed = 0 if any(run.stopped for run in runs) else self.max_iter
                 signs = np.where(codes == code, 1.0, -1.0)
                 runs.append(_run(columns, signs, beta[k], allowed, random, told))
         self._keep(features, beta)

@@ -10,7 +10,7 @@ Method: one Cholesky factorisation of the n x n matrix S^1/2 K S^1/2 + alpha I.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -24,7 +24,7 @@ from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.regression import Norm
 from assay.fitlog import FitLog
 from assay.optim.duality import enclosure, outward
-from assay.params import positive, refuse
+from assay.params import Constraint, Positive, check, refuse
 from assay.scan import Rows
 from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, KernelMachine, dense
@@ -65,6 +65,9 @@ class KernelRidge(RegressorMixin, KernelMachine):
     """
 
     family = "kernel-regressor"
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "alpha": Positive(why="without it the Gram matrix need not be invertible")
+    }
     card = Card(
         name="Kernel ridge regression",
         zh="核岭回归",
@@ -97,7 +100,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelRidge":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
-        alpha = positive(self, "alpha", why="without it the Gram matrix need not be invertible")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         features, target, weight = dense(rows)
@@ -107,7 +110,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
         root = np.ones(len(gram)) if weight is None else np.sqrt(weight)
         with FitLog(self, 1, X, y) as log:
             gram *= root[:, None] * root[None, :]
-            gram[np.diag_indices_from(gram)] += alpha
+            gram[np.diag_indices_from(gram)] += self.alpha
             try:
                 factor = cho_factor(gram, overwrite_a=True)
             except np.linalg.LinAlgError:

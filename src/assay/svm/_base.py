@@ -3,7 +3,7 @@
 import os
 import warnings
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from assay.kernels import IndefiniteKernelWarning, Kernel, Precomputed, choose_k
 from assay.kernels._choice import NAMES
 from assay.kernels._psd import least_eigenvalue
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles
-from assay.params import choice, count, number, positive, refuse
+from assay.params import Constraint, Count, Flag, Maybe, Number, Positive, positive, refuse
 from assay.scan import Rows, rows_per_block, thread_map
 from assay.scan.memory import MemoryRows
 from assay.svm._decomposition import Problem, Solution
@@ -28,6 +28,17 @@ _ROWS, _VECTORS = 1024, 256
 KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 """Kernels by their number in `kernel_numbers_`: kind (-1: none of these), gamma, degree, coef0, columns of X."""
 _DENSE_SHARE = 0.5  # of the free memory, that a dense copy of sparse rows may take
+
+
+SOLVER_CONSTRAINTS: dict[str, Constraint] = {
+    "tol": Positive(why="the optimality conditions are met up to it"),
+    "max_iter": Count(low=-1, why="-1 sets no limit"),
+    "cache_size": Maybe(Positive(why="megabytes of kernel values; 'auto' is 1500"), "auto"),
+    "shrinking": Flag,
+    "verbose": Maybe(Count(low=0), True, False),
+}
+"""Parameters of the decomposition."""
+SHARE = Number(low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
 
 
 class KernelFunctions:
@@ -44,6 +55,7 @@ class KernelFunctions:
 class KernelMachine(Learner):
     """A function f(x) = sum_i beta_i kappa(x_i, x) + b of few of the training rows, the support vectors."""
 
+    constraints: ClassVar[dict[str, Constraint]] = {"degree": Count(low=0), "coef0": Number()}
     kernel: Any
     degree: int
     gamma: Any
@@ -65,15 +77,6 @@ class KernelMachine(Learner):
             return super().certify(*args, **options)
         finally:
             del self._kept_scores
-
-    def _check_common(self) -> None:
-        positive(self, "tol", why="the optimality conditions are met up to it")
-        count(self, "max_iter", low=-1, why="-1 sets no limit")
-        if self.cache_size != "auto":
-            positive(self, "cache_size", why="megabytes of kernel values; 'auto' is 1500")
-        choice(self, "shrinking", (True, False))
-        if not isinstance(self.verbose, bool):
-            count(self, "verbose", low=0)
 
     def _tell(self, iteration: int, objective: float, violation: float) -> None:
         """Print progress, if it is asked for: iterations 1, 2, 4, 8 and so on."""
@@ -120,9 +123,6 @@ class KernelMachine(Learner):
                 self,
                 f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}.",
             )
-        if kernel == "poly":
-            count(self, "degree", low=0 if self.degree == 0 else 1)
-        number(self, "coef0")
         gamma = self._gamma(X)
         if kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed matrix must be a square matrix; {type(self).__name__} got shape {X.shape}.")

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -32,11 +32,11 @@ from assay.certificate.claim import Claim, NotApplicable
 from assay.certificate.risk import Statement
 from assay.fitlog import FitLog
 from assay.kernels._tiles import MatrixTiles, Tiles
-from assay.params import choice, positive, refuse
+from assay.params import Choice, Constraint, Flag, Positive, check, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
 from assay.svm import _calibration
-from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group, support_rows
+from assay.svm._base import SOLVER_CONSTRAINTS, KernelFunctions, KernelMachine, dense, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
 from assay.svm._kernel_rows import cache_floats
 
@@ -79,12 +79,15 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
     family = "kernel-classifier"
     more_arrays = ("calibration_",)
+    constraints: ClassVar[dict[str, Constraint]] = {
+        **SOLVER_CONSTRAINTS,
+        "decision_function_shape": Choice("ovr", "ovo"),
+        "break_ties": Flag,
+        "probability": Flag,
+    }
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        self._check_common()
-        choice(self, "decision_function_shape", ("ovr", "ovo"))
-        choice(self, "break_ties", (True, False))
-        choice(self, "probability", (True, False))
+        check(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
         rows = self._read_rows(X, y, sample_weight)
@@ -459,6 +462,10 @@ class SVC(SupportVectorClassifier):
     True
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(allow_inf=True, why="it weighs the losses; infinity is the hard margin"),
+        "solver": Choice("smo", "qp-dual", "qp-primal", "subgradient"),
+    }
     card = Card(
         name="Support vector classifier",
         zh="支持向量机",
@@ -522,8 +529,6 @@ class SVC(SupportVectorClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVC":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        positive(self, "C", allow_inf=True, why="it weighs the losses; infinity is the hard margin")
-        choice(self, "solver", ("smo", "qp-dual", "qp-primal", "subgradient"))
         return self._fit(X, y, sample_weight)
 
     def _machine(

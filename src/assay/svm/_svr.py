@@ -13,7 +13,7 @@ the box.
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OutlierMixin, RegressorMixin
@@ -25,9 +25,19 @@ from assay.card import Card
 from assay.certificate.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels._tiles import Tiles
-from assay.params import number, positive, refuse
+from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, KernelMachine, dense, filled, offset, one_group, support_rows
+from assay.svm._base import (
+    SHARE,
+    SOLVER_CONSTRAINTS,
+    KernelFunctions,
+    KernelMachine,
+    dense,
+    filled,
+    offset,
+    one_group,
+    support_rows,
+)
 from assay.svm._decomposition import Problem, Solution, solve
 
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
@@ -35,6 +45,8 @@ _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_n
 
 class _OneFunction(KernelMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
+
+    constraints: ClassVar[dict[str, Constraint]] = SOLVER_CONSTRAINTS
 
     def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
@@ -115,9 +127,10 @@ class _OneFunction(KernelMachine):
 
 class _Regressor(RegressorMixin, _OneFunction):
     family = "kernel-regressor"
+    constraints: ClassVar[dict[str, Constraint]] = {"C": Positive(why="it weighs the losses")}
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self._check_common()
+        check(self)
         features, target, weight = dense(self._read_rows(X, y, sample_weight))
         target = column_or_1d(target, warn=True)
         weight = np.ones(len(features)) if weight is None else weight
@@ -182,6 +195,9 @@ class SVR(_Regressor):
     True
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "epsilon": Number(low=0.0, why="it is the half width of the tube")
+    }
     card = Card(
         name="Support vector regression",
         zh="支持向量回归",
@@ -226,12 +242,11 @@ class SVR(_Regressor):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVR":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
-        C = positive(self, "C", why="it weighs the losses")
-        epsilon = number(self, "epsilon", low=0.0, why="it is the half width of the tube")
         features, target, weight = self._read(X, y, sample_weight)
         kernel = self._set_kernel(features)
-        problem = one_group(target, -C * weight, C * weight, epsilon)
-        self.epsilon_ = epsilon
+        bound = float(self.C) * weight
+        self.epsilon_ = float(self.epsilon)
+        problem = one_group(target, -bound, bound, self.epsilon_)
         found = self._solve(self._tiles(kernel, features), problem, features, target)
         self._keep(features, problem, found)
         self._report(found)
@@ -254,6 +269,7 @@ class NuSVR(_Regressor):
     True
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector regression",
         zh="ν-支持向量回归",
@@ -298,12 +314,10 @@ class NuSVR(_Regressor):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVR":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
-        C = positive(self, "C", why="it weighs the losses")
-        nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
         features, target, weight = self._read(X, y, sample_weight)
         source = self._tiles(self._set_kernel(features), features)
-        n, bound = len(target), C * weight
-        start = filled(bound, 0.5 * nu * float(bound.sum()))
+        n, bound = len(target), float(self.C) * weight
+        start = filled(bound, 0.5 * float(self.nu) * float(bound.sum()))
         zero, side = np.zeros(n), np.repeat([0, 1], n)
         problem = Problem(
             np.concatenate([target, target]),
@@ -351,6 +365,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     """
 
     family = "expansion-map"
+    constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="One-class support vector machine",
         zh="单类支持向量机",
@@ -392,14 +407,13 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OneClassSVM":
         """Fit to rows X; y is not used."""
-        self._check_common()
-        nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
+        check(self)
         X, _, weight = dense(self._read_rows(X, None, sample_weight))
         weight = np.ones(len(X)) if weight is None else weight
         if not np.any(weight > 0):
             raise refuse(self, "every row has weight 0; there is nothing to fit.")
         kernel = self._set_kernel(X)
-        start = filled(weight, nu * float(weight.sum()))
+        start = filled(weight, float(self.nu) * float(weight.sum()))
         problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)
         found = self._solve(self._tiles(kernel, X), problem, X, y)
         self._keep(X, problem, found)

@@ -100,3 +100,13 @@ def test_what_is_derived_is_scikit_learns(n_classes):
     np.testing.assert_array_equal(ours.n_support_, other.n_support_)
     np.testing.assert_array_equal(ours.support_, other.support_)
     np.testing.assert_allclose(np.abs(ours.dual_coef_), np.abs(other.dual_coef_), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", [*MODELS, SVC(kernel="sigmoid"), SVC(class_weight="balanced")], ids=str)
+def test_a_model_built_anew_can_be_certified(model, n_classes):
+    X, y = rows(n_classes)
+    fitted = type(model)(**model.get_params(deep=False)).fit(X, y)
+    found, again = fitted.certify(X, y), restored(fitted).certify(X, y)
+    if not isinstance(fitted, (LinearSVC, LinearSVR)):  # whose proof needs dual variables that predict nothing
+        assert [(one.template, one.value) for one in again.claims] == [(one.template, one.value) for one in found.claims]

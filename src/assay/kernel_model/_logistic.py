@@ -84,6 +84,7 @@ class KernelLogisticRegression(ExpansionClassifier):
     (True, True)
     """
 
+    more_arrays = ("class_weight_",)
     constraints: ClassVar[dict[str, Constraint]] = {
         "C": Positive(why="it weighs the losses"),
         "tol": Positive(),

@@ -73,6 +73,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     True
     """
 
+    more_arrays = ("class_weight_",)
     constraints: ClassVar[dict[str, Constraint]] = {
         "penalty": Choice("l1", "l2"),
         "loss": Choice("squared_hinge", "hinge"),

@@ -78,7 +78,7 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     """What SVC and NuSVC share."""
 
     family = "kernel-classifier"
-    more_arrays = ("calibration_",)
+    more_arrays = ("calibration_", "class_weight_")
     constraints: ClassVar[dict[str, Constraint]] = {
         **SOLVER_CONSTRAINTS,
         "decision_function_shape": Choice("ovr", "ovo"),

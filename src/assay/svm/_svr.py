@@ -245,12 +245,16 @@ class SVR(_Regressor):
         features, target, weight = self._read(X, y, sample_weight)
         kernel = self._set_kernel(features)
         bound = float(self.C) * weight
-        self.epsilon_ = float(self.epsilon)
         problem = one_group(target, -bound, bound, self.epsilon_)
         found = self._solve(self._tiles(kernel, features), problem, features, target)
         self._keep(features, problem, found)
         self._report(found)
         return self
+
+    @property
+    def epsilon_(self) -> float:
+        """Half the width of the tube."""
+        return float(self.epsilon)
 
 
 class NuSVR(_Regressor):
@@ -269,6 +273,7 @@ class NuSVR(_Regressor):
     True
     """
 
+    more_arrays = ("epsilon_",)
     constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector regression",
@@ -336,7 +341,7 @@ class NuSVR(_Regressor):
     def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
         n = len(problem.v) // 2
         above, below = offset(problem, found, 0), offset(problem, found, 1)
-        self.epsilon_ = max(0.5 * (above - below), 0.0)
+        self.epsilon_ = np.array(max(0.5 * (above - below), 0.0))
         return found.beta[:n] + found.beta[n:], 0.5 * (above + below)
 
 

@@ -11,7 +11,7 @@ Method: two passes for class means and scatter about them, then one spectral dec
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -29,7 +29,7 @@ from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
 from assay.guarantees.evidence import Evidence, Scores
-from assay.params import number, positive, refuse
+from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Quadratic
 
@@ -72,6 +72,11 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """
 
     family = "discriminant.quadratic"
+    more_arrays = ("means_", "covariance_", "priors_")
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "reg_param": Number(low=0.0, high=1.0, why="it is the share of the identity"),
+        "tol": Positive(),
+    }
     classes_: np.ndarray
 
     card = Card(
@@ -96,8 +101,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "QuadraticDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        shrink = number(self, "reg_param", low=0.0, high=1.0, why="it is the share of the identity")
-        tol = positive(self, "tol")
+        check(self)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
@@ -114,9 +118,9 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
                 )
             self.priors_, self.means_ = priors_of(self, sums.counts), sums.means
             covariance = sums.within / sums.counts[:, None, None]
-            self.covariance_ = (1 - shrink) * covariance + shrink * np.eye(rows.n_features)
+            self.covariance_ = (1 - self.reg_param) * covariance + self.reg_param * np.eye(rows.n_features)
             self.center_ = self.priors_ @ self.means_
-            self._set_scores(tol)
+            self._set_scores(float(self.tol))
             log.step(0.0, 0.0, quadratic_=self.quadratic_, linear_=self.linear_, constant_=self.constant_)
         return self
 

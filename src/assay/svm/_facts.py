@@ -145,13 +145,12 @@ def clipped_errors(machine: Any, rows: Rows, clip: float) -> np.ndarray:
 def why_no_gap(machine: Any) -> str | None:
     """Return why no gap can be claimed, or None."""
     kernel = machine._kernel()
-    stationary = f" The conditions of a stationary point hold to {machine.violation_:.3g}."
     if isinstance(kernel, Precomputed):
-        return "The Gram matrix was given: nothing proves that it is positive semidefinite." + stationary
+        return "The Gram matrix was given: nothing proves that it is positive semidefinite."
     if machine.chosen_kernel_ == "given":
-        return "The kernel is a function or object which the checker does not have." + stationary
+        return "The kernel is a function or object which the checker does not have."
     if not kernel.psd:
-        return f"{kernel!r} is not positive semidefinite in general: the problem is not convex." + stationary
+        return f"{kernel!r} is not positive semidefinite in general: the problem is not convex."
     return None
 
 

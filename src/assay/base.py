@@ -52,12 +52,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Model, strategy, algorithm and guarantee; a class attribute.
     family : str
         Which of the checker's predictors reads the fitted parameters; a class attribute.
+    more_arrays : tuple of str
+        Arrays that belong to the model beside those of its family, because methods that are not certified need them.
     history_ : list of Step
         One (iteration, objective, violation, seconds) per iteration of the last fit.
     """
 
     card: ClassVar[Card]
     family: ClassVar[str]
+    more_arrays: ClassVar[tuple[str, ...]] = ()
     history_: list[Step]
     classes_: np.ndarray
 

@@ -216,6 +216,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
 
+    @property
+    def logistic_scores(self) -> bool:
+        return True
+
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield by how much the sum of Fisher ratios could at most be larger."""
         if self.chosen_kernel_ == "precomputed":

@@ -231,6 +231,10 @@ class KernelLogisticRegression(ExpansionClassifier):
         logs = log_expit(values)
         return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
 
+    @property
+    def logistic_scores(self) -> bool:
+        return len(self.classes_) == 2
+
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each function, and for two classes what it implies."""
         reason = why_no_gap(self)

@@ -23,13 +23,13 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.guarantees.norm import Norm
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.optim.duality import enclosure, outward
 from assay.params import Constraint, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
-from assay.svm._facts import clipped_errors, kernel_magnitude, scores, squared_error, why_no_gap
+from assay.svm._facts import bounded_scores, kernel_magnitude, scores, why_no_gap
 from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
@@ -147,18 +147,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
         check_is_fitted(self)
         return self._expansion(X, self.pair_coef_)[:, 0]
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
-        scores."""
-        return squared_error(self, rows)
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
-        return clipped_errors(self, rows, clip)
-
-    def function_norm(self, rows: Rows) -> Norm | str:
-        """Return the length of the weights in the kernel's space, or why there is none."""
-        return function_norm(self, rows, False)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions and the length of the weights in the kernel's space."""
+        yield Predictions(bounded_scores, (self,))
+        yield function_norm(self, rows, False)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and what it implies."""

@@ -25,7 +25,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from assay.base import fit_log, label_classes, read_rows
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.stability import Penalised
+from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.params import Choice, Constraint, Maybe, Number, check, refuse
 from assay.scan import Rows
@@ -178,13 +178,16 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         t = np.where(inside, 1.0, -1.0)
         return Losses(t, c, True, self.loss == "hinge", 0.0, self._column(), self.penalty == "l1")
 
-    def penalised(self) -> Penalised | str:
-        """Return the penalised problem whose optimum one row moves little, or why it can move it far."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores, and the penalised problem whose optimum one row moves little."""
+        yield from super().evidence(rows)
         if self.loss != "hinge" or self.penalty == "l1":
-            return "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
-        if len(self.classes_) > 2 or isinstance(self.class_weight, str):
-            return "It is told for two classes, and class weights that were fixed in advance."
-        return Penalised("D10/2", self._column())
+            why = "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
+            yield Penalised(why_not=why)
+        elif len(self.classes_) > 2 or isinstance(self.class_weight, str):
+            yield Penalised(why_not="It is told for two classes, and class weights that were fixed in advance.")
+        else:
+            yield Penalised("D10/2", self._column())
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""

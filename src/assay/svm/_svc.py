@@ -30,6 +30,7 @@ from assay.base import label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores, Votes
 from assay.guarantees.ledger import Statement
 from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import Choice, Constraint, Flag, Positive, check, refuse
@@ -316,28 +317,11 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
     # Certificate
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
-        open."""
-        from assay.svm._facts import positions
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores of two classes; more classes vote in pairs."""
+        from assay.svm._facts import bounded_scores, decided
 
-        return positions(self, rows)
-
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float] | None:
-        """Return the scores of two classes, and how far rounding can move them; more classes vote in pairs."""
-        from assay.svm._facts import scores
-
-        if len(self.classes_) > 2:
-            return None
-        values, errors = zip(*rows.map(partial(scores, self)), strict=True)
-        return np.concatenate(values), 1.01 * max(float(error.max()) for error in errors)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
-        open."""
-        from assay.svm._facts import error_counts
-
-        return error_counts(self, rows)
+        yield Scores(bounded_scores, (self,)) if len(self.classes_) == 2 else Votes(decided, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap, the enclosure and, for a hard margin, the margin from both sides."""

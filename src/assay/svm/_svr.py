@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.kernels._tiles import Tiles
 from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -149,24 +150,13 @@ class _Regressor(RegressorMixin, _OneFunction):
 
         yield from regressor_facts(self, rows)
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
-        scores."""
-        from assay.svm._facts import squared_error
-
-        return squared_error(self, rows)
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
-        from assay.svm._facts import clipped_errors
-
-        return clipped_errors(self, rows, clip)
-
-    def function_norm(self, rows: Rows) -> Any:
-        """Return the length of the weights in the kernel's space, or why there is none."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions and the length of the weights in the kernel's space."""
+        from assay.svm._facts import bounded_scores
         from assay.svm._rkhs_norm import function_norm
 
-        return function_norm(self, rows, True)
+        yield Predictions(bounded_scores, (self,))
+        yield function_norm(self, rows, True)
 
 
 class SVR(_Regressor):
@@ -195,9 +185,7 @@ class SVR(_Regressor):
     True
     """
 
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "epsilon": Number(low=0.0, why="it is the half width of the tube")
-    }
+    constraints: ClassVar[dict[str, Constraint]] = {"epsilon": Number(low=0.0, why="it is the half width of the tube")}
     card = Card(
         name="Support vector regression",
         zh="支持向量回归",

@@ -142,6 +142,19 @@ class Maybe:
         return self.constraint.check(owner, name)
 
 
+class NameOr:
+    """One of a few names, or something that is no text: whatever the constraint, if there is one, asks for."""
+
+    def __init__(self, constraint: Constraint | None, *names: str) -> None:
+        self.constraint, self.names = constraint, names
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if isinstance(value, str):
+            return choice(owner, name, self.names)
+        return value if self.constraint is None else self.constraint.check(owner, name)
+
+
 def constraints(owner: Any) -> Mapping[str, Constraint]:
     """Return the constraints declared by the class of `owner` and its bases, those of the class last."""
     found: dict[str, Constraint] = {}

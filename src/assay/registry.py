@@ -32,7 +32,7 @@ def find(name: str) -> type[Learner]:
         return _registered[name]
     room, _, kind = str(name).partition(".")
     found = getattr(import_module(f"assay.{room}"), kind, None) if room in rooms() else None
-    if not is_learner(found) or class_name(found) != name:
+    if found is None or not is_learner(found) or class_name(found) != name:
         raise ValueError(f"there is no learner {str(name)[:60]!r}.")
     return found
 

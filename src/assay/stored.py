@@ -27,7 +27,7 @@ def class_name(kind: type) -> str:
 def stored(learner: Any) -> StoredModel:
     """Return a fitted learner as its parts."""
     _, variant = find(learner.family)
-    names = [*variant.arrays, *(["classes_"] if variant.classes else [])]
+    names = [*variant.arrays, *learner.more_arrays, *(["classes_"] if variant.classes else [])]
     names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
     members = tuple(member.stored() for member in learner.members()) if variant.members else ()
     arrays = {name: _array(getattr(learner, name)) for name in names}
@@ -63,8 +63,6 @@ def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._take_members(members)
     learner._derive()
-    if learner.family != model.family:
-        raise ValueError(
-            f"a {kind.__name__} with these parameters is of the family {learner.family}, not {model.family}."
-        )
+    if stored(learner).digest() != model.digest():
+        raise ValueError(f"parameters and arrays contradict each other: no {kind.__name__} would be stored like this.")
     return learner

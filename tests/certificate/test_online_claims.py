@@ -13,7 +13,7 @@ from assay.linear_model import VotedPerceptron
 from assay.theory.compression import compression_bound
 from assay.theory.progressive import RATES, progressive_bound, progressive_choice, progressive_hoeffding
 from tests.certificate import attacks, forge
-from tests.linear.test_voted import counted, replay, splitmix
+from tests.linear_model.test_voted import counted, replay, splitmix
 
 FIELDS = ("vectors_", "gained_", "lost_", "votes_", "constant_")
 

@@ -13,8 +13,8 @@ from assay.checker.bounds.compression import ln_counts
 from assay.checker.rules.kernels import read_kernel_machine
 from assay.checker.verify import verify
 from assay.claims.claim import Certificate
+from assay.data.blocks import Block
 from assay.ensemble import BaggingClassifier, RandomForestClassifier
-from assay.scan.blocks import Block
 from assay.svm import LinearSVC
 from tests.certificate import forge, tree_forge
 

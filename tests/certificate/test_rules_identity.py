@@ -17,7 +17,7 @@ from assay.checker.rule import Rule
 from assay.checker.verify import verify
 from assay.claims.claim import NotApplicable
 from assay.claims.definitions import codes, definition, places
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
 from tests.certificate import forge
 from tests.certificate.forge import CASES
 
@@ -321,4 +321,4 @@ def test_the_checker_imports_no_solver_and_no_learner():
         "sklearn",
         "numba",
     }
-    assert not any(name.startswith("assay.scan.") and name != "assay.scan.blocks" for name in loaded)
+    assert not any(name.startswith(("assay.scan", "assay.data.")) and name != "assay.data.blocks" for name in loaded)

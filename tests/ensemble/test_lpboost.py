@@ -15,7 +15,7 @@ import assay
 from assay import datasets
 from assay.ensemble import AdaBoostClassifier, AdaBoostRegressor, LPBoost
 from assay.ensemble._adaboost_regressor import weighted_median
-from assay.ensemble._programme import soft_margin, solve_programme
+from assay.ensemble._soft_margin_lp import soft_margin, solve_soft_margin
 from assay.tree import DecisionTreeRegressor
 
 
@@ -69,7 +69,7 @@ def test_the_margin_is_that_of_the_whole_programme(seed, nu):
 def test_the_programme_of_some_stumps_is_solved(seed):
     rng = np.random.default_rng(seed)
     signed, caps = np.where(rng.random((40, 25)) < 0.6, 1.0, -1.0), rng.uniform(0.03, 0.2, 40)
-    found = solve_programme(signed, caps, 1e-9)
+    found = solve_soft_margin(signed, caps, 1e-9)
     peer = linprog(
         np.append(np.zeros(40), 1.0),
         A_ub=np.column_stack([signed.T, -np.ones(25)]),

@@ -188,12 +188,36 @@ def test_refusals(options, word):
         CrossValidated(**{"estimator": LogisticRegression(), **options}).fit(X, y)
 
 
-def test_a_class_inside_one_fold_is_refused_by_name():
-    X, y = gaussians(np.random.default_rng(0), 30)
-    y = y.astype(object)
-    y[0] = 7
-    with pytest.raises(ValueError, match="class 7 has all its rows in one fold"):
-        CrossValidated(LogisticRegression()).fit(X, y.astype(int))
+@pytest.mark.parametrize("label", [-3, 7])
+def test_a_model_that_has_not_seen_a_class_is_wrong_on_its_rows(label):
+    X, y = gaussians(np.random.default_rng(0), 300)
+    y = y.astype(int)
+    y[:2] = label
+    rare = np.array([0, 1])
+    model = next(
+        one
+        for seed in range(50)
+        if len(set((one := CrossValidated(LogisticRegression(), 3, random_state=seed).fit(X, y)).fold_[rare])) == 1
+    )
+    blind = int(model.fold_[0])
+    assert label not in model.fold_models_[blind].classes_
+    limits = []
+    for k, one in enumerate(model.fold_models_):
+        mine = model.fold_ == k
+        wrong = int(np.sum(one.predict(X[mine]) != y[mine]))
+        assert wrong >= 2 * (k == blind)
+        limits.append(beta.ppf(1 - 0.05 / 3, wrong + 1, 100 - wrong))
+    assert model.certify(X, y).find("P22").value == pytest.approx(np.mean(limits), abs=1e-8)
+    votes = np.array([one.predict(X) for one in model.fold_models_])
+    most = [max(model.classes_, key=lambda c: (np.sum(votes[:, i] == c), -c)) for i in range(len(X))]
+    assert np.array_equal(model.predict(X), most)
+    assert np.sum(model.predict(X) != y) <= model.count_errors(model._known_rows(X, y))[1]  # ties are errors
+
+
+def test_one_class_outside_a_fold_is_refused():
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=r"outside fold \d there is only one class, 0"):
+        CrossValidated(LogisticRegression(), 6).fit(X, [0, 0, 0, 0, 0, 1])
 
 
 def test_shares_of_delta_in_the_ledger():

@@ -23,7 +23,8 @@ def test_one_step_by_hand(label, factor):
     """The nearest prototype's distance to the row becomes (1 - eta) or (1 + eta) times what it was; others rest."""
     prototypes, row = np.array([[1.0, 0.0], [9.0, 9.0]]), np.array([[0.0, 2.0]])
     before = prototypes.copy()
-    wrong = lvq_pass(row, np.array([label]), np.array([0]), 0.3, prototypes, np.array([0, 1]))
+    box = np.full(2, -100.0), np.full(2, 100.0)
+    wrong = lvq_pass(row, np.array([label]), np.array([0]), 0.3, *box, prototypes, np.array([0, 1]))
     assert wrong == label
     assert np.linalg.norm(prototypes[0] - row[0]) == pytest.approx(factor * np.linalg.norm(before[0] - row[0]))
     assert np.array_equal(prototypes[1], before[1])
@@ -88,3 +89,22 @@ def test_certificate_by_the_number_of_prototypes():
     noise = np.random.default_rng(0).integers(0, 2, 1500)
     model = LearningVectorQuantization(2, random_state=0, max_iter=3).fit(X, noise)
     assert model.certify(X, noise).find("P10").value > 0.5  # labels that are coins
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_prototypes_stay_among_the_rows_where_most_rows_push(seed):
+    """Eleven labels that the columns hardly tell apart: nearly every row has another label than its prototype."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(693, 3)), rng.integers(0, 11, 693)
+    X[:, 0] += 0.1 * y
+    model = LearningVectorQuantization(random_state=seed).fit(X, y)
+    assert (model.prototypes_ >= X.min(axis=0)).all()
+    assert (model.prototypes_ <= X.max(axis=0)).all()
+    assert np.array_equal(model.cells(X), cdist(X, model.prototypes_).argmin(axis=1))
+    assert set(model.predict(1e3 * X)) <= set(range(11))
+
+
+def test_huge_rows_have_cells():
+    X = np.array([[1e300, 0.0], [-1e300, 0.0], [9e299, 1.0], [-9e299, 1.0]])
+    model = LearningVectorQuantization(random_state=0).fit(X, [0, 1, 0, 1])
+    assert model.predict(X).tolist() == [0, 1, 0, 1]

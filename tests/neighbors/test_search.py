@@ -1,5 +1,8 @@
 """Nearest neighbours against scikit-learn, and every route of the search against a direct comparison."""
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import sklearn.neighbors as sk
@@ -195,3 +198,63 @@ def test_real_rows_of_many_sizes():
         assert np.array_equal(by_boxes[1], by_products[1])
         expected = sk.NearestNeighbors(algorithm="kd_tree").fit(X).kneighbors()[0]
         assert np.allclose(by_boxes[0], expected, rtol=1e-12)
+
+
+# Numbers at the end of the range ------------------------------------------------------------------------------
+
+
+def exact_powers(X, q, p):
+    """Return the distance of each row, to the power p, in rational arithmetic."""
+    gaps = [[abs(Fraction(a) - Fraction(b)) for a, b in zip(x, q)] for x in X.tolist()]
+    return [max(row) if p == np.inf else sum(gap**p for gap in row) for row in gaps]
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, np.inf])
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+def test_distances_that_overflow_are_ranked(algorithm, p):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    X[3, 1], X[7, 0], X[60, 2], X[61, 2] = 1e300, -2e300, 1.5e308, -1.7e308
+    Q = np.vstack([rng.normal(size=(5, 3)), X[[3, 7, 60, 61]] * 0.9, [[1e200, 0.0, -1e250]]])
+    model = NearestNeighbors(n_neighbors=90, algorithm=algorithm, p=p).fit(X)
+    index = model.kneighbors(Q, return_distance=False)
+    for q, found in zip(Q.tolist(), index):
+        assert sorted(found) == list(range(90))
+        powers = [exact_powers(X, q, p)[i] for i in found]
+        assert all(a <= b * Fraction(1 + 1e-12) for a, b in itertools.pairwise(powers))
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_a_vote_of_rows_that_are_infinitely_far(weights):
+    X = np.random.default_rng(1).normal(size=(100, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[0, 0], X[1, 1] = 1e300, -1e300
+    model = KNeighborsClassifier(5, weights=weights).fit(X, y)
+    shares = model.predict_proba([[1e300, 1e300], [0.0, 0.0]])
+    assert np.isfinite(shares).all()
+    plain = KNeighborsClassifier(5, weights=weights).fit(X[2:], y[2:])
+    assert np.array_equal(model.predict(X[2:]), plain.predict(X[2:]))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+def test_stored_rows_that_are_no_numbers_end_and_stay_in_range(algorithm, metric):
+    X = np.random.default_rng(2).normal(size=(300, 3))
+    model = NearestNeighbors(n_neighbors=4, algorithm=algorithm, metric=metric).fit(X)
+    for bad in (np.nan, np.inf, -np.inf):
+        for rows in (slice(0, 300), slice(10, 60), slice(7, 8)):
+            model.fit_X_ = X.copy()
+            model.fit_X_[rows, 1] = bad
+            model._derive()
+            with np.errstate(all="ignore"):
+                _, index = model.kneighbors(X[:50])
+            assert index.min() >= 0
+            assert index.max() < 300
+
+
+def test_cosine_of_huge_and_tiny_rows():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    model = NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute").fit(X * [[1e300], [1e-300], [1e200]])
+    distance, index = model.kneighbors([[3e250, 1e240], [1e-260, 3e-250], [2e-290, 2e-290]])
+    assert index.ravel().tolist() == [0, 1, 2]
+    assert np.abs(distance).max() < 1e-9

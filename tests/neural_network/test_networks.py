@@ -1,6 +1,7 @@
 """Networks: gradients, regularised error, choices, ways out of local minima, interruptions, files, refusals."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 import assay
 from assay.neural_network import MLPClassifier, MLPRegressor, hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network._epochs import Penalty
-from assay.neural_network._network import Shape, pack
+from assay.neural_network._network import Shape
 from assay.neural_network._objective import Objective
 from assay.optim.descent import check_gradient
 from assay.scan import rows
+from tests.contract.test_contract import Interrupt
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -268,6 +270,18 @@ def test_ctrl_c_keeps_the_best_so_far(solver, starts, monkeypatch):
         assert model.n_iter_ == 11
 
 
+@pytest.mark.parametrize("solver", ["lbfgs", "anneal", "genetic", "adam"])
+def test_a_callback_that_asks_to_stop_is_no_interrupt(solver):
+    X, y = moons(60)
+    model = MLPClassifier(3, solver=solver, random_state=0, max_iter=50).set_callbacks(Interrupt(4, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nobody interrupted, and the user who asked knows
+        model.fit(X, y)
+    assert len(model.history_) == 4
+    assert model.n_iter_ in (4, 5)
+    assert model.score(X, y) >= 0.5
+
+
 # Files ------------------------------------------------------------------------------------------------------
 
 
@@ -386,5 +400,8 @@ def test_refusals_of_calls():
 
 def test_parameters_are_packed_as_stored():
     model = MLPClassifier((3, 2), max_iter=1, random_state=0).fit(*moons(30))
-    assert np.array_equal(model.network_weights_, pack(model.coefs_, model.intercepts_))
-    assert model.network_sizes_.tolist() == [2, 3, 2, 1]
+    parts = [part.ravel() for part in (*model.coefs_, *model.intercepts_)]
+    assert np.array_equal(model.network_weights_, np.concatenate(parts))
+    assert [part.shape for part in model.coefs_] == [(2, 3), (3, 2), (2, 1)]
+    model.coefs_[1][0, 1] = 7.0  # a view: there is one set of weights
+    assert model.network_weights_[2 * 3 + 1] == 7.0

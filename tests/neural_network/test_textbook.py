@@ -195,7 +195,8 @@ def test_the_learner_makes_the_moves_of_the_textbook(solver):
     Y = np.eye(3)[labels]
     net = draw(2, outputs=3)[0]
     model = started(net, solver, 0.4).fit(X, labels)
-    model.coefs_, model.intercepts_ = [net.v.copy(), net.w.copy()], [-net.gamma, -net.theta]
+    for have, given in zip((*model.coefs_, *model.intercepts_), (net.v, net.w, -net.gamma, -net.theta), strict=True):
+        have[:] = given
     model.fit(X, labels)
     if solver == "standard_bp":
         for x, y in zip(X, Y, strict=True):

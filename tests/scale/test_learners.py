@@ -242,3 +242,54 @@ def test_time_grows_with_the_rows(name):
         if ratios[-1] <= 11:
             break
     assert min(ratios) <= 11
+
+
+# First guesses from a sample ----------------------------------------------------------------------------------
+
+
+def lattice(n=30_000):
+    """Return rows in three groups that come one after the other, so that the first block holds one group only."""
+    rng = np.random.default_rng(4)
+    group = np.sort(rng.integers(0, 3, n))
+    return rng.normal(size=(n, D)) + 4.0 * np.eye(3, D)[group], group
+
+
+def every_source(X, y, folder):
+    """Return the same rows from Parquet, and from Dask in partitions that are no whole blocks."""
+    import dask.array as da
+
+    written(folder, X, y, np.ones(len(X)))
+    for file in folder.iterdir():
+        pq.write_table(pq.read_table(file).drop_columns(["w"]), file)
+    return (str(folder), "y"), (da.from_array(X, chunks=(7_001, D)), da.from_array(y, chunks=7_001))
+
+
+def test_every_source_gives_the_same_sample(tmp_path):
+    from assay.scan import rows
+
+    X, y = lattice()
+    plain = rows(X, y).sample(1_000)
+    assert np.array_equal(plain.X, X[::30])
+    for source in every_source(X, y, tmp_path):
+        found = rows(*source).sample(1_000)
+        assert np.array_equal(found.X, plain.X)
+        assert np.array_equal(found.y, plain.y)
+        assert np.array_equal(rows(*source).encoded(np.arange(3)).sample(1_000).y, plain.y)
+
+
+@quiet
+@pytest.mark.parametrize("start", ["kmeans", "k-means++", "random", "random_from_data"])
+def test_a_mixture_is_the_same_from_every_source(start, tmp_path):
+    from assay.mixture import GaussianMixture, GaussianMixtureClassifier
+
+    X, y = lattice()
+    settings = {"covariance_type": "diag", "init_params": start, "random_state": 0, "max_iter": 2}
+    parquet, dask = every_source(X, y, tmp_path)
+    plain = GaussianMixture(3, **settings).fit(X)
+    table = pq.read_table(parquet[0]).drop_columns(["y"])
+    assert np.array_equal(GaussianMixture(3, **settings).fit(table).means_, plain.means_)
+    assert GaussianMixture(3, **settings).fit(dask[0]).means_ == pytest.approx(plain.means_, rel=1e-9, abs=1e-9)
+    plain = GaussianMixtureClassifier(2, **settings).fit(X, y)
+    assert np.array_equal(GaussianMixtureClassifier(2, **settings).fit(*parquet).means_, plain.means_)
+    other = GaussianMixtureClassifier(2, **settings).fit(*dask)
+    assert other.means_ == pytest.approx(plain.means_, rel=1e-9, abs=1e-9)

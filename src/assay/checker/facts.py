@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from assay.checker.numerics import Sums, above
-from assay.checker.record import Rejected, number
+from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Context, Rule, View
 from assay.claims.claim import Claim
-from assay.claims.definitions import Definition
+from assay.claims.definitions import Definition, outward, up
 
 
 class AboutSet(Rule):
@@ -21,14 +21,22 @@ class AboutSet(Rule):
             raise Rejected(f"set must be train or holdout, and described; it is {str(named)[:20]!r}")
         self.set = named
         super().__init__(claim, context)
+        self.read.add("set")
 
 
 class DataIdentity(AboutSet):
-    """D01: the fingerprint is compared for every set; what is left is the number of rows."""
+    """D01: the fingerprint is compared for every set; what is left is the number of rows, and of the hold-out rows how
+    many are nearly copies of training rows."""
 
     def measure(self) -> float:
         if self.claim.value != self.rows:
             raise Rejected(f"it speaks of {self.claim.value:g} rows; the {self.set} set has {self.rows}")
+        if self.set == "holdout":
+            near = self.context.near_copies
+            if near is None:
+                raise Refused("the training rows are needed too, to count hold-out rows that are nearly copies of them")
+            if self.count("near") != near:
+                raise Rejected(f"near is {self.params['near']}, recounted {near}")
         return float(self.rows)
 
 
@@ -122,7 +130,10 @@ class ErrorFloor(Rule):
 
 
 def _rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The certificate is about exactly these {int(value)} {params['set']} rows."
+    about = f"The certificate is about exactly these {int(value)} {params['set']} rows"
+    if params["set"] == "train":
+        return f"{about}."
+    return f"{about}; {params['near']} of them are training rows again, or equal to one in the first three digits."
 
 
 def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -130,7 +141,7 @@ def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if params["loss"] == "zero-one":
         many = f"{int(value)}" if params["low"] == value else f"between {params['low']} and {int(value)}"
         return f"On the {rows} the model makes {many} errors."
-    return f"On the {rows} the mean squared error lies between {params['low']:.6g} and {value:.6g}."
+    return f"On the {rows} the mean squared error lies between {outward(params['low'], 'lower', 6)} and {up(value, 6)}."
 
 
 def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:

@@ -43,6 +43,11 @@ class Variant:
         Whether it is learnt with a target; if not, y is neither read nor part of the fingerprint of the data.
     members : bool
         Whether it consists of fitted models.
+    parameters : bool
+        Whether `read` wants the constructor parameters, before everything else.
+    more : mapping of str to functions
+        Arrays of numbers that some learners of the variant have beside these (`Learner.more_arrays`), for what is not
+        certified: `check(array, predictor)` tells whether one is sound.
     """
 
     arrays: Mapping[str, tuple[str, ...]]
@@ -50,6 +55,8 @@ class Variant:
     classes: bool = False
     target: bool = True
     members: bool = False
+    parameters: bool = False
+    more: Mapping[str, Callable[[np.ndarray, Any], bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     """
     _, variant = find(stored.family)
     wanted = {*variant.arrays, *(["classes_"] if variant.classes else [])}
-    given = set(stored.arrays) - {"feature_names_in_"}
+    given = set(stored.arrays) - {"feature_names_in_", *variant.more}
     if given != wanted:
         odd = sorted(map(str, given ^ wanted))[0]
         raise Rejected(f"the model's arrays are not those of the family {stored.family}: look at {odd[:40]!r}")
@@ -108,7 +115,12 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     members = [read_model(member, depth + 1, any_size=any_size) for member in stored.members]
     numbers = [_numbers(stored.arrays[name], name, types, any_size) for name, types in variant.arrays.items()]
     classes = read_classes(stored.arrays["classes_"]) if variant.classes else None
-    predictor = variant.read(*([members] if variant.members else []), *numbers, classes)
+    first = [stored.parameters] if variant.parameters else []
+    first += [members] if variant.members else []
+    predictor = variant.read(*first, *numbers, classes)
+    for name in set(stored.arrays) & set(variant.more):
+        if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS, any_size), predictor):
+            raise Rejected(f"{name} does not go with the other arrays")
     _check_names(stored.arrays.get("feature_names_in_"), predictor)
     return predictor
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ CHUNK = 4096
 
 
 class DataDigest:
-    """Fingerprint of one data set, fed block by block, with the check that every number is in range."""
+    """Fingerprint of one data set, fed block by block."""
 
     def __init__(self, labels: tuple[str, ...] | None, classes: tuple[str, ...] | None, has_target: bool = True):
         self.rows, self.has_target, self._hash = 0, has_target, hashlib.sha256()
@@ -33,10 +34,10 @@ class DataDigest:
             raise Rejected("y is missing")
         return (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
 
-    def feed(self, X: np.ndarray, targets: np.ndarray | None, weight: np.ndarray | None) -> np.ndarray:
-        """Take in a block whose targets were just read; return the largest magnitude of each column."""
+    def feed(self, X: np.ndarray, targets: np.ndarray | None, weight: np.ndarray | None) -> None:
+        """Take in a block whose targets were just read."""
         X = X + 0.0  # -0.0 becomes 0.0
-        largest = column_range(X)
+        X[np.isnan(X)] = np.nan  # and there is one NaN
         if self._labels is not None:
             held = self._labels.positions().astype("<i4")
         elif self.has_target:
@@ -54,7 +55,6 @@ class DataDigest:
             self.rows += stop - start
             if self.rows % CHUNK == 0:
                 self._close_chunk()
-        return largest
 
     def _close_chunk(self) -> None:
         for part in self._held:
@@ -121,13 +121,41 @@ def numeric_targets(y: Any) -> np.ndarray:
     return columns
 
 
-def row_keys(X: np.ndarray) -> np.ndarray:
-    """Return a 64-bit number per row; equal rows have equal numbers, others almost surely not."""
+def near_keys(X: np.ndarray) -> np.ndarray:
+    """Return a 64-bit number per row that is the same for rows equal in the first ten bits of every entry.
+
+    The other bits are rounded away, so that rows which were moved by a little have the same number almost always.
+    """
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
-    multipliers = np.random.default_rng(1).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
-    return np.einsum("ij,j->i", bits ^ (bits >> np.uint64(31)), multipliers)
+    coarse = (bits + np.uint64(2**41)) >> np.uint64(42)
+    rng = np.random.default_rng(1)
+    multipliers = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    mixed = coarse * np.uint64(0x9E3779B97F4A7C15)
+    return np.einsum("ij,j->i", mixed ^ (mixed >> np.uint64(29)), multipliers)
+
+
+def copies(held: np.ndarray, kept: np.ndarray) -> tuple[int, float]:
+    """Return how many hold-out rows have the key of a training row, and how surprising that is: -ln of a bound of its
+    probability if both were drawn alike.
+
+    Rows with one key are a group. Whether a row is held out is then a matter of chance, so that a group of s rows has
+    rows of both kinds with probability at most q = 1 - (n/N)^s - (m/N)^s, and of C groups more than sum q have so only
+    with probability exp(-C kl(share, mean q)) (Chernoff).
+    """
+    m, n = len(held), len(kept)
+    _, group = np.unique(np.concatenate([held, kept]), return_inverse=True)
+    size = np.bincount(group)
+    inside = np.bincount(group[:m], minlength=len(size))
+    mixed = (inside > 0) & (inside < size)
+    several = size > 1
+    if not several.any():
+        return 0, 0.0
+    q = 1 - (n / (m + n)) ** size[several] - (m / (m + n)) ** size[several]
+    C, share, mean = int(several.sum()), float(mixed[several].mean()), float(q.mean())
+    if share <= mean:
+        return int(inside[mixed].sum()), 0.0
+    rest = 0.0 if share == 1 else (1 - share) * math.log((1 - share) / (1 - mean))
+    return int(inside[mixed].sum()), C * (share * math.log(share / mean) + rest)
 
 
 def column_range(X: np.ndarray, name: str = "X") -> np.ndarray:

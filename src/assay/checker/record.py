@@ -11,6 +11,8 @@ from assay.checker.numerics import LARGEST, SMALLEST
 from assay.claims.claim import FORMAT, Certificate, Claim
 from assay.claims.definitions import Definition, definition
 
+SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""What malformed input makes NumPy and Python raise; each is a verdict, never a traceback."""
 _DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
@@ -77,8 +79,8 @@ def check_record(certificate: Certificate, allowed: Mapping[str, Definition]) ->
     """Check everything that needs neither model nor data: format, records, ledger; claims are those of `allowed`."""
     if not isinstance(certificate, Certificate) or certificate.format != FORMAT:
         raise Rejected(f"unknown format {str(getattr(certificate, 'format', type(certificate).__name__))[:40]!r}")
-    if not set(certificate.data) <= {"train", "holdout"}:
-        raise Rejected(f"unknown data sets {sorted(map(str, certificate.data))}")
+    if not {"train"} <= set(certificate.data) <= {"train", "holdout"}:
+        raise Rejected("a certificate is about training rows, and hold-out rows if there are any")
     for name, reference in certificate.data.items():
         count(reference.rows, f"rows of {name}", 1)
         if reference.labels is not None and not all(isinstance(label, str) for label in reference.labels):
@@ -94,8 +96,9 @@ def check_record(certificate: Certificate, allowed: Mapping[str, Definition]) ->
     for template in named:
         if not isinstance(template, str) or definition(template) is None:
             raise Rejected(f"unknown claim {str(template)[:40]!r}")
-    count(certificate.serial, "serial", 1)
-    exact_decimal(certificate.session_delta, "session_delta")
+    for gap in certificate.not_applicable:
+        if not isinstance(gap.reason, str) or len(gap.reason) > 1000 or not gap.reason.isprintable():
+            raise Rejected("a reason why a claim is not made must be one line of text")
 
 
 def _check_claim(claim: Claim, certificate: Certificate, allowed: Mapping[str, Definition]) -> Fraction:

@@ -63,6 +63,7 @@ class Context:
     rows: Mapping[str, int]
     rules: dict[int, "Rule"] = field(default_factory=dict)  # by position of the claim
     failures: dict[int, Exception] = field(default_factory=dict)
+    near_copies: int | None = None  # hold-out rows that are nearly training rows, once both were seen
 
     def rule_for(self, template: str) -> tuple[int, "Rule"]:
         """Return the first claim of that template and its rule."""
@@ -83,6 +84,7 @@ class Rule:
     def __init__(self, claim: Claim, context: Context):
         self.claim, self.context = claim, context
         self.params, self.model = claim.params, context.model
+        self.read: set[str] = set()
         self.prepare()
 
     def prepare(self) -> None:
@@ -110,10 +112,21 @@ class Rule:
     def rows(self) -> int:
         return self.context.rows[self.set]
 
+    def has(self, name: str) -> bool:
+        """Tell whether the claim has a parameter that it may have."""
+        return name in self.params
+
     def param(self, name: str) -> Any:
         if name not in self.params:
             raise Rejected(f"the parameter {name!r} is missing")
+        self.read.add(name)
         return self.params[name]
+
+    def check_complete(self) -> None:
+        """Reject a claim with parameters or witnesses that no step looked at: they would be printed unchecked."""
+        unread = (set(self.params) | set(self.claim.witness)) - self.read
+        if unread:
+            raise Rejected(f"{str(min(map(str, unread)))[:40]!r} is no part of such a claim")
 
     def number(self, name: str, *, zero: bool = False) -> float:
         return number(self.param(name), name, zero=zero)
@@ -134,6 +147,7 @@ class Rule:
         """Return a witness array of that shape (None: any length), finite and in range."""
         if name not in self.claim.witness:
             raise Rejected(f"the witness {name!r} is missing")
+        self.read.add(name)
         return array(self.claim.witness[name], name, shape, integer=integer)
 
     def listed(self, name: str, beside: str) -> tuple[np.ndarray, np.ndarray]:

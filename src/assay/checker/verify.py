@@ -5,7 +5,7 @@ few passes as the rules need; every rule bounds its own rounding. It calls no le
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,18 +13,17 @@ import numpy as np
 
 from assay.checker import bounds, facts
 from assay.checker.family import find, read_model, stored_form
-from assay.checker.identity import DataDigest, row_keys
-from assay.checker.predictors import Predictor
-from assay.checker.record import Refused, Rejected, array, check_record
-from assay.checker.rule import Context, Rule, View
+from assay.checker.identity import copies
+from assay.checker.record import SURPRISES, Refused, Rejected, check_record
+from assay.checker.rows import DataSet, Reader, Table, tables_of
+from assay.checker.rule import Context, Rule
 from assay.checker.verdict import Report, Verdict
-from assay.claims.claim import Certificate, Claim, DataReference
+from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import Definition
-from assay.scan.blocks import Block, blocks
 
 _HELD = 2**22  # numbers that a model makes of the rows of one view
-_TELLING = 10  # so many hold-out rows, all among training rows of which no two are equal, are no coincidence
-_SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+_CHANCE = math.log(1e6)  # the guard against copies is wrong once in so many splits, at most
+TABLE = "table"  # the family of models that encode the rows of a table first
 
 
 def verify(
@@ -52,18 +51,21 @@ def verify(
         `holds`, a verdict per claim, and the reason in words.
     """
     try:
-        family, variant = find(getattr(certificate.model, "family", None))
+        stored = stored_form(model)
+        family, variant = find((stored.members[0] if stored.family == TABLE else stored).family)
         allowed = {**facts.CLAIMS, **bounds.CLAIMS, **family.claims}
         check_record(certificate, allowed)
-        stored = stored_form(model)
         if (stored.learner, stored.family) != (certificate.model.learner, certificate.model.family):
             raise Rejected(f"the certificate is about a {certificate.model.learner}, the model is a {stored.learner}")
         predictor = read_model(stored)
         if stored.digest() != certificate.model.digest:
             raise Rejected("this is not the model the certificate is about: its parameters have another fingerprint")
-        tables = _tables(certificate, X, y, sample_weight, holdout)
-        return _Check(certificate, allowed, predictor, variant.target, tables).report()
-    except (Rejected, Refused, *_SURPRISES) as error:
+        reader = Reader(predictor, variant.target, predictor.columns)
+        if stored.family == TABLE:
+            reader = Reader(predictor.inner, variant.target, predictor.columns, predictor.encode)
+        tables = tables_of(certificate, X, y, sample_weight, holdout)
+        return _Check(certificate, allowed, reader, tables).report()
+    except (Rejected, Refused, *SURPRISES) as error:
         return Report(_failed("certificate", error))
 
 
@@ -74,13 +76,12 @@ class _Check:
         self,
         certificate: Certificate,
         allowed: Mapping[str, Definition],
-        model: Predictor,
-        has_target: bool,
-        tables: "list[_Table]",
+        reader: Reader,
+        tables: list[Table],
     ):
         self.certificate, self.allowed, self.tables = certificate, allowed, tables
-        two = len(certificate.data) > 1
-        self.sets = {name: _Set(reference, model, two, has_target) for name, reference in certificate.data.items()}
+        model, two = reader.model, len(certificate.data) > 1
+        self.sets = {name: DataSet(reference, reader, two) for name, reference in certificate.data.items()}
         for name, part in self.sets.items():
             if not any(name in table.sets for table in tables):
                 how = "pass the whole table as X, y" if certificate.split is not None else _HOW[name]
@@ -97,8 +98,6 @@ class _Check:
     def report(self) -> Report:
         """Pass over the rows as often as a rule asks for it, then judge each claim."""
         waiting = self._pass(list(self.rules), first=True)
-        for name, part in self.sets.items():
-            part.close(name)
         self._compare_sets()
         while waiting := [p for p in waiting if self._sound(p) and self._step(p, self.rules[p].next_pass)]:
             self._pass(waiting, first=False)
@@ -119,20 +118,25 @@ class _Check:
         if not holdout.keys or not self.sets["train"].keys:
             return
         held, kept = (np.concatenate(self.sets[name].keys) for name in ("holdout", "train"))
-        if len(held) < _TELLING or not all(np.any(kept == key) for key in held[:_TELLING]):
-            return
-        kept.sort()
-        met = kept[np.minimum(np.searchsorted(kept, held), len(kept) - 1)] == held
-        if met.all() and not np.any(kept[1:] == kept[:-1]):
-            holdout.failure = Rejected("every hold-out row is one of the training rows: they were not held out")
+        self.context.near_copies, surprise = copies(held, kept)
+        if surprise > _CHANCE:
+            holdout.failure = Rejected(
+                f"{self.context.near_copies} of {len(held)} hold-out rows are training rows again, or nearly so, while "
+                "training rows are hardly ever copies of each other: they were not held out"
+            )
 
     def _pass(self, positions: list[int], first: bool) -> list[int]:
+        """Show the rows to the rules, and compare their fingerprint: a source may change from pass to pass."""
+        for part in self.sets.values():
+            part.open()
         for table in self.tables:
             for name, block in table.cut(self.most):
                 view = self.sets[name].view(block, first)
                 for position in positions:
                     if view is not None and self.rules[position].set == name and position not in self.failures:
                         self._step(position, partial(self.rules[position].block, view))
+        for name, part in self.sets.items():
+            part.close(name)
         return positions
 
     def _sound(self, position: int) -> bool:
@@ -147,6 +151,7 @@ class _Check:
                 self.failures.setdefault(position, broken)
             if position not in self.failures:
                 measured = self._step(position, rule.measure)
+                self._step(position, rule.check_complete)
         if position in self.failures:
             return _failed(name, self.failures[position])
         upper = claim.direction == "upper"
@@ -160,7 +165,7 @@ class _Check:
         try:
             with np.errstate(all="ignore"):  # an overflow shows as an infinite bound, which no claim meets
                 return step()
-        except (Rejected, Refused, *_SURPRISES) as error:
+        except (Rejected, Refused, *SURPRISES) as error:
             self.failures.setdefault(position, error)
             return None
 
@@ -171,6 +176,9 @@ _HOW = {"train": "pass them as X, y", "holdout": "pass holdout=(X, y)"}
 def _failed(name: str, failure: Exception) -> Verdict:
     if isinstance(failure, (Rejected, Refused)):
         return Verdict(name, "REFUSED" if isinstance(failure, Refused) else "REJECTED", str(failure))
+    if isinstance(failure, MemoryError):
+        size = " ".join(str(failure).split())[:80] or "its size is not known"
+        return Verdict(name, "REFUSED", f"this machine has too little memory for it ({size})")
     return Verdict(name, "REJECTED", f"it is malformed ({type(failure).__name__}: {str(failure)[:80]})")
 
 
@@ -179,121 +187,3 @@ def _rule(claim: Claim, kind: type[Rule], context: Context) -> Rule:
     if rule.set not in claim.data:
         raise Rejected(f"it is about the {rule.set} rows, but names {tuple(claim.data)}")
     return rule
-
-
-class _Set:
-    """One data set while it is read: its fingerprint, the column ranges of its blocks, what went wrong with
-    it."""
-
-    def __init__(self, reference: DataReference, model: Predictor, keep_keys: bool, has_target: bool):
-        self.reference, self.model, self.keep_keys = reference, model, keep_keys
-        self.failure: Exception | None = None
-        self.digest = DataDigest(reference.labels, model.classes, has_target)
-        self.largest: dict[int, np.ndarray] = {}
-        self.keys: list[np.ndarray] = []  # one number per row, equal for equal rows; kept to compare two sets
-
-    def view(self, block: Block, first: bool) -> View | None:
-        """Return the block as the rules see it; None once something is wrong with the set."""
-        if self.failure is not None:
-            return None
-        try:
-            if block.X.ndim != 2 or block.X.shape[1] != self.model.columns:
-                raise Rejected(f"X has shape {block.X.shape}; the model reads {self.model.columns} columns")
-            rows = len(block.X)
-            weight = None if block.weight is None else array(block.weight, "sample_weight", (rows,))
-            if weight is not None and np.any(weight < 0):
-                raise Rejected("sample_weight has negative entries")
-            codes, targets = self.digest.read_targets(block.y)
-            if first:
-                self.largest[block.start] = self.digest.feed(block.X, targets, weight)
-                if self.keep_keys:
-                    self.keys.append(row_keys(block.X))
-            weight = np.ones(rows) if weight is None else weight
-            return View(block.X, codes, targets, weight, self.largest[block.start], block.start, self.model)
-        except (Rejected, Refused, *_SURPRISES) as error:
-            self.failure = error
-            return None
-
-    def close(self, name: str) -> None:
-        """Compare the rows seen with the ones the certificate is about."""
-        given, stated = self.digest.rows, self.reference.rows
-        if self.failure is None and given != stated:
-            self.failure = Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
-        if self.failure is None and self.digest.hexdigest() != self.reference.digest:
-            self.failure = Rejected(
-                f"these are not the {name} rows the certificate is about: their fingerprint differs"
-            )
-
-
-class _Table:
-    """Rows in the order given, and which of them belong to which set (None: all)."""
-
-    rows = 0  # seen in the last pass
-
-    def __init__(self, X: Any, y: Any, weight: Any, sets: Mapping[str, np.ndarray | None]):
-        self.X, self.sets, self.stored = X, sets, hasattr(X, "blocks")
-        if self.stored:
-            return
-        self.X = X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-        if X.dtype.kind not in "iufb" or X.ndim != 2:
-            raise Rejected(f"X must be a two-dimensional array of numbers; it is {X.dtype} of shape {X.shape}")
-        if X.dtype.kind in "iu" and X.size and max(int(X.max()), -int(X.min())) > 2**53:
-            raise Rejected("X has integers beyond 2^53, which binary64 does not hold")
-        self.y, self.weight = (None if part is None else np.asarray(part) for part in (y, weight))
-        for name, part in (("y", self.y), ("sample_weight", self.weight)):
-            if part is not None and part.shape[:1] != X.shape[:1]:
-                raise Rejected(f"{name} has shape {part.shape}, X has {X.shape[0]} rows")
-
-    def cut(self, most: int) -> Iterator[tuple[str, Block]]:
-        """Yield the blocks of each set, of at most so many rows; `start` counts the rows of that set."""
-        for block in self.X.blocks() if self.stored else blocks(self.X, self.y, self.weight):
-            if self.stored:  # its blocks may all be one array, filled anew; rules and models keep what they saw
-                block = block._replace(X=np.array(block.X))
-            self.rows = block.start + len(block.X)
-            for name, rows in self.sets.items():
-                part = block if rows is None else _select(block, rows)
-                for at in range(0, len(part.X), most):
-                    here = slice(at, at + most)
-                    y, weight = (None if one is None else one[here] for one in part[1:3])
-                    yield name, Block(part.X[here], y, weight, part.start + at)
-
-
-def _select(block: Block, rows: np.ndarray) -> Block:
-    low, high = np.searchsorted(rows, [block.start, block.start + len(block.X)])
-    inside: Any = rows[low:high] - block.start
-    if high > low and inside[-1] - inside[0] == high - low - 1:
-        inside = slice(int(inside[0]), int(inside[-1]) + 1)
-    X, y, weight = (None if part is None else np.asarray(part)[inside] for part in block[:3])
-    return Block(np.asarray(X), y, weight, int(low))
-
-
-def _tables(certificate: Certificate, X: Any, y: Any, weight: Any, holdout: Any) -> list[_Table]:
-    if certificate.split is not None:
-        if holdout is not None:
-            raise Rejected("the certificate splits one table; pass that table as X, y and no holdout")
-        return [] if X is None else [_Table(X, y, weight, _split(certificate, certificate.split))]
-    tables = [] if X is None or "train" not in certificate.data else [_Table(X, y, weight, {"train": None})]
-    if holdout is not None and "holdout" in certificate.data:
-        if hasattr(holdout, "blocks"):
-            holdout = (holdout, None)
-        if not isinstance(holdout, (tuple, list)) or len(holdout) != 2:
-            raise Rejected("holdout must be (X, y)")
-        tables.append(_Table(holdout[0], holdout[1], None, {"holdout": None}))
-    return tables
-
-
-def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return the sorted row numbers of each set: disjoint, without repeats, as many as the sets have rows."""
-    if {"train", "holdout"} != set(split) or {"train", "holdout"} != set(certificate.data):
-        raise Rejected("a split names the rows of train and holdout")
-    rows: dict[str, np.ndarray] = {}
-    for name, part in split.items():
-        rows[name] = np.sort(array(part, f"split of {name}", (None,), integer=True))
-        if len(part) != certificate.data[name].rows:
-            raise Rejected(f"the split lists {len(part)} {name} rows, the certificate {certificate.data[name].rows}")
-    every = np.sort(np.concatenate(list(rows.values())))
-    if every[0] < 0:
-        raise Rejected("the split has negative row numbers")
-    if np.any(every[1:] == every[:-1]):
-        raise Rejected("the split names a row twice: both sets must be disjoint and without repeats")
-    return rows

@@ -124,8 +124,6 @@ class Certificate:
     not_applicable: tuple[NotApplicable, ...] = ()
     unreported: tuple[tuple[str, str], ...] = ()  # (template, delta) of bounds computed and not shown
     split: Mapping[str, np.ndarray] | None = None  # row numbers of "train" and "holdout" in one table
-    serial: int = 1  # this is the serial-th certificate issued for these data in the session that made it
-    session_delta: str = "0.05"  # failure probability spent on these data by all certificates up to this one
     format: str = FORMAT
 
     def find(self, name: str, **params: Any) -> Claim:

@@ -8,6 +8,7 @@ that a new family edits nothing here. SPEC.md and the families' docstrings give 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -95,8 +96,24 @@ def side(direction: str) -> str:
     return "at most" if direction == "upper" else "at least"
 
 
-def percent(value: float) -> str:
-    return f"{100 * value:.2f} %"
+def outward(value: float, direction: str, digits: int = 3) -> str:
+    """Return a number with so many digits, rounded to the side on which the statement stays true.
+
+    >>> outward(0.12341, "upper"), outward(0.12349, "lower")
+    ('0.124', '0.123')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING if direction == "upper" else ROUND_FLOOR)
+    return f"{float(context.create_decimal_from_float(float(value))):.{digits}g}"
+
+
+def up(value: float, digits: int = 3) -> str:
+    return outward(value, "upper", digits)
+
+
+def percent(value: float, direction: str = "upper") -> str:
+    """Return a share in percent with two decimals, rounded to the side on which the statement stays true."""
+    rounding = ROUND_CEILING if direction == "upper" else ROUND_FLOOR
+    return f"{(100 * Decimal(value)).quantize(Decimal('0.01'), rounding)} %"
 
 
 def problem_in_words(params: Mapping[str, Any]) -> str:
@@ -116,7 +133,7 @@ def error_rate(how: str) -> Phrase:
     """Return the sentence of a bound on the error rate; `how` names in brackets what it comes from."""
 
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        return f"The error rate on new data is {side(direction)} {percent(value)} ({how.format(**params)})."
+        return f"The error rate on new data is {side(direction)} {percent(value, direction)} ({how.format(**params)})."
 
     return sentence
 
@@ -130,21 +147,18 @@ def mean_loss(how: str) -> Phrase:
     """Return the sentence of a bound on a mean loss."""
 
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-        rows = f"({how}{choice_in_words(params)})"
-        if params.get("loss") == "brier":
-            score = "Half the Brier score on new data of the logistic function of the scores"
-            return f"{score} is {side(direction)} {value:.6g} {rows}."
-        if params.get("loss") == "distance":
-            distance = "The mean squared distance of new data to the fitted centres or flat"
-            return f"{distance}, clipped at {params['clip']:g}, is {side(direction)} {value:.6g} {rows}."
-        if params.get("loss") == "log":
+        loss, clip = params.get("loss"), params["clip"]
+        bound, rows = outward(value, direction, 6), f"({how}{choice_in_words(params)})"
+        what = f"The mean absolute error on new data, errors clipped at {clip:g},"
+        if loss == "brier":
+            what = "Half the Brier score on new data of the logistic function of the scores"
+        elif loss == "distance":
+            what = f"The mean squared distance of new data to the fitted centres or flat, clipped at {clip:g},"
+        elif loss == "log":
             low = params["low"]
-            range_ = f"[{low:g}, {low + params['clip']:g}]"
-            return (
-                f"The mean of -ln p(x) on new data, clipped to {range_}, is {side(direction)} {low + value:.6g} {rows}."
-            )
-        error = f"The mean absolute error on new data, errors clipped at {params['clip']:g}"
-        return f"{error}, is {side(direction)} {value:.6g} {rows}."
+            what = f"The mean of -ln p(x) on new data, clipped to [{low:g}, {low + clip:g}],"
+            bound = outward(low + value, direction, 6)
+        return f"{what} is {side(direction)} {bound} {rows}."
 
     return sentence
 
@@ -154,7 +168,7 @@ def distance_risk(what: str) -> Phrase:
 
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         return (
-            f"The mean squared distance of new data to {what.format(**params)} is at most {value:.6g}, if no row is "
+            f"The mean squared distance of new data to {what.format(**params)} is at most {up(value, 6)}, if no row is "
             f"longer than {params['radius']:g}; both numbers fixed in advance ({params['rows']} training rows)."
         )
 
@@ -167,7 +181,7 @@ def machine_gap(loss: str) -> Phrase:
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         which = f" of pair {params['pair']} of classes" if "pair" in params else ""
         which = f" of class number {params['class']} against the rest" if "class" in params else which
-        return f"The training objective ({loss} loss with L2 penalty){which} is at most {value:.3g} above its minimum."
+        return f"The training objective ({loss} loss with L2 penalty){which} is at most {up(value)} above its minimum."
 
     return sentence
 
@@ -177,7 +191,7 @@ def gap_sentence(loss: str = "") -> Phrase:
 
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         problem = problem_in_words({"loss": loss, **params} if loss else params)
-        return f"The training objective ({problem}) is at most {value:.3g} above its minimum."
+        return f"The training objective ({problem}) is at most {up(value)} above its minimum."
 
     return sentence
 

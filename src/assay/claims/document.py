@@ -18,7 +18,7 @@ from assay.claims.claim import FORMAT, Certificate, Claim, DataReference, ModelR
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _NESTING = 32
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)  # an open string ends the text
 
 
 class DocumentError(ValueError):
@@ -33,8 +33,8 @@ def to_json(certificate: Certificate) -> str:
 def from_json(text: str | bytes) -> Certificate:
     """Return the certificate written in `text`, or raise `DocumentError` saying what is wrong and where."""
     record = _fields(
-        strict_json(text), "certificate", format=str, model=dict, data=dict, delta_total=str, serial=int,
-        session_delta=str, split=(dict, None), claims=list, not_applicable=list, unreported=list,
+        strict_json(text), "certificate", format=str, model=dict, data=dict, delta_total=str,
+        split=(dict, None), claims=list, not_applicable=list, unreported=list,
     )  # fmt: skip
     if record["format"] != FORMAT:
         raise DocumentError(f"certificate: the format is {record['format'][:40]!r}; this version reads {FORMAT!r}.")
@@ -49,8 +49,6 @@ def from_json(text: str | bytes) -> Certificate:
         ),
         unreported=tuple(_unreported(one) for one in record["unreported"]),
         split=None if record["split"] is None else _arrays(record["split"], "split"),
-        serial=record["serial"],
-        session_delta=_probability(record["session_delta"], "session_delta", high=None),
     )
 
 
@@ -68,8 +66,8 @@ def strict_json(text: str | bytes, nesting: int = _NESTING) -> Any:
 
 def _check_nesting(data: bytes, nesting: int) -> None:
     depth = 0
-    for bracket in re.findall(rb"[\[\]{}]", _STRING.sub(b"", data)):
-        depth += 1 if bracket in b"[{" else -1
+    for found in _STRING_OR_BRACKET.finditer(data):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
         if depth > nesting:
             raise DocumentError(f"JSON text is nested more than {nesting} levels deep.")
 
@@ -101,8 +99,6 @@ def _certificate_record(certificate: Certificate) -> dict[str, Any]:
             for name, one in certificate.data.items()
         },
         "delta_total": certificate.delta_total,
-        "serial": certificate.serial,
-        "session_delta": certificate.session_delta,
         "split": None if certificate.split is None else _array_records(certificate.split),
         "claims": [_claim_record(claim) for claim in certificate.claims],
         "not_applicable": [{"template": one.template, "reason": one.reason} for one in certificate.not_applicable],

@@ -1,17 +1,21 @@
 """A certificate in plain words, as text and as HTML; both come from the same lines."""
 
 from collections.abc import Iterator
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from html import escape
 from typing import NamedTuple
 
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import ASSUMPTIONS, definition
+from assay.text import shown
 
 UNDETECTABLE = (
     "a feature, hyper-parameter, seed or class of models chosen after looking at the evaluation rows",
     "rows that are not independent draws: copies on both sides of a split, groups, time series",
     "new data from another distribution than the given rows",
     "a confidence that was chosen after looking at the result",
+    "a class of models from outside Assay whose predictions are not those of its stored numbers",
 )
 """What no checker can see; the claims about new data rest on these not being the case."""
 
@@ -23,10 +27,13 @@ class Section(NamedTuple):
 
 def sections(certificate: Certificate) -> Iterator[Section]:
     """Yield the parts of a certificate as titles and sentences."""
-    facts = [claim for claim in certificate.claims if claim.is_fact]
-    risks = [claim for claim in certificate.claims if not claim.is_fact]
+    known = [claim for claim in certificate.claims if definition(claim.template) is not None]
+    facts = [claim for claim in known if claim.is_fact]
+    risks = [claim for claim in known if not claim.is_fact]
+    if len(known) < len(certificate.claims):
+        yield Section("Unknown", [f"{len(certificate.claims) - len(known)} claims that no definition explains."])
     if facts:
-        yield Section("Facts about the given rows", [claim.statement for claim in facts])
+        yield Section("Facts about the given rows", [_said(claim) for claim in facts])
     if risks:
         yield Section("About new data", [_about_new(claim, certificate) for claim in risks])
     if certificate.not_applicable:
@@ -40,8 +47,16 @@ def sections(certificate: Certificate) -> Iterator[Section]:
         yield Section("What no checker can detect", list(UNDETECTABLE))
 
 
+def _said(claim: Claim) -> str:
+    """Return the sentence of a claim; one whose parts do not fit has none."""
+    try:
+        return claim.statement
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return f"A malformed claim {claim.template[:40]!r}: its sentence cannot be made of its parts."
+
+
 def _about_new(claim: Claim, certificate: Certificate) -> str:
-    said = f"{claim.statement} Confidence {_percent(claim.delta)}."
+    said = f"{_said(claim)} Confidence {_percent(claim.delta)}."
     rivals = [one for one in certificate.claims if one.quantity == claim.quantity]
     if claim is not certificate.tightest or len(rivals) < 2:
         return said
@@ -50,9 +65,9 @@ def _about_new(claim: Claim, certificate: Certificate) -> str:
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the certificate as text for a terminal."""
-    parts = [f"Certificate of {certificate.model.learner}. {_about(certificate)}"]
+    parts = [f"Certificate of {shown(certificate.model.learner)}. {shown(_about(certificate))}"]
     for section in sections(certificate):
-        parts.append("\n".join([section.title, *(f"  - {line}" for line in section.lines)]))
+        parts.append("\n".join([section.title, *(f"  - {shown(line)}" for line in section.lines)]))
     return "\n\n".join(parts)
 
 
@@ -66,9 +81,8 @@ def certificate_html(certificate: Certificate) -> str:
 
 
 def _about(certificate: Certificate) -> str:
-    sets = [
-        f"{part.rows:,} {_SET_NAMES[name]} rows of {part.columns} columns" for name, part in certificate.data.items()
-    ]
+    parts = certificate.data.items()
+    sets = [f"{part.rows:,} {_SET_NAMES.get(name, name)} rows of {part.columns} columns" for name, part in parts]
     text = f"It is about {' and '.join(sets)} (by fingerprint)"
     return text + (", cut from one table." if certificate.split is not None else ".")
 
@@ -84,15 +98,15 @@ def _ledger(certificate: Certificate) -> Iterator[str]:
     if certificate.unreported:
         names = ", ".join(f"{_name(template)} ({delta})" for template, delta in certificate.unreported)
         yield f"Paid for but not shown, because they say nothing here: {names}."
-    if certificate.serial > 1:
-        yield (
-            f"This is certificate {certificate.serial} on these rows; together they spent "
-            f"{certificate.session_delta}. Choosing the best of them is only covered at that total."
-        )
 
 
 def _percent(delta: str) -> str:
-    return f"{100 * (1 - float(delta)):.6g} %"
+    """Return 1 - delta in percent, rounded down."""
+    if Fraction(delta) < Fraction(1, 10**5):
+        return f"100 % less {100 * float(delta):.2g} %"
+    share = 100 * (1 - Fraction(delta))
+    digits = Context(prec=6, rounding=ROUND_FLOOR).divide(Decimal(share.numerator), Decimal(share.denominator))
+    return f"{digits.normalize():f} %"
 
 
 def _name(template: str) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._line import cost_rounding
-from assay.cluster._passes import StreamedPasses, summary
+from assay.cluster._assignment import StreamedPasses, summary
+from assay.cluster._exact_1d import cost_rounding
+from assay.data.blocks import Block
 from assay.optim.duality import outward
 from assay.scan import Rows, thread_map
-from assay.scan.blocks import Block
 
 _WIDEST = 2_000  # columns up to which the checker encloses eigenvalues
 _STEPS = 2**28  # of the programme over buckets, for all columns
@@ -76,7 +76,7 @@ def axes_bound(rows: Rows, k: int, buckets: int) -> float:
 
 
 def _column_bound(column: np.ndarray, weight: np.ndarray, k: int, buckets: int) -> float:
-    from assay.cluster._line_loop import bucket_optimum
+    from assay.cluster._exact_1d_loop import bucket_optimum
 
     order = np.argsort(column, kind="stable")
     order = order[weight[order] > 0]

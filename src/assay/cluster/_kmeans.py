@@ -10,7 +10,8 @@ Method: Lloyd's algorithm: nearest centres, then means. The problem has local mi
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -23,14 +24,15 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.cluster._assignment import MemoryPasses, StreamedPasses, nearest, summary
 from assay.cluster._claims import fixed_point, floor
-from assay.cluster._descent import Found, descend
-from assay.cluster._line import best_centers, line_excess
-from assay.cluster._passes import MemoryPasses, StreamedPasses, nearest, summary
+from assay.cluster._exact_1d import best_centers, line_excess
+from assay.cluster._lloyd import Found, descend
 from assay.cluster._seeding import starting_centers
-from assay.params import choice, count, number, refuse
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Distances, Evidence
+from assay.params import Choice, Count, NameOr, Number, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 from assay.theory.population import clustering_bound
 
@@ -48,6 +50,10 @@ class Centroids(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     family = "centroids"
     distance_template = "P26/1"
     cluster_centers_: np.ndarray
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the centre that is nearest to each row."""
@@ -76,20 +82,17 @@ class Centroids(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
     # Certificate
 
-    def squared_distances(self, rows: Rows) -> np.ndarray:
-        """Return the squared distance of each row to the nearest centre."""
-        return np.concatenate(rows.map(_least_squares, self.cluster_centers_))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the squared distance of each row to the nearest centre, and the bound of its mean for new rows."""
+        centers = self.cluster_centers_
+        yield Distances(_least_squares, (centers,), "P26/1", partial(_distance_bound, len(centers)))
 
-    def why_no_distance_bound(self) -> str:
-        """Return why the bound on new data from training rows is not made, or nothing."""
-        return ""
 
-    def distance_bound(
-        self, mean: float, sizes: Any, n: int, radius: float, delta: float
-    ) -> tuple[dict[str, Any], float]:
-        """Return parameters and value of the bound of the mean squared distance of new rows."""
-        k = len(self.cluster_centers_)
-        return {"clusters": k}, clustering_bound(mean, sizes.squares, n, k, radius, delta)
+def _distance_bound(
+    k: int, mean: float, sizes: Any, n: int, radius: float, delta: float
+) -> tuple[dict[str, Any], float]:
+    """Return parameters and value of the bound of the mean squared distance of new rows."""
+    return {"clusters": k}, clustering_bound(mean, sizes.squares, n, k, radius, delta)
 
 
 def _distances(block: Block, centers: np.ndarray) -> np.ndarray:
@@ -159,6 +162,14 @@ class KMeans(Centroids):
         guarantee=("kmeans.fixed-point", "kmeans.lower-bound", "kmeans-1d.optimal", "kmeans.risk"),
     )
     n_iter_: int
+    constraints: ClassVar = {
+        "n_clusters": Count(),
+        "max_iter": Count(),
+        "tol": Number(low=0.0),
+        "algorithm": Choice("auto", "lloyd", "elkan", "exact"),
+        "init": NameOr(None, "k-means++", "random"),
+        "n_init": NameOr(Count(), "auto"),
+    }
 
     def __init__(
         self,
@@ -184,7 +195,8 @@ class KMeans(Centroids):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":
         """Find centres of the rows X; y is not used."""
-        k, runs, max_iter, tol = self._check()
+        check(self)
+        k, runs = self.n_clusters, self._runs()
         rows = read_rows(self, X, y, sample_weight)
         if rows.n_rows < k:
             raise refuse(self, f"n_clusters={k} needs as many rows; n_samples={rows.n_rows}.")
@@ -196,10 +208,10 @@ class KMeans(Centroids):
         exact = self.algorithm == "exact"
         if exact and rows.n_features != 1:
             raise refuse(self, f"algorithm='exact' is for rows of one column; X has {rows.n_features}.")
-        with fit_log(self, max_iter * runs, X, None, sample_weight) as log:
+        with fit_log(self, self.max_iter * runs, X, None, sample_weight) as log:
             for _ in range(1 if exact else runs):
                 centers = best_centers(rows, k) if exact else starting_centers(self, rows, k, random_state)
-                found = descend(passes, centers, max_iter, tol * known.variance, log)
+                found = descend(passes, centers, self.max_iter, self.tol * known.variance, log)
                 if best is None or found.inertia < best.inertia:
                     best = found._replace(labels=found.labels.copy())
                 if log.stopped:
@@ -207,33 +219,21 @@ class KMeans(Centroids):
         assert best is not None
         return self._keep(best)
 
-    def _check(self) -> tuple[int, int, int, float]:
-        """Return n_clusters, number of runs, max_iter and tol, all checked."""
-        k, max_iter, tol = count(self, "n_clusters"), count(self, "max_iter"), number(self, "tol", low=0.0)
-        choice(self, "algorithm", ("auto", "lloyd", "elkan", "exact"))
-        if isinstance(self.init, str):
-            choice(self, "init", ("k-means++", "random"))
+    def _runs(self) -> int:
+        """Return the number of runs from different starts."""
+        named = isinstance(self.init, str)
         if isinstance(self.n_init, str):
-            choice(self, "n_init", ("auto",))
-            return (
-                k,
-                10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1,
-                max_iter,
-                tol,
-            )
-        runs = count(self, "n_init")
-        given = not isinstance(self.init, str) and not callable(self.init)
-        if given and runs != 1:
-            warnings.warn(
-                f"{type(self).__name__}: init is given, so one run is made instead of n_init={runs}.", stacklevel=4
-            )
-            runs = 1
-        return k, runs, max_iter, tol
+            return 10 if callable(self.init) or (named and self.init == "random") else 1
+        if named or callable(self.init) or self.n_init == 1:
+            return self.n_init
+        warnings.warn(
+            f"{type(self).__name__}: init is given, so one run is made instead of n_init={self.n_init}.", stacklevel=4
+        )
+        return 1
 
     def _keep(self, best: Found) -> "KMeans":
         self.cluster_centers_, self.labels_, self.inertia_ = best.centers, best.labels, best.inertia
         self.n_iter_, self.n_distances_ = best.n_iter, best.distances
-        self._n_features_out = len(best.centers)
         distinct = len(np.unique(best.labels))
         if distinct < len(best.centers):
             warnings.warn(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from assay.cluster._passes import LANES, MemoryPasses, Summary
+from assay.cluster._assignment import LANES, MemoryPasses, Summary
 from assay.params import refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows

@@ -11,7 +11,7 @@ Method: a symmetric eigenproblem of the n x n matrix, whole, by Lanczos iteratio
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, eigh
@@ -29,7 +29,7 @@ from assay.fitlog import FitLog
 from assay.kernels import Kernel, Linear
 from assay.kernels._expand import expand
 from assay.optim.duality import outward
-from assay.params import choice, count, flag, number, positive, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import blas_for, same_rows, whole_gram
@@ -109,6 +109,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         most_rows=5_000,
     )
 
+    constraints: ClassVar = {
+        "n_components": Maybe(Count()),
+        "eigen_solver": Choice("auto", "dense", "arpack", "randomized"),
+        "tol": Number(low=0.0),
+        "max_iter": Maybe(Count()),
+        "iterated_power": Maybe(Count(low=0), "auto"),
+        "remove_zero_eig": Flag,
+        "fit_inverse_transform": Flag,
+        "alpha": Positive(why="without it the map back need not be determined"),
+    }
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -163,18 +174,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         return self
 
     def _check(self) -> None:
-        choice(self, "eigen_solver", ("auto", "dense", "arpack", "randomized"))
-        number(self, "tol", low=0.0)
-        for name in ("max_iter", "n_components"):
-            if getattr(self, name) is not None:
-                count(self, name)
-        if self.iterated_power != "auto":
-            count(self, "iterated_power", low=0)
-        flag(self, "remove_zero_eig")
-        if flag(self, "fit_inverse_transform"):
-            positive(self, "alpha", why="without it the map back need not be determined")
-            if self.kernel == "precomputed":
-                raise refuse(self, "fit_inverse_transform needs rows; kernel='precomputed' has only their Gram matrix.")
+        check(self)
+        if self.fit_inverse_transform and self.kernel == "precomputed":
+            raise refuse(self, "fit_inverse_transform needs rows; kernel='precomputed' has only their Gram matrix.")
 
     def _decompose(self, gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest eigenvalues, falling, and their eigenvectors with scikit-learn's signs."""
@@ -280,7 +282,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     def _set_kernel(self, X: np.ndarray) -> Kernel:
         if self.kernel != "cosine":
             return super()._set_kernel(X)
-        self.chosen_kernel_, self.gamma_ = "cosine", 1.0
+        self._set_kernel_numbers("cosine", 1.0, X.shape[1])
         return self._kernel()
 
     def _kernel(self) -> Kernel:

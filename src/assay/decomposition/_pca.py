@@ -13,7 +13,7 @@ Method: S is a sum over rows, formed about a point near the mean so that nothing
 
 from contextlib import nullcontext
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, read_rows, require_finite
 from assay.card import Card
-from assay.decomposition._flat import FlatLearner, Flats, scatter_about
+from assay.data.blocks import Block
+from assay.decomposition._affine_subspace import FlatLearner, Flats, scatter_about
 from assay.fitlog import FitLog
-from assay.params import choice, count, flag, refuse
+from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 
 _NARROW, _TALL = 1_000, 10  # svd_solver="auto": the covariance for at most so many columns, and so many rows a column
@@ -97,6 +97,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         guarantee=("pca.optimality", "projection.risk"),
     )
 
+    constraints: ClassVar = {
+        "whiten": Flag,
+        "svd_solver": Choice("auto", "full", "covariance_eigh", "randomized"),
+        "n_oversamples": Count(low=0),
+        "iterated_power": Maybe(Count(low=0), "auto"),
+    }
+
     def __init__(
         self,
         n_components: Any = None,
@@ -128,11 +135,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         return self
 
     def _read(self, X: Any, y: Any) -> Rows:
-        flag(self, "whiten")
-        choice(self, "svd_solver", ("auto", "full", "covariance_eigh", "randomized"))
-        count(self, "n_oversamples", low=0)
-        if self.iterated_power != "auto":
-            count(self, "iterated_power", low=0)
+        check(self)
         rows = read_rows(self, X, y)
         if rows.n_rows < 2:
             raise refuse(self, f"variance needs at least 2 rows; n_samples={rows.n_rows}.")
@@ -176,7 +179,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         """Return variances, falling, their directions as rows, and the variance of all columns together."""
         n = rows.n_rows
         if solver == "covariance_eigh":
-            self.mean_, S = covariance(rows, self)
+            self.center_, S = covariance(rows, self)
             with one_blas_thread() if len(S) <= _ONE_THREAD else nullcontext():
                 variances, vectors = eigh(S, driver="evd", overwrite_a=True, check_finite=False)
             variances = np.maximum(variances[::-1], 0.0)
@@ -184,8 +187,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
             return variances[: min(n, len(S))], directions[: min(n, len(S))], float(variances.sum())
         require_finite(rows, self)
         A = np.asarray(rows.X, dtype=np.float64)
-        self.mean_ = A.mean(axis=0)
-        A = A - self.mean_
+        self.center_ = A.mean(axis=0)
+        A = A - self.center_
         if solver == "full":
             _, lengths, directions = svd(A, full_matrices=False)
             directions = svd_flip(None, directions, u_based_decision=False)[1]
@@ -206,7 +209,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         n, most = rows.n_rows, min(rows.n_rows, rows.n_features)
         share = variances / total if total > 0 else np.zeros_like(variances)
         k = self.n_components
-        self.fixed_number_ = k is None or isinstance(k, Integral)
         if k is None:
             k = len(variances)
         elif isinstance(k, str):
@@ -215,7 +217,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
             k = int(np.searchsorted(np.cumsum(share), k, side="right")) + 1
         k = min(int(k), len(variances))
         left = total - float(variances[:k].sum()) if k < most else 0.0
-        self.n_components_, self.n_samples_ = k, n
+        self.n_samples_ = n
         self.components_, self.explained_variance_ = np.ascontiguousarray(directions[:k]), variances[:k].copy()
         self.explained_variance_ratio_, self.singular_values_ = share[:k].copy(), np.sqrt(variances[:k] * (n - 1))
         self.noise_variance_ = max(left, 0.0) / (most - k) if k < most else 0.0
@@ -225,9 +227,19 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         return len(self.components_)
 
     @property
-    def center_(self) -> np.ndarray:  # type: ignore[override]
-        """The point through which the flat goes: the mean of the rows."""
-        return self.mean_
+    def n_components_(self) -> int:
+        """Number of components kept."""
+        return len(self.components_)
+
+    @property
+    def mean_(self) -> np.ndarray:
+        """The mean of the rows, through which the flat goes."""
+        return self.center_
+
+    @property
+    def fixed_number_(self) -> bool:  # type: ignore[override]
+        """Whether the number of components was given, not chosen by looking at the rows."""
+        return self.n_components is None or isinstance(self.n_components, Integral)
 
     # Use
 

@@ -8,7 +8,7 @@ Claims: no flat of k dimensions through the origin is nearer to the rows by more
 Method: eigenvectors of X'X, a sum over rows; a sketch or Lanczos iterations for wide or sparse rows.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import read_rows, require_finite
 from assay.card import Card
-from assay.decomposition._flat import FlatLearner, Flats, scatter_about
+from assay.decomposition._affine_subspace import FlatLearner, Flats, scatter_about
 from assay.fitlog import FitLog
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 
@@ -78,6 +78,14 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
         guarantee=("pca.optimality", "projection.risk"),
     )
 
+    constraints: ClassVar = {
+        "n_components": Count(),
+        "algorithm": Choice("auto", "gram", "randomized", "arpack"),
+        "n_iter": Count(low=0),
+        "n_oversamples": Count(low=0),
+        "tol": Number(low=0.0),
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -100,9 +108,8 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "TruncatedSVD":
         """Find the directions of the rows X; y is not used."""
-        k = count(self, "n_components")
-        algorithm = choice(self, "algorithm", ("auto", "gram", "randomized", "arpack"))
-        count(self, "n_iter", low=0), count(self, "n_oversamples", low=0), number(self, "tol", low=0.0)
+        check(self)
+        k, algorithm = self.n_components, self.algorithm
         rows = read_rows(self, X, y)
         if k > rows.n_features:
             raise refuse(self, f"n_components must be at most the number of columns, {rows.n_features}; got {k}.")

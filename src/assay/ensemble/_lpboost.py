@@ -24,10 +24,12 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.ensemble._adaboost import AdaBoostClassifier, Sorted, sort_columns, stump_nodes
+from assay.data.blocks import Block
+from assay.ensemble._adaboost import AdaBoostClassifier
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
-from assay.ensemble._programme import Programme, soft_margin, solve_programme
+from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_margin
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
 from assay.params import count, number, positive
 from assay.scan import Rows, one_blas_thread, rows, thread_map
@@ -36,6 +38,7 @@ from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._stumps import Sorted, sort_columns, stump_nodes
 
 _ROUNDS = 100
 _LEAST_NU, _MOST_NU = 0.1, 0.95  # of nu = "auto"
@@ -69,7 +72,7 @@ class Search:
 
     def best(self, u: np.ndarray) -> tuple[float, list[Side]]:
         """Return the largest edge of all stumps, and the stumps with the largest edges of stretches of columns."""
-        from assay.ensemble import _stump as loops
+        from assay.tree.growth import _stump_loops as loops
 
         signed, d = u * self.sign, self.X.shape[1]
         edges, places = np.zeros((d, self.parts)), np.full((d, self.parts), -1)
@@ -198,7 +201,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
             if bound - reached <= tol or (not new and aim == 0.1 * tol):
                 break
             stumps, signed = stumps + new, np.column_stack([signed, _signed(new, X, sign)])
-            now = solve_programme(signed, caps, aim if new else 0.1 * tol)
+            now = solve_soft_margin(signed, caps, aim if new else 0.1 * tol)
             u, reached = now.u, max(reached, soft_margin(signed @ now.a, caps))
             aim = max(0.1 * tol, min(1e-2, 0.05 * (bound - reached))) if new else 0.1 * tol
             if log.step(-reached, max(0.0, bound - reached)):
@@ -233,20 +236,12 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         above = self.decision_function(X) > 0
         return self.classes_[above.astype(np.int64)]
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the difference of the votes for the two classes, and how far rounding can move it."""
-        slack = 2.0**-50 * (len(self.estimator_weights_) + 2)
-        return np.concatenate([self._scores(block.X) for block in rows.blocks()])[:, None], slack
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the difference of the votes for the two classes."""
+        yield Scores(self._bounded)
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        low = high = 0
-        slack = 2.0**-50 * (len(self.estimator_weights_) + 2)
-        for block in rows.blocks():
-            margin = self._scores(block.X) * (2.0 * np.asarray(block.y) - 1.0)
-            low += int(np.count_nonzero(margin < -slack))
-            high += int(np.count_nonzero(margin <= slack))
-        return low, high
+    def _bounded(self, block: Block) -> tuple[np.ndarray, float]:
+        return self._scores(block.X)[:, None], 2.0**-50 * (len(self.estimator_weights_) + 2)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin reached, and the proof that no vote of stumps has a larger one."""
@@ -297,7 +292,7 @@ def _fewer(signed: np.ndarray, c: np.ndarray, now: Programme, limit: int, tol: f
     kept, a = _in_use(np.arange(signed.shape[1]), now)
     while True:
         heavy = np.sort(kept[np.argsort(-a, kind="stable")[: max(limit, int(0.8 * len(kept)))]])
-        kept, a = _in_use(heavy, solve_programme(signed[:, heavy], c, 0.01 * tol))
+        kept, a = _in_use(heavy, solve_soft_margin(signed[:, heavy], c, 0.01 * tol))
         if len(kept) <= limit:
             return kept, a
 

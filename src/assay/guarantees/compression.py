@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.compression import compression_bound, log_size_weight
 
 _NEAR = 2.0**-30

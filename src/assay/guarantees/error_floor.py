@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from assay.claims.claim import Claim
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 
 def error_floor(rows: Rows) -> Iterator[Claim]:

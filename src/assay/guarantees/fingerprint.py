@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import DataReference, ModelReference
+from assay.data.blocks import Block
 from assay.scan import Rows, rows_per_block
-from assay.scan.blocks import Block
 
 CHUNK = 4096  # rows hashed together; part of the format
 
@@ -92,3 +92,20 @@ def _joined(parts: list[Block], start: int) -> Block:
 
 def _slice(values: np.ndarray | None, i: int) -> np.ndarray | None:
     return None if values is None else values[i : i + CHUNK]
+
+
+def near_copies(train: Rows, holdout: Rows) -> int:
+    """Return how many hold-out rows equal a training row in the first ten bits of every entry, rounded (SPEC.md)."""
+    known = np.sort(np.concatenate(train.map(_near_keys)))
+    keys = np.concatenate(holdout.map(_near_keys))
+    return int(np.sum(known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys))
+
+
+def _near_keys(block: Block) -> np.ndarray:
+    """Return a number for each row: a sum over columns of its rounded entries, mixed and weighted."""
+    entries = np.add(block.X, 0.0, dtype="<f8", order="C").view(np.uint64)
+    entries = (entries + np.uint64(1 << 41)) >> np.uint64(42)
+    entries = entries * np.uint64(0x9E3779B97F4A7C15)
+    entries ^= entries >> np.uint64(29)
+    weights = np.random.default_rng(1).integers(2**63, size=entries.shape[1], dtype=np.uint64)
+    return entries @ (2 * weights + np.uint64(1))

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.ledger import OUTWARD, Asked, Statement, Vacuous, claim, error_rate
+from assay.guarantees.evidence import Decided, Density, Gathered, Predictions, Scores, labels, own_margins
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim, error_rate
 from assay.scan import Rows
 from assay.theory import concentration, conformal
 from assay.theory.holdout import auc_lower, threshold_width
@@ -23,42 +24,52 @@ _NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
 _NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
 
 
-def of_classifier(learner: Any, holdout: Rows | None, errors: int, asked: Asked) -> Iterator[Statement | NotApplicable]:
+def of_classifier(
+    classes: np.ndarray, holdout: Rows | None, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
     """Yield the error rate; if asked for, the ROC curve, the difference from another model, and coverage."""
     if holdout is None:
         yield NotApplicable("P01/1", _NO_ROWS)
         return
-    compared = max(1, len(asked.compared))
+    decided, scores, compared = found.the(Decided), found.get(Scores), max(1, len(asked.compared))
+    errors = decided.count_errors(holdout)[1]
     if len(asked.compared):
-        predictions = _label_positions(learner, asked.compared, holdout.n_rows)
-        own = positions(learner, holdout)
+        predictions = _label_positions(classes, asked.compared, holdout.n_rows)
+        own = decided.positions(holdout)
         if not ((predictions == own) | (own < 0)).all(axis=1).any():
             raise ValueError("compared: this model's own predictions on the hold-out rows must be among them.")
         yield partial(_selected, errors, predictions)
     else:
         yield partial(_binomial, errors, holdout.n_rows)
     if asked.scores:
-        yield from _brier(learner, holdout, compared)
-        yield from _curve(learner, holdout, compared)
+        yield from _brier(scores, holdout, compared)
+        yield from _curve(len(classes), scores, holdout, compared)
     if asked.against is not None:
-        other = _label_positions(learner, [asked.against], holdout.n_rows)[0]
-        yield partial(_paired, learner, holdout, other)
+        other = _label_positions(classes, [asked.against], holdout.n_rows)[0]
+        yield partial(_paired, decided, holdout, other)
     if asked.coverage is not None:
-        scored = learner.score_bounds(holdout)
-        if scored is None:
+        if scores is None:
             yield NotApplicable("P25/1", _NO_SCORES)
         else:
-            yield partial(_covered, _ranks_above(scored, _codes(holdout)), asked.coverage, compared)
+            yield partial(_covered, _ranks_above(scores, holdout), asked.coverage, compared)
 
 
-def of_regressor(learner: Any, holdout: Rows | None, asked: Asked) -> Iterator[Statement | NotApplicable]:
+def of_regressor(
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean clipped error, and coverage if asked for."""
     rows, compared = 0 if holdout is None else holdout.n_rows, max(1, len(asked.compared))
     if any(len(one) != rows for one in asked.compared):
         raise ValueError(f"compared: each array must hold one prediction for each of the {rows} hold-out rows.")
     if holdout is None:
         yield NotApplicable("P05/1", _NO_ROWS)
-    elif why := _why_no_losses(learner):
+        return
+    predicted, why = found.get(Predictions), ""
+    if predicted is None:
+        why = "The checker has no predictor for this learner's numbers."
+    elif predicted.targets(holdout) > 1:
+        why = "These bounds are about one target, and the model predicts several."
+    if why:
         yield NotApplicable("P05/1", why)
     elif asked.clip is None:
         yield NotApplicable(
@@ -66,13 +77,14 @@ def of_regressor(learner: Any, holdout: Rows | None, asked: Asked) -> Iterator[S
         )
     else:
         for template in MEAN_LOSS:
-            yield partial(_mean_loss, template, learner, holdout, float(asked.clip), compared)
-    if asked.coverage is not None and holdout is not None:
-        why = _why_no_losses(learner)
-        yield NotApplicable("P25/1", why) if why else partial(_interval, learner, holdout, asked.coverage, compared)
+            yield partial(_mean_loss, template, predicted, holdout, float(asked.clip), compared)
+    if asked.coverage is not None:
+        yield NotApplicable("P25/1", why) if why else partial(_interval, predicted, holdout, asked.coverage, compared)
 
 
-def of_density(learner: Any, holdout: Rows | None, asked: Asked) -> Iterator[Statement | NotApplicable]:
+def of_density(
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of the mean of -ln p(x), clipped to a range fixed in advance."""
     if holdout is None:
         yield NotApplicable("P05/1", _NO_ROWS)
@@ -82,14 +94,14 @@ def of_density(learner: Any, holdout: Rows | None, asked: Asked) -> Iterator[Sta
         )
     else:
         for template in MEAN_LOSS:
-            yield partial(_log_loss, template, learner, holdout, asked.clip, max(1, len(asked.compared)))
+            yield partial(_log_loss, template, found.the(Density), holdout, asked.clip, max(1, len(asked.compared)))
 
 
-def _log_loss(template: str, learner: Any, holdout: Rows, clip: Any, compared: int, delta: str) -> Any:
+def _log_loss(template: str, density: Density, holdout: Rows, clip: Any, compared: int, delta: str) -> Any:
     if holdout.n_rows < 2:
         return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
     low, width = float(clip[0]), float(clip[1]) - float(clip[0])
-    values, errors = learner.log_density_bounds(holdout)
+    values, errors = density.values(holdout)
     with np.errstate(invalid="ignore"):
         losses = np.clip(-values - low + 2 * errors, 0.0, width)
         moved = float(np.max(losses - np.clip(-values - low - 2 * errors, 0.0, width)))
@@ -100,14 +112,6 @@ def _log_loss(template: str, learner: Any, holdout: Rows, clip: Any, compared: i
     if isinstance(found, NotApplicable):
         return found
     return replace(found, params={**found.params, "loss": "log", "low": low})
-
-
-def _why_no_losses(learner: Any) -> str:
-    """Return why the errors of a regression cannot be used, or nothing."""
-    if not hasattr(learner, "clipped_errors"):
-        return "The checker has no predictor for this learner's numbers."
-    several = len(np.atleast_2d(getattr(learner, "coef_", 0.0))) > 1 or getattr(learner, "n_outputs_", 1) > 1
-    return "These bounds are about one target, and the model predicts several." if several else ""
 
 
 def _binomial(errors: int, m: int, delta: str) -> Claim:
@@ -122,15 +126,15 @@ def _selected(errors: int, predictions: np.ndarray, delta: str) -> Claim:
     return error_rate("P07/1", bound, params, "holdout", delta, witness={"predictions": predictions})
 
 
-def _label_positions(learner: Any, compared: Sequence[np.ndarray], rows: int) -> np.ndarray:
+def _label_positions(classes: np.ndarray, compared: Sequence[np.ndarray], rows: int) -> np.ndarray:
     """Return predicted labels of all compared models as positions in `classes_`, one row per model."""
     predictions = np.asarray(compared)
     if predictions.shape != (len(compared), rows):
         raise ValueError(f"compared: each array must hold one predicted label for each of the {rows} hold-out rows.")
-    order = np.argsort(learner.classes_)
-    at = np.minimum(np.searchsorted(learner.classes_, predictions, sorter=order), len(order) - 1)
+    order = np.argsort(classes)
+    at = np.minimum(np.searchsorted(classes, predictions, sorter=order), len(order) - 1)
     positions = order[at]
-    if (learner.classes_[positions] != predictions).any():
+    if (classes[positions] != predictions).any():
         raise ValueError("compared: a predicted label is not among the classes of this model.")
     return positions.astype(np.int32)
 
@@ -138,20 +142,18 @@ def _label_positions(learner: Any, compared: Sequence[np.ndarray], rows: int) ->
 # Probabilities, the ROC curve, and two models ---------------------------------------------------------------
 
 
-def _brier(learner: Any, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
+def _brier(scores: Scores | None, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
     """Yield bounds of half the Brier score, sum_k (p_k - 1[y = k])^2 / 2, if the checker has the probabilities."""
-    scored = learner.score_bounds(holdout)
-    if scored is None:
+    if scores is None:
         yield NotApplicable("P05/1", _NO_SCORES)
         return
-    shares = _logistic(scored[0])
-    few = next(iter(holdout.blocks())).X[:64]
-    given = learner.predict_proba(few) if hasattr(learner, "predict_proba") else np.nan
-    if not np.allclose(given, shares[: len(few)], atol=1e-9):
+    if not scores.logistic:
         yield NotApplicable("P05/1", "The class probabilities are not the logistic function of the scores.")
         return
-    losses = 0.5 * ((shares - np.eye(shares.shape[1])[_codes(holdout)]) ** 2).sum(axis=1)
-    losses = np.minimum(losses + 4 * scored[1] + 1e-12, 1.0)
+    values, radius = scores.values(holdout)
+    shares = _logistic(values)
+    losses = 0.5 * ((shares - np.eye(shares.shape[1])[labels(holdout)]) ** 2).sum(axis=1)
+    losses = np.minimum(losses + 4 * radius.max() + 1e-12, 1.0)
     for template in ("P03/1", "P05/1"):
         yield partial(_mean_of, template, losses, "brier", 1.0, compared)
 
@@ -162,23 +164,24 @@ def _logistic(scores: np.ndarray) -> np.ndarray:
     return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
 
 
-def _curve(learner: Any, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
-    codes = _codes(holdout)
+def _curve(
+    n_classes: int, scores: Scores | None, holdout: Rows, compared: int
+) -> Iterator[Statement | NotApplicable]:
+    codes = labels(holdout)
     sizes = {"positives": int(np.sum(codes == 1)), "negatives": int(np.sum(codes == 0)), "compared": compared}
-    if len(learner.classes_) != 2 or not min(sizes["positives"], sizes["negatives"]):
+    if n_classes != 2 or not min(sizes["positives"], sizes["negatives"]):
         reason = "The ROC curve is about two classes, with hold-out rows of both."
         yield NotApplicable("P06/1", reason)
         yield NotApplicable("P06/2", reason)
         return
-    scored = learner.score_bounds(holdout)
-    yield NotApplicable("P06/1", _NO_SCORES) if scored is None else partial(_area, scored, codes, sizes)
+    yield NotApplicable("P06/1", _NO_SCORES) if scores is None else partial(_area, scores, holdout, codes, sizes)
     yield partial(_thresholds, sizes)
 
 
-def _area(scored: tuple[np.ndarray, float], codes: np.ndarray, sizes: dict[str, int], delta: str) -> Any:
-    scores, error = scored
-    score = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-    slack = 4 * error + 1e-14 * np.abs(score)
+def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int], delta: str) -> Any:
+    values, radius = scores.values(holdout)
+    score = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+    slack = 4 * radius.max() + 1e-14 * np.abs(score)
     low, high = (score - slack)[codes == 1], np.sort((score + slack)[codes == 0])
     pairs = sum(int(np.searchsorted(high, low, side).sum()) for side in ("left", "right"))
     seen = pairs / 2 / (len(low) * len(high))
@@ -196,9 +199,9 @@ def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
     return error_rate("P06/2", width, sizes, "holdout", delta)
 
 
-def _paired(learner: Any, holdout: Rows, other: np.ndarray, delta: str) -> Claim:
-    codes = _codes(holdout)
-    right = positions(learner, holdout) == codes
+def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> Claim:
+    codes = labels(holdout)
+    right = decided.positions(holdout) == codes
     alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
     half, m = float(delta) / 2, holdout.n_rows
     high = min(1.0, concentration.clopper_pearson_upper(alone, m, half) + OUTWARD)
@@ -208,21 +211,6 @@ def _paired(learner: Any, holdout: Rows, other: np.ndarray, delta: str) -> Claim
     value = (low - high) * (1 - 1e-12) if high < low else (high - low) * (1 + 1e-12) + 1e-15
     witness = {"predictions": other}
     return claim("P06/3", value, params, "holdout", delta, direction=direction, witness=witness)
-
-
-def positions(learner: Any, rows: Rows) -> np.ndarray:
-    """Return the predicted class of each row as a position in `classes_`; -1 where rounding leaves it open."""
-    if hasattr(learner, "predicted_positions"):
-        return learner.predicted_positions(rows)
-    scored = learner.score_bounds(rows)
-    if scored is None and learner.family == "trees.classifier":  # comparisons, which do not round
-        guess = np.concatenate([learner.predict(block.X) for block in rows.blocks()])
-        return np.searchsorted(learner.classes_, guess)
-    if scored is None:
-        return np.full(rows.n_rows, -1)
-    scores = scored[0]
-    best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
-    return np.where(_ranks_above(scored, best, signed=True) < 0, best, -1)
 
 
 # Coverage ---------------------------------------------------------------------------------------------------
@@ -241,36 +229,30 @@ def _covered(sizes: np.ndarray, coverage: float, compared: int, delta: str) -> C
     return claim("P25/1", value, {"coverage": coverage, "rows": m, "compared": compared}, "holdout", delta)
 
 
-def _interval(learner: Any, holdout: Rows, coverage: float, compared: int, delta: str) -> Claim | NotApplicable:
-    sizes = learner.clipped_errors(holdout, np.inf) + 2 * _rounding(learner, holdout)
+def _interval(
+    predicted: Predictions, holdout: Rows, coverage: float, compared: int, delta: str
+) -> Claim | NotApplicable:
+    sizes = predicted.clipped_errors(holdout, np.inf) + 2 * predicted.largest_radius(holdout)
     return _covered(sizes, coverage, compared, delta)
 
 
-def _ranks_above(scored: tuple[np.ndarray, float], codes: np.ndarray, *, signed: bool = False) -> np.ndarray:
-    """Return how far the best other class is above the true one, at most; at least 0 unless `signed`."""
-    scores, error = scored
-    if scores.shape[1] == 1:
-        gap = np.where(codes == 1, -scores[:, 0], scores[:, 0])
-    else:
-        at, others = np.arange(len(scores)), scores.copy()
-        others[at, codes] = -np.inf
-        gap = others.max(axis=1) - scores[at, codes]
-    gap = gap + 4 * error + 1e-14 * np.abs(gap)
-    return gap if signed else np.maximum(gap, 4 * error)
-
-
-def _codes(rows: Rows) -> np.ndarray:
-    return np.concatenate([np.asarray(block.y) for block in rows.blocks()])
+def _ranks_above(scores: Scores, holdout: Rows) -> np.ndarray:
+    """Return how far the best other class is above the true one, at most, and at least 0 up to rounding."""
+    values, radius = scores.values(holdout)
+    gap, error = -own_margins(values, labels(holdout)), radius.max()
+    return np.maximum(gap + 4 * error + 1e-14 * np.abs(gap), 4 * error)
 
 
 # Mean losses ------------------------------------------------------------------------------------------------
 
 
-def _mean_loss(template: str, learner: Any, holdout: Rows, clip: float, compared: int, delta: str) -> Any:
+def _mean_loss(
+    template: str, predicted: Predictions, holdout: Rows, clip: float, compared: int, delta: str
+) -> Any:
     if holdout.n_rows < 2:
         return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
-    rounding = _rounding(learner, holdout)
-    losses = np.minimum(learner.clipped_errors(holdout, clip) + 2 * rounding, clip)
+    rounding = predicted.largest_radius(holdout)
+    losses = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * rounding, clip)
     more = 0.0
     if template == "P04/1":  # the checker's sample variance is that of other roundings
         more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * rounding
@@ -288,10 +270,6 @@ def _mean_of(
     if template != "P04/1":
         params["loss"] = loss
     return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
-
-
-def _rounding(learner: Any, holdout: Rows) -> float:
-    return getattr(learner, "loss_rounding", lambda rows: 0.0)(holdout)
 
 
 def _kullback_leibler(losses: np.ndarray, delta: float) -> float:

@@ -29,7 +29,7 @@ class Vacuous(NotApplicable):
 
 
 @dataclass(frozen=True)
-class Asked:
+class CertifyOptions:
     """What `certify` was asked to say about new data; see there."""
 
     compared: Sequence[np.ndarray] = ()
@@ -37,7 +37,7 @@ class Asked:
     coverage: float | None = None
     scores: bool = False
     against: np.ndarray | None = None
-    fixed_class: bool = True
+    hypothesis_class_fixed: bool = True
     radius: float | None = None
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import erfc
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.concentration import kl_upper
 from assay.theory.margin import (
     BinnedMargins,

@@ -2,38 +2,30 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.ledger import OUTWARD, Asked, Statement, Vacuous, claim
+from assay.guarantees.evidence import Gathered, Norm, Predictions
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.scan import Rows
 from assay.theory.margin import regression_bound
 
 
-class Norm(NamedTuple):
-    """A function <w, phi(x)> + b: |(w, b)|, sum of |phi(x_i)|^2 over the training rows, whether it has a b."""
-
-    length: float
-    trace: float
-    intercept: bool
-
-
-def by_norm(learner: Any, train: Rows, asked: Asked) -> Iterator[Statement | NotApplicable]:
+def by_norm(found: Gathered, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
     """Yield the Rademacher bound of the mean clipped error, or why it is not made."""
-    found = learner.function_norm(train)
-    if not isinstance(found, Norm):
-        yield NotApplicable("P24/1", found)
+    norm = found.get(Norm) or Norm(why_not="The functions of this learner are not those of one space with a norm.")
+    if norm.why_not:
+        yield NotApplicable("P24/1", norm.why_not)
     elif asked.clip is None:
         yield NotApplicable("P24/1", "The error of a regression has no range: pass clip=, fixed in advance.")
     elif train.has_weight:
         yield NotApplicable("P24/1", "Row weights: the bound is about the unweighted mean of equally likely rows.")
     else:
-        yield partial(_stated, learner, train, found, float(asked.clip))
+        yield partial(_stated, found.the(Predictions), train, norm, float(asked.clip))
 
 
-def _stated(learner: Any, train: Rows, norm: Norm, clip: float, delta: str) -> Claim | NotApplicable:
-    losses = learner.clipped_errors(train, clip)
-    rounding = 2 * getattr(learner, "loss_rounding", lambda rows: 0.0)(train)
+def _stated(predicted: Predictions, train: Rows, norm: Norm, clip: float, delta: str) -> Claim | NotApplicable:
+    losses = predicted.clipped_errors(train, clip)
+    rounding = 2 * predicted.largest_radius(train)
     n, slack = train.n_rows, 1 + 1e-12
     trace = (norm.trace + n * norm.intercept) * slack
     try:

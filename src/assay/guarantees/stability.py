@@ -3,14 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.ledger import Asked, Statement, Vacuous, error_rate
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Gathered, Penalised, Scores
+from assay.guarantees.ledger import CertifyOptions, Statement, Vacuous, error_rate
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.stability import stability_bound, suboptimality_slack, uniform_stability
 
 _WIDTHS = tuple(2.0**-exponent for exponent in range(21))
@@ -55,31 +56,27 @@ def _too_far(template: str, n: int, delta: str) -> Vacuous:
 # Rows in a ball ---------------------------------------------------------------------------------------------
 
 
-class Penalised(NamedTuple):
-    """The problem 1/2 |u|^2 + sum C_i loss(z_i) that a linear classifier of two classes minimises, u = (w, b / column)
-    or w without a column, with a loss of slope at most 1: template of its gap, and the constant column."""
-
-    gap: str
-    column: float = 0.0
-
-
-def in_ball(learner: Any, train: Rows, asked: Asked) -> Iterator[Statement | NotApplicable]:
-    """Yield P17/2 of a learner with `penalised()`, or why it is not made."""
-    if not hasattr(learner, "penalised"):
+def in_ball(
+    learner: Any, train: Rows, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
+    """Yield P17/2 of a learner that minimises a penalised problem, or why it is not made."""
+    problem = found.get(Penalised)
+    if problem is None:
         return
-    found = learner.penalised()
-    if isinstance(found, str):
-        yield NotApplicable("P17/2", found)
+    if problem.why_not:
+        yield NotApplicable("P17/2", problem.why_not)
     elif train.has_weight:
         yield NotApplicable("P17/2", "Row weights: the bound is about equally likely rows.")
     elif asked.radius is None:
         reason = "Nothing bounds the length of every possible row: pass radius=, a length fixed in advance."
         yield NotApplicable("P17/2", reason)
     else:
-        yield partial(_in_ball, learner, train, found, float(asked.radius))
+        yield partial(_in_ball, learner, train, found.the(Scores), problem, float(asked.radius))
 
 
-def _in_ball(learner: Any, train: Rows, problem: Penalised, radius: float, delta: str) -> Claim | NotApplicable:
+def _in_ball(
+    learner: Any, train: Rows, scores: Scores, problem: Penalised, radius: float, delta: str
+) -> Claim | NotApplicable:
     outside = sum(train.map(_outside, radius))
     if outside:
         return Vacuous("P17/2", f"{outside} rows are longer than the radius {radius:g}: the assumption fails.", delta)
@@ -87,9 +84,7 @@ def _in_ball(learner: Any, train: Rows, problem: Penalised, radius: float, delta
     gap = next(made, None)
     if gap is None:
         return Vacuous("P17/2", "The duality gap that it builds on is not claimed.", delta)
-    scores, rounding = learner.score_bounds(train)
-    codes = np.concatenate([np.asarray(block.y) for block in train.blocks()])
-    margins = np.where(codes == 1, scores[:, 0], -scores[:, 0]) - rounding
+    margins = scores.margins(train)
     length = math.hypot(radius, problem.column) * (1 + 1e-12)
     cost = gap.params["C"] * max(gap.params["class_weight"] or [1.0])
     if not cost * length * length < _FARTHEST:

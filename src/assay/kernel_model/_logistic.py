@@ -14,23 +14,24 @@ Method: Newton's method on beta, each step one Cholesky factorisation of I + W^1
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, log_expit, xlogy
+from scipy.special import expit, log_expit
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.guarantees.stability import stability_statement
+from assay.losses import log_loss
 from assay.optim.duality import enclosure, outward
-from assay.params import count, flag, positive, refuse
+from assay.params import Constraint, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import scores, why_no_gap
@@ -83,6 +84,13 @@ class KernelLogisticRegression(ExpansionClassifier):
     (True, True)
     """
 
+    more_arrays = ("class_weight_",)
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(why="it weighs the losses"),
+        "tol": Positive(),
+        "max_iter": Count(),
+        "fit_intercept": Flag,
+    }
     card = Card(
         name="Kernel logistic regression",
         zh="核对数几率回归",
@@ -130,32 +138,30 @@ class KernelLogisticRegression(ExpansionClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelLogisticRegression":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        C = positive(self, "C", why="it weighs the losses")
-        positive(self, "tol")
-        max_iter = count(self, "max_iter")
-        flag(self, "fit_intercept")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
-        self.X_fit_, codes, weight = dense(rows.encoded(self.classes_))
-        kernel = self._set_kernel(self.X_fit_)
+        features, codes, weight = dense(rows.encoded(self.classes_))
+        kernel = self._set_kernel(features)
+        self._store_all(features)
         self.class_weight_ = self._class_weights(codes, weight)
-        cost = C * self.class_weight_[codes] * (1.0 if weight is None else weight)
+        cost = float(self.C) * self.class_weight_[codes] * (1.0 if weight is None else weight)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        n = len(self.X_fit_)
-        self.dual_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
+        n = len(features)
+        self.pair_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
-            gram = whole_gram(self, kernel, self.X_fit_, copies=3)
+        with fit_log(self, self.max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
+            gram = whole_gram(self, kernel, features, copies=3)
             for k, code in enumerate(targets):
 
                 def told(point: "_Point", k: int = k) -> bool:
-                    self.dual_coef_[k], self.intercept_[k] = point.beta, point.b
-                    shown = {"dual_coef_": self.dual_coef_.copy(), "intercept_": self.intercept_.copy()}
+                    self.pair_coef_[k], self.intercept_[k] = point.beta, point.b
+                    shown = {"pair_coef_": self.pair_coef_.copy(), "intercept_": self.intercept_.copy()}
                     return log.step(point.objective, point.gap, **(shown if log.watched else {}))
 
                 problem = _Problem(gram, np.where(codes == code, 1.0, -1.0), cost, bool(self.fit_intercept))
-                allowed = 0 if any(run.status == "interrupted" for run in runs) else max_iter
+                allowed = 0 if any(run.status == "interrupted" for run in runs) else self.max_iter
                 runs.append(self._minimise(problem, allowed, told))
         self.n_iter_ = np.array([run.steps for run in runs], dtype=np.int32)
         self.violation_ = float(max(run.gap for run in runs))
@@ -180,7 +186,8 @@ class KernelLogisticRegression(ExpansionClassifier):
                     status = "converged"
                     break
                 if stopped:
-                    raise KeyboardInterrupt
+                    status = "interrupted"
+                    break
         except KeyboardInterrupt:
             status = "interrupted"
         except np.linalg.LinAlgError:
@@ -203,16 +210,14 @@ class KernelLogisticRegression(ExpansionClassifier):
     # The model as an expansion
 
     @property
-    def pair_coef_(self) -> np.ndarray:  # type: ignore[override]
-        return self.dual_coef_
+    def dual_coef_(self) -> np.ndarray:
+        """beta of each function over the training rows, (1 or n_classes, n)."""
+        return self.pair_coef_
 
     @property
-    def support_(self) -> np.ndarray:  # type: ignore[override]
-        return np.arange(len(self.X_fit_))
-
-    @property
-    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
-        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+    def X_fit_(self) -> np.ndarray:
+        """The training rows; none are kept of a Gram matrix that was given."""
+        return self.support_vectors_
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities: the sigmoid of the score; of more classes, sigmoids divided by their sum."""
@@ -225,6 +230,10 @@ class KernelLogisticRegression(ExpansionClassifier):
             return np.column_stack([log_expit(-values), log_expit(values)])
         logs = log_expit(values)
         return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+
+    @property
+    def logistic_scores(self) -> bool:
+        return len(self.classes_) == 2
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each function, and for two classes what it implies."""
@@ -307,7 +316,7 @@ class _Problem:
 
     def objective(self, values: np.ndarray, beta: np.ndarray, b: float) -> float:
         """Return 1/2 beta' K beta + sum C_i ln(1 + exp(-y_i f_i)), values = K beta."""
-        return 0.5 * float(beta @ values) - float(self.cost @ log_expit(self.y * (values + b)))
+        return 0.5 * float(beta @ values) + float(self.cost @ log_loss.value(self.y, values + b))
 
     def point(self, beta: np.ndarray, b: float) -> _Point:
         """Return the iterate with its coefficients moved into their box, which an optimum never leaves."""
@@ -323,11 +332,11 @@ class _Problem:
         """Return beta, b and K beta after a Newton step, shortened until the objective falls; None if it does not."""
         f = values + b
         chance = expit(-self.y * f)
-        pull, curvature = self.cost * chance * self.y, self.cost * chance * (1 - chance)
-        new, new_b = self._newton_point(curvature, curvature * f + pull, b)
+        dual, curvature = self.cost * chance * self.y, self.cost * chance * (1 - chance)
+        new, new_b = self._newton_point(curvature, curvature * f + dual, b)
         toward, toward_b = new - beta, new_b - b
         toward_values = self.gram @ toward
-        slope = float((beta - pull) @ toward_values) - float(pull.sum()) * toward_b
+        slope = float((beta - dual) @ toward_values) - float(dual.sum()) * toward_b
         before, t = self.objective(values, beta, b), 1.0
         for _ in range(_HALVINGS):
             trial = beta + t * toward, b + t * toward_b, values + t * toward_values
@@ -377,5 +386,6 @@ def _divergence_above(theta: np.ndarray, cost: np.ndarray, z: np.ndarray, slack:
 
 def _divergence(theta: np.ndarray, cost: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return kl(p || sigma(-z)) of p = theta / cost, 0 where a row costs nothing."""
-    p = np.clip(np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0), 0.0, 1.0)
-    return np.maximum(xlogy(p, p) + xlogy(1 - p, 1 - p) + p * z - log_expit(z), 0.0)
+    p = np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0)
+    assert log_loss.dual is not None
+    return log_loss.dual.bracket(1.0, z, p)

@@ -15,7 +15,7 @@ update. Columns out
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -26,12 +26,12 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._objective import SquaredObjective
 from assay.optim.gap import Problem, gap_claims
-from assay.params import count, flag, number, positive, refuse
+from assay.params import Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import LinearFunctions
 
 _MOST_COLUMNS = 20_000  # their second moments take 3.2 GB
@@ -106,6 +106,14 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         guarantee=("elastic-net.gap", "solution.enclosure"),
     )
 
+    constraints: ClassVar = {
+        "alpha": Positive(why="without a penalty use LinearRegression"),
+        "l1_ratio": Number(low=0.0, high=1.0, why="it is the share of the L1 penalty"),
+        "tol": Positive(),
+        "max_iter": Count(),
+        "fit_intercept": Flag,
+    }
+
     def __init__(
         self,
         alpha: float = 1.0,
@@ -124,7 +132,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         self.n_jobs = n_jobs
 
     def _penalty(self, W: np.ndarray, n: int) -> float:
-        share = float(getattr(self, "l1_ratio", 1.0))  # a lasso has no such parameter
+        share = float(self.l1_ratio)
         l1, l2 = float(self.alpha) * share, float(self.alpha) * (1.0 - share)
         return n * (l1 * float(np.abs(W).sum()) + 0.5 * l2 * float((W * W).sum()))
 
@@ -132,18 +140,16 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "ElasticNet":
         """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask
         collection."""
-        positive(self, "alpha", why="without a penalty use LinearRegression")
-        ratio = self._ratio()
-        tol, max_iter, intercept = positive(self, "tol"), count(self, "max_iter"), flag(self, "fit_intercept")
+        check(self)
         rows = _target_rows(self, X, y, sample_weight)
         with fit_log(self, 1, X, y) as log:
-            moments = centred_moments(self, rows, intercept)
-            l1, l2 = (moments.weight * self.alpha * share for share in (ratio, 1 - ratio))
-            w, sweeps, gap = _solve(moments, l1, l2, tol, max_iter)
+            moments = centred_moments(self, rows, self.fit_intercept)
+            l1, l2 = (moments.weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
+            w, sweeps, gap = _solve(moments, l1, l2, self.tol, self.max_iter)
             self.coef_, self.intercept_ = w, float(moments.mean_y - moments.mean @ w)
             self.n_iter_, self.dual_gap_ = sweeps, gap
             log.step(gap, gap, coef_=self.coef_, intercept_=self.intercept_)
-        if gap > tol * 0.5 * moments.total:
+        if gap > self.tol * 0.5 * moments.total:
             warnings.warn(
                 f"{type(self).__name__}: not converged after {sweeps} sweeps; the duality gap is {gap:.2e}. "
                 "Raise max_iter or tol, or scale the columns.",
@@ -152,14 +158,10 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
             )
         return self
 
-    def _ratio(self) -> float:
-        return number(self, "l1_ratio", low=0.0, high=1.0, why="it is the share of the L1 penalty")
-
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
         weight = float(rows.sum(_weight))
-        ratio = self._ratio()
-        l1, l2 = weight * self.alpha * ratio, weight * self.alpha * (1 - ratio)
+        l1, l2 = (weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
         problem = Problem("squared_error", l1, l2, 1.0, bool(self.fit_intercept))
         yield from gap_claims(rows, self.coef_, self.intercept_, problem, "D07/1")
 
@@ -203,6 +205,7 @@ class Lasso(ElasticNet):
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap",),
     )
+    l1_ratio = 1.0
 
     def __init__(
         self,
@@ -218,9 +221,6 @@ class Lasso(ElasticNet):
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
-
-    def _ratio(self) -> float:
-        return 1.0
 
 
 def elastic_net_path(
@@ -247,7 +247,8 @@ def elastic_net_path(
     [[0.5, 1.85]]
     """
     model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
-    ratio = model._ratio()
+    check(model)
+    ratio = float(model.l1_ratio)
     moments = centred_moments(model, _target_rows(model, X, y, None), fit_intercept)
     if alphas is None:
         if ratio == 0:

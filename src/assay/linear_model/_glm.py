@@ -15,7 +15,7 @@ when rows are many.
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
@@ -27,13 +27,14 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.evidence import Evidence, Norm, Predictions
 from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
-from assay.linear_model._glm_sums import FAMILIES, LINKS, inverse_link, link_function
 from assay.linear_model._least_squares_solver import solve
+from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
-from assay.params import choice, count, flag, number, positive, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
 
@@ -116,6 +117,15 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         guarantee=("glm.stationarity",),
     )
 
+    constraints: ClassVar = {
+        "distribution": Choice(*CANONICAL),
+        "link": Maybe(Choice(*LINKS)),
+        "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
+        "fit_intercept": Flag,
+        "tol": Positive(),
+        "max_iter": Count(),
+    }
+
     def __init__(
         self,
         distribution: str = "gaussian",
@@ -138,19 +148,21 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
     @property
     def family(self) -> str:  # type: ignore[override]
         """Which of the checker's predictors reads the coefficients: it depends on the link."""
-        link = getattr(self, "link_", "identity")
-        return f"glm.{link}"
+        return f"glm.{self.link_}"
+
+    @property
+    def link_(self) -> str:
+        """The link: the parameter, or the one that None stands for."""
+        return CANONICAL[self.distribution] if self.link is None else self.link
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GeneralizedLinearRegressor":
         """Fit to rows X and targets y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        name = choice(self, "distribution", tuple(CANONICAL))
-        link = CANONICAL[name] if self.link is None else choice(self, "link", LINKS)
+        check(self)
+        name, link = self.distribution, self.link_
         if name == "lognormal" and link != "log":
             raise refuse(self, f'the lognormal distribution has the link "log"; got {link!r}.')
-        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
-        tol, max_iter, intercept = positive(self, "tol"), count(self, "max_iter"), flag(self, "fit_intercept")
-        if link == "inverse" and not intercept:
+        if link == "inverse" and not self.fit_intercept:
             raise refuse(
                 self,
                 'the link "inverse" needs an intercept: without one the fit would start at an infinite mean.',
@@ -158,9 +170,8 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         rows = read_rows(self, X, column_or_1d(y, warn=True) if isinstance(y, np.ndarray) else y, sample_weight)
         require_finite(rows, self)
         _require_range(self, rows, name, link)
-        self.link_ = link
-        problem = _Problem(rows, name, link, alpha, intercept, *rows.sum(sums.totals))
-        with fit_log(self, max_iter, X, y) as log:
+        problem = _Problem(rows, name, link, float(self.alpha), self.fit_intercept, *rows.sum(sums.totals))
+        with fit_log(self, self.max_iter, X, y) as log:
 
             def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
                 w, b = problem.unpack(x)
@@ -168,7 +179,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
 
             found = _closed_form(problem) if (name, link) == ("gaussian", "identity") else None
             if found is None:
-                found = _minimise(problem, tol, max_iter, told)
+                found = _minimise(problem, self.tol, self.max_iter, told)
             else:
                 told(found.x, found.value, found.gradient)
         self.coef_, self.intercept_ = problem.unpack(found.x)
@@ -191,19 +202,14 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         with np.errstate(over="ignore", divide="ignore"):
             return inverse_link(self.link_, scores)
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the means."""
+        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
+        yield Predictions(sums.bounded_means, (self.coef_, self.intercept_, self.link_, rounding))
         if self.link_ == "identity":
-            return super().squared_error(rows)
-        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        total, slack = rows.sum(sums.squares, self.coef_, self.intercept_, self.link_, rounding)
-        mean, slack = total / rows.n_rows, (slack + 1e-12 * total) / rows.n_rows
-        return max(0.0, mean - slack), mean + slack + 1e-140
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - mean|, clip) of each row, rounded up by what rounding can hide."""
-        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        return np.concatenate(rows.map(sums.clipped_residuals, self.coef_, self.intercept_, self.link_, rounding, clip))
+            yield self._norm(rows)
+        else:
+            yield Norm(why_not="The bound is about one score that is the prediction itself.")
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""
@@ -224,9 +230,8 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         x = problem.pack(self.coef_, self.intercept_)
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
-        pulls = (
-            float(rows.sum(sums.pull_size, self.coef_, self.intercept_, self.distribution, self.link_)) / problem.weight
-        )
+        size = rows.sum(sums.slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
+        pulls = float(size) / problem.weight
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
         slack = largest * (
             4 * gamma(rows) * (pulls + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)

@@ -14,7 +14,7 @@ Method: normal equations about the mean, refined, in twice the precision or by Q
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -35,7 +35,7 @@ from assay.optim.duality import (
     ridge_gap,
     score_rounding,
 )
-from assay.params import flag, number, refuse
+from assay.params import Constraint, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
 
@@ -49,15 +49,19 @@ class RankWarning(UserWarning):
 class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
     """What LinearRegression (alpha = 0) and Ridge share."""
 
+    constraints: ClassVar[dict[str, Constraint]] = {"fit_intercept": Flag}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, alpha: float) -> "_LeastSquares":
-        intercept = flag(self, "fit_intercept")
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "_LeastSquares":
+        check(self)
+        intercept = self.fit_intercept
         rows = read_rows(self, X, y, sample_weight, multi_output=True)
         with fit_log(self, 1, X, y, sample_weight) as log:
+            alpha = float(getattr(self, "alpha", 0.0))
             found = solve(rows, alpha, intercept)
             if found is None:
                 require_finite(rows, self)
@@ -130,7 +134,7 @@ class LinearRegression(_LeastSquares):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearRegression":
         """Fit to rows X and targets y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        return self._fit(X, y, sample_weight, 0.0)
+        return self._fit(X, y, sample_weight)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on the objective's distance from its minimum."""
@@ -175,6 +179,8 @@ class Ridge(_LeastSquares):
         guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
     )
 
+    constraints: ClassVar = {"alpha": Number(low=0.0, why="a negative penalty has no minimum")}
+
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, n_jobs: int | None = None) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -186,8 +192,7 @@ class Ridge(_LeastSquares):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Ridge":
         """Fit to rows X and targets y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
-        return self._fit(X, y, sample_weight, alpha)
+        return self._fit(X, y, sample_weight)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies."""

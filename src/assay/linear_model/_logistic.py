@@ -14,7 +14,7 @@ Method: Newton's method, started at the optimum of a sample of the rows and with
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -26,7 +26,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.stability import Penalised
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
@@ -34,9 +35,8 @@ from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separation import separation_claim
 from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outward
 from assay.optim.newton import Found
-from assay.params import choice, count, flag, positive, refuse
+from assay.params import Choice, Count, Flag, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
@@ -106,6 +106,14 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         ),
     )
 
+    constraints: ClassVar = {
+        "C": Positive(allow_inf=True, why="it weighs the losses; use infinity for no penalty"),
+        "tol": Positive(),
+        "max_iter": Count(),
+        "solver": Choice("newton", "lbfgs"),
+        "fit_intercept": Flag,
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -128,18 +136,15 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        C = positive(self, "C", allow_inf=True, why="it weighs the losses; use infinity for no penalty")
-        tol, max_iter = positive(self, "tol"), count(self, "max_iter")
-        solver = choice(self, "solver", ("newton", "lbfgs"))
-        flag(self, "fit_intercept")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
-        problem = self._problem(rows, C)
+        problem = self._problem(rows, float(self.C))
         quiet = np.errstate(over="ignore", invalid="ignore")
         # One BLAS thread: small solves between the passes lose far more to threads than they gain.
-        with fit_log(self, max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
-            found = minimise(problem, solver, tol, max_iter, log)
+        with fit_log(self, self.max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
+            found = minimise(problem, self.solver, self.tol, self.max_iter, log)
         if found.status == "overflow":
             require_finite(rows, self)
             raise refuse(
@@ -191,13 +196,19 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         yield enclosure(template, gap, 1.0)
         yield self._left_out(rows, gap, problem.class_weight)
 
-    def penalised(self) -> Penalised | str:
-        """Return the penalised problem whose optimum one row moves little, or why it can move it far."""
+    @property
+    def logistic_scores(self) -> bool:
+        return True
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores, and the penalised problem whose optimum one row moves little."""
+        yield from super().evidence(rows)
         if self.fit_intercept:
-            return "The penalty does not hold a free intercept, which one row can move far."
-        if len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
-            return "It is told for two classes, a penalty, and class weights that were fixed in advance."
-        return Penalised("D08/1")
+            yield Penalised(why_not="The penalty does not hold a free intercept, which one row can move far.")
+        elif len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
+            yield Penalised(why_not="It is told for two classes, a penalty, and class weights fixed in advance.")
+        else:
+            yield Penalised("D08/1")
 
     def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
         """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""

@@ -11,7 +11,7 @@ Method: one compiled pass per epoch, in the order of the data or in a new random
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -22,17 +22,17 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.compression import Updates, perceptron_statements
 from assay.guarantees.error_floor import gather
 from assay.guarantees.ledger import Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
-from assay.linear_model._csr import packed
+from assay.linear_model._packed_rows import packed
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.optim.duality import gamma
-from assay.params import count, flag, positive, refuse
+from assay.params import Count, Flag, Positive, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound
@@ -103,6 +103,8 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         ),
     )
 
+    constraints: ClassVar = {"max_iter": Count(), "eta0": Positive(), "fit_intercept": Flag, "shuffle": Flag}
+
     def __init__(
         self,
         *,
@@ -123,22 +125,20 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "Perceptron":
         """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
-        max_iter, eta = count(self, "max_iter"), positive(self, "eta0")
-        flag(self, "fit_intercept")
-        shuffle = flag(self, "shuffle")
+        check(self)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
         require_finite(rows, self)
         random = check_random_state(self.random_state)
-        if shuffle and not hasattr(rows, "X"):
+        if self.shuffle and not hasattr(rows, "X"):
             raise refuse(self, "rows that are not in memory are read in order; pass shuffle=False.")
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         coef, intercept = np.zeros((len(targets), rows.n_features)), np.zeros(len(targets))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y) as log:
+        with fit_log(self, self.max_iter * len(targets), X, y) as log:
             for k, code in enumerate(targets):
-                allowed = 0 if any(run.stopped for run in runs) else max_iter
+                allowed = 0 if any(run.stopped for run in runs) else self.max_iter
 
                 def told(*numbers: float) -> bool:
                     return log.step(*numbers, coef_=coef.copy(), intercept_=intercept.copy())
@@ -147,9 +147,9 @@ class Perceptron(ClassifierMixin, LinearClassifier):
                     self._run(
                         rows,
                         code,
-                        eta,
+                        float(self.eta0),
                         allowed,
-                        random if shuffle else None,
+                        random if self.shuffle else None,
                         coef[k],
                         intercept[k : k + 1],
                         told,

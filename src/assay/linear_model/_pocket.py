@@ -12,7 +12,7 @@ counting stops as
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -24,9 +24,9 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearClassifier
-from assay.linear_model._csr import packed
+from assay.linear_model._packed_rows import packed
 from assay.linear_model._separation import inseparability_claim, separation_claim
-from assay.params import count, flag, refuse
+from assay.params import Count, Flag, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
@@ -76,6 +76,8 @@ class Pocket(ClassifierMixin, LinearClassifier):
         guarantee=("margin.bounds", "inseparability", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
     )
 
+    constraints: ClassVar = {"fit_intercept": Flag, "max_updates": Count()}
+
     def __init__(
         self,
         *,
@@ -92,8 +94,8 @@ class Pocket(ClassifierMixin, LinearClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "Pocket":
         """Fit to rows X (an array, a frame or a SciPy sparse matrix) and labels y."""
-        limit = count(self, "max_updates")
-        flag(self, "fit_intercept")
+        check(self)
+        limit = self.max_updates
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)

@@ -13,7 +13,7 @@ Method: constraint generation. A linear programme over a few rows (HiGHS) gives 
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
@@ -23,13 +23,13 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim
 from assay.optim.lp import intersecting_hulls
-from assay.params import count, flag
+from assay.params import Count, Flag, check
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _FIRST = 200  # rows of the first programme
@@ -89,6 +89,8 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         most_rows=50_000,
     )
 
+    constraints: ClassVar = {"fit_intercept": Flag, "max_iter": Count()}
+
     def __init__(self, *, fit_intercept: bool = True, max_iter: int = 200, n_jobs: int | None = None) -> None:
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
@@ -97,7 +99,7 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearSeparator":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        max_iter, intercept = count(self, "max_iter"), flag(self, "fit_intercept")
+        check(self)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
@@ -105,14 +107,14 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         codes = self._codes
         coef, intercepts = np.zeros((len(codes), rows.n_features)), np.zeros(len(codes))
         found: list[_Found] = []
-        with fit_log(self, max_iter * len(codes), X, y) as log:
+        with fit_log(self, self.max_iter * len(codes), X, y) as log:
             for k, code in enumerate(codes):
 
                 def told(w: np.ndarray, b: float, wrong: float, k: int = k) -> bool:
                     coef[k], intercepts[k] = w, b
                     return log.step(wrong, wrong, coef_=coef.copy(), intercept_=intercepts.copy())
 
-                one = _search(rows, code, intercept, max_iter, told)
+                one = _search(rows, code, self.fit_intercept, self.max_iter, told)
                 coef[k], intercepts[k] = one.w, one.b
                 found.append(one)
             if not log.history:  # decided by the first linear programmes

@@ -1,4 +1,4 @@
-"""Linear models by stochastic and mini-batch gradient descent, for every loss of `assay.optim.losses`.
+"""Linear models by stochastic and mini-batch gradient descent, for the losses of `assay.losses` listed below.
 
     minimise over w, b    P(w, b) = alpha/2 |w|^2 + 1/n sum_i s_i c(y_i) loss(y_i, <w, x_i> + b)
 
@@ -10,7 +10,7 @@ Method: updates from one row, or from batches, drawn in a new order each epoch; 
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -27,10 +27,9 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity
-from assay.linear_model._sgd_descent import PARAMETERS, Descent, in_memory
-from assay.optim.gap import DUALS
-from assay.optim.losses import LOSSES
-from assay.params import choice, flag, number, refuse
+from assay.linear_model._sgd_descent import LOSSES, PARAMETERS, Descent, in_memory
+from assay.losses import named
+from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear, LinearFunctions
 
@@ -81,6 +80,8 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         ),
     )
 
+    constraints: ClassVar = {"loss": Choice(*(name for name in LOSSES if name != "epsilon_insensitive"))}
+
     def __init__(
         self,
         loss: str = "hinge",
@@ -129,7 +130,8 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDClassifier":
         """Fit to rows X (an array, a frame or a SciPy sparse matrix), labels y and row weights."""
-        warm = flag(self, "warm_start") and hasattr(self, "coef_")
+        check(self)
+        warm = self.warm_start and hasattr(self, "coef_")
         rows = read_rows(self, X, y, sample_weight, reset=not warm)
         classes = label_classes(self, rows)
         if warm and not np.array_equal(classes, self.classes_):
@@ -143,12 +145,13 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
 
         `classes` lists all labels that will come, in the first call. `max_iter` and `tol` play no part.
         """
+        check(self)
         first = not hasattr(self, "coef_")
         if first and classes is None:
             raise refuse(self, "the first call of partial_fit needs classes, the list of all labels.")
         if classes is not None and not first and not np.array_equal(unique_labels(classes), self.classes_):
             raise refuse(self, f"classes must be those of the first call, {self.classes_}; got {classes!r}.")
-        if flag(self, "early_stopping"):
+        if self.early_stopping:
             raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
         rows = read_rows(self, X, y, sample_weight, reset=first)
         self.classes_ = unique_labels(classes) if first else self.classes_
@@ -157,7 +160,6 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         return self._learn(rows, (X, y, sample_weight), warm=not first, once=True)
 
     def _learn(self, rows: Any, given: tuple, *, warm: bool, once: bool = False) -> "SGDClassifier":
-        choice(self, "loss", [name for name in LOSSES if name != "epsilon_insensitive"])
         rows = in_memory(self, rows.encoded(self.classes_))
         self.class_weight_ = self._class_weights(rows.y)
         codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -192,10 +194,14 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         shares = expit(scores)
         return shares / shares.sum(axis=1, keepdims=True)
 
+    @property
+    def logistic_scores(self) -> bool:
+        return self.loss == "log_loss" and len(self.classes_) == 2
+
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
         logistic loss, how little nearby coefficients could gain."""
-        if not DUALS.get(self.loss, DUALS["hinge"]).labels:
+        if not named(self.loss).labels:
             yield NotApplicable("D04/1", "The claim of this loss is about a numeric target, not about labels.")
             return
         if self.loss == "log_loss" and self.unpenalised and len(self.classes_) == 2:
@@ -233,6 +239,11 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
         guarantee=("opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
     )
+
+    constraints: ClassVar = {
+        "loss": Choice(*(name for name in LOSSES if not named(name).labels)),
+        "epsilon": Number(low=0.0),
+    }
 
     def __init__(
         self,
@@ -282,7 +293,8 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDRegressor":
         """Fit to rows X (an array, a frame or a SciPy sparse matrix), targets y and row weights."""
-        warm = flag(self, "warm_start") and hasattr(self, "coef_")
+        check(self)
+        warm = self.warm_start and hasattr(self, "coef_")
         return self._learn(read_rows(self, X, y, sample_weight, reset=not warm), (X, y, sample_weight), warm=warm)
 
     @with_callbacks
@@ -291,15 +303,14 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
 
         `max_iter` and `tol` play no part. Without `eta0` the first rate is chosen from the rows of the first call.
         """
-        if flag(self, "early_stopping"):
+        check(self)
+        if self.early_stopping:
             raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
         warm = hasattr(self, "coef_")
         rows = read_rows(self, X, y, sample_weight, reset=not warm)
         return self._learn(rows, (X, y, sample_weight), warm=warm, once=True)
 
     def _learn(self, rows: Any, given: tuple, *, warm: bool, once: bool = False) -> "SGDRegressor":
-        choice(self, "loss", [name for name, loss in LOSSES.items() if not loss.labels])
-        number(self, "epsilon", low=0.0)
         rows = in_memory(self, rows)
         target = column_or_1d(rows.y, warn=True).astype(np.float64)
         costs = np.empty(0) if rows.weight is None else rows.weight

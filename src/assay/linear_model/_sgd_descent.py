@@ -9,7 +9,7 @@ visited; n counts rows, not weights, so that doubling every weight halves the pe
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,14 +19,24 @@ from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
-from assay.linear_model._csr import Packed, packed
 from assay.linear_model._logistic_sums import largest_norm
+from assay.linear_model._packed_rows import Packed, packed
+from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import Problem, gap_claims
-from assay.optim.losses import LOSSES, NAMES
-from assay.params import choice, count, flag, number, positive, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
 from assay.scan import Rows
 
+LOSSES = (
+    "squared_error",
+    "absolute_error",
+    "epsilon_insensitive",
+    "log_loss",
+    "hinge",
+    "squared_hinge",
+    "exponential",
+    "sigmoid_squared",
+)
 _STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0}
 """Losses whose slope grows with the score, and a bound of their curvature near zero."""
 
@@ -71,6 +81,25 @@ class Run(NamedTuple):
 class Descent(LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
+    constraints: ClassVar = {
+        "penalty": Choice("l2", None),
+        "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
+        "fit_intercept": Flag,
+        "optimizer": Choice(*RULES),
+        "momentum": Number(low=0.0, high=1 - 1e-12),
+        "batch_size": Count(),
+        "learning_rate": Choice(*SCHEDULES),
+        "eta0": Maybe(Positive()),
+        "decay": Number(low=0.0),
+        "max_iter": Count(),
+        "tol": Number(low=0.0),
+        "n_iter_no_change": Count(),
+        "shuffle": Flag,
+        "early_stopping": Flag,
+        "validation_fraction": Number(low=0.0, high=1 - 1e-12, open_low=True),
+        "warm_start": Flag,
+    }
+
     loss: str
     penalty: str | None
     alpha: float
@@ -86,11 +115,9 @@ class Descent(LinearModel):
         return self.penalty is None or self.alpha == 0
 
     def _settings(self, rows: Any, heaviest: float, rate: float | None) -> Settings:
-        """Check the parameters; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
-        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
-        alpha = alpha if choice(self, "penalty", ("l2", None)) == "l2" else 0.0
-        flag(self, "fit_intercept")
-        eta = rate if self.eta0 is None else positive(self, "eta0")
+        """Return how to descend; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
+        alpha = float(self.alpha) if self.penalty == "l2" else 0.0
+        eta = rate if self.eta0 is None else float(self.eta0)
         if eta is not None and eta * alpha >= 1:
             raise refuse(
                 self,
@@ -98,19 +125,17 @@ class Descent(LinearModel):
             )
         if eta is None:
             eta = _first_rate(self.loss, alpha, heaviest * (1.0 + max(rows.map(largest_norm))))
-        name = choice(self, "learning_rate", SCHEDULES)
-        decay = number(self, "decay", low=0.0) if name != "optimal" else alpha
-        kept = number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True)
+        decay = alpha if self.learning_rate == "optimal" else float(self.decay)
         return Settings(
             alpha,
-            Rule(choice(self, "optimizer", RULES), number(self, "momentum", low=0.0, high=1 - 1e-12)),
-            Schedule(name, eta, decay),
-            count(self, "batch_size"),
-            count(self, "max_iter"),
-            number(self, "tol", low=0.0),
-            count(self, "n_iter_no_change"),
-            flag(self, "shuffle"),
-            kept if flag(self, "early_stopping") else 0.0,
+            Rule(self.optimizer, float(self.momentum)),
+            Schedule(self.learning_rate, eta, decay),
+            self.batch_size,
+            self.max_iter,
+            float(self.tol),
+            self.n_iter_no_change,
+            self.shuffle,
+            float(self.validation_fraction) if self.early_stopping else 0.0,
         )
 
     def _descend_all(
@@ -191,7 +216,7 @@ class Descent(LinearModel):
         if settings.shuffle:
             shuffle(order, int(work.random.randint(1, 2**62)))
         rule, schedule, alpha = settings.rule, settings.schedule, settings.alpha
-        code, epsilon, intercept = NAMES.index(self.loss), float(self.epsilon), bool(self.fit_intercept)
+        code, epsilon, intercept = named(self.loss).code, float(self.epsilon), bool(self.fit_intercept)
         rates = (schedule.code, schedule.eta, schedule.decay, t, intercept, w, b)
         if rule.name == "plain" and settings.batch == 1:
             arguments = (y, costs, order, code, epsilon, alpha, *rates)
@@ -202,13 +227,13 @@ class Descent(LinearModel):
         return batch_epoch(*table, y, costs, order, settings.batch, code, epsilon, alpha, *how, *rates, work.state[k])
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
-        losses = LOSSES[self.loss].value(y[rows], X @ w + b, float(self.epsilon))
+        losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)
         return float(np.mean(losses if not costs.size else costs[rows] * losses))
 
     def _gap_facts(
         self, rows: Rows, class_weight: tuple[float, float] | None = None
     ) -> Iterator[Claim | NotApplicable]:
-        if not LOSSES[self.loss].convex:
+        if not named(self.loss).convex:
             reason = "The squared loss of the sigmoid is not convex: no dual bounds its minimum."
         elif self.unpenalised:
             reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
@@ -250,7 +275,7 @@ def _first_rate(loss: str, alpha: float, steepness: float) -> float:
     """Return a first learning rate: a typical weight for losses of bounded slope (Bottou), else half of what
     curvature allows; `steepness` is the largest s (1 + |x|^2)."""
     rate = float(np.sqrt(1.0 / np.sqrt(max(alpha, 1e-9))))
-    if loss in _STEEP or not LOSSES[loss].labels:
+    if loss in _STEEP or not named(loss).labels:
         rate = min(rate, 0.5 / (_STEEP.get(loss, 1.0) * steepness))
     return min(rate, 0.99 / alpha) if alpha > 0 else rate
 

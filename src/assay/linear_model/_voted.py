@@ -14,7 +14,7 @@ Method: a compiled pass, O(n d). Right and wrong are decided in real numbers: a 
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -26,10 +26,11 @@ from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import NotApplicable
+from assay.guarantees.evidence import Evidence, Votes
 from assay.guarantees.ledger import Statement
 from assay.guarantees.progressive import Pass, vote_statements
-from assay.linear_model._ballot import Ballot, error_counts, lost_rows, sure_positions, tally
-from assay.params import flag, number, refuse
+from assay.linear_model._perceptron_votes import PerceptronVotes, lost_rows, sure_positions, tally
+from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
 
@@ -107,6 +108,11 @@ class VotedPerceptron(ClassifierMixin, Learner):
         most_rows=20_000,
     )
     family = "voted.classifier"
+    constraints: ClassVar = {
+        "fit_intercept": Flag,
+        "shuffle": Flag,
+        "burn_in": Number(low=0.0, high=1.0, open_high=True),
+    }
 
     def __init__(
         self,
@@ -126,20 +132,18 @@ class VotedPerceptron(ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "VotedPerceptron":
         """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
-        intercept, shuffled = flag(self, "fit_intercept"), flag(self, "shuffle")
-        burn_in = number(self, "burn_in", low=0.0, high=1.0, open_high=True)
+        check(self)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
         require_finite(rows, self)
-        self.constant_ = np.array([float(intercept)])
-        self.seed_ = int(check_random_state(self.random_state).randint(2**31)) if shuffled else None
-        self.skipped_ = int(burn_in * rows.n_rows)
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31)) if self.shuffle else None
+        self.skipped_ = int(self.burn_in * rows.n_rows)
         self.n_rows_ = rows.n_rows
         with fit_log(self, 1, X, y) as log:
             run = self._visit(rows)
             self._keep(run)
-            names = ("vectors_", "gained_", "lost_", "votes_", "constant_")
+            names = ("vectors_", "gained_", "lost_", "votes_")
             log.step(self.progressive_error_, run.mistakes, **{name: getattr(self, name) for name in names})
         return self
 
@@ -201,8 +205,13 @@ class VotedPerceptron(ClassifierMixin, Learner):
     # Prediction
 
     @property
-    def _ballot(self) -> Ballot:
-        return Ballot(
+    def constant_(self) -> np.ndarray:
+        """The entry that stands for the intercept beside those of each row: 1, or 0 without one."""
+        return np.array([float(self.fit_intercept)])
+
+    @property
+    def _voters(self) -> PerceptronVotes:
+        return PerceptronVotes(
             self.vectors_, self.gained_, self.lost_, self.votes_, float(self.constant_[0]), len(self.classes_)
         )
 
@@ -211,7 +220,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         rows = scan.rows(X, None, None, n_jobs=self.n_jobs)
-        shares = np.concatenate([votes for votes, _ in rows.map(tally, self._ballot, False)]) / self.votes_.sum()
+        shares = np.concatenate([votes for votes, _ in rows.map(tally, self._voters, False)]) / self.votes_.sum()
         return shares[:, 1] - shares[:, 0] if len(self.classes_) == 2 else shares
 
     def predict(self, X: Any) -> np.ndarray:
@@ -222,14 +231,9 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     # Certificate
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        return np.concatenate(rows.map(sure_positions, self._ballot))
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors of the vote that rounding leaves open; ties are errors."""
-        low, high = rows.sum(error_counts, self._ballot)
-        return int(low), int(high)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the class with most votes."""
+        yield Votes(sure_positions, (self._voters,))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what the pass says of the vote's error rate, and what the rows that were learnt from do."""
@@ -246,7 +250,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
             yield NotApplicable("P16/4", reason)
             return
         one = Pass(self.n_rows_, self.skipped_, self._errors(run), self.n_updates_, self.seed_)
-        yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._ballot, np.sort(self.updates_))))
+        yield from vote_statements(one, lambda: int(rows.sum(lost_rows, self._voters, np.sort(self.updates_))))
 
 
 class _Run(NamedTuple):

@@ -9,7 +9,7 @@ Method: EM for each class on its own rows.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -22,15 +22,16 @@ from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores
 from assay.mixture._claims import stationary
-from assay.mixture._components import KINDS, Components, GaussianProblem
+from assay.mixture._components import Components, GaussianProblem, covariances_of
 from assay.mixture._density import bounded
-from assay.mixture._start import STARTS, components
+from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
-from assay.params import choice, count, number, refuse
+from assay.params import check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Space, Unbounded
 
 
@@ -81,6 +82,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
 
     family = "mixture.classifier"
     classes_: np.ndarray
+    constraints: ClassVar = CONSTRAINTS
 
     card = Card(
         name="Classifier by Gaussian mixtures",
@@ -123,28 +125,22 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianMixtureClassifier":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        count(self, "n_components")
-        choice(self, "covariance_type", KINDS)
-        choice(self, "init_params", STARTS)
-        number(self, "tol", low=0.0)
-        number(self, "reg_covar", low=0.0, why="it is added to variances")
-        count(self, "max_iter")
-        count(self, "n_init")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
         K = len(self.classes_)
-        masses, counts = rows.sum(_class_sizes, K)
+        starts, masses, counts = (np.array(part) for part in zip(*rows.map(_class_sizes, K)))
+        before = (np.cumsum(counts, axis=0) - counts).T.tolist()
+        masses, counts = masses.sum(axis=0), counts.sum(axis=0)
         if counts.min() < max(2, self.n_components):
             few = self.classes_[int(np.argmin(counts))]
-            raise refuse(
-                self, f"each class needs 2 rows, and one for each component; class {few} has {counts.min():.0f}."
-            )
+            raise refuse(self, f"each class needs 2 rows, and one for each component; class {few} has {counts.min()}.")
         self.priors_ = self._priors(masses)
         random = check_random_state(self.random_state)
         with fit_log(self, self.max_iter * self.n_init, X, y, sample_weight) as log, scan.one_blas_thread():
-            own = [ClassRows(rows, code, int(counts[code])) for code in range(K)]
+            own = [ClassRows(rows, k, int(counts[k]), dict(zip(starts.tolist(), before[k]))) for k in range(K)]
             found, added = zip(*(self._mixture(part, random) for part in own))
             self.reg_covar_ = np.array(added)
             self._keep(
@@ -179,9 +175,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             "component_class_": np.repeat(np.arange(len(parts)), k),
             "weights_": np.concatenate([part.weights for part in parts]),
             "means_": np.concatenate([part.means for part in parts]),
-            "covariances_": np.concatenate([part.each(part.covariances) for part in parts]),
             "precisions_cholesky_": np.concatenate([part.each(part.factors) for part in parts]),
-            "covariance_kind_": self.covariance_type,
         }
         log.step(-value, 0.0, **fitted)
         for name, one in fitted.items():
@@ -190,20 +184,22 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     def _part(self, code: int) -> Components:
         """Return the mixture of one class, with matrices."""
         own = self.component_class_ == code
-        parts = (self.weights_, self.means_, self.covariances_, self.precisions_cholesky_)
-        return Components("full", *(part[own] for part in parts))
+        return Components("full", self.weights_[own], self.means_[own], np.empty(0), self.precisions_cholesky_[own])
+
+    @property
+    def covariances_(self) -> np.ndarray:
+        """The covariance matrix of each component, (n_classes * n_components, d, d)."""
+        return covariances_of("full", self.precisions_cholesky_)
 
     def _restricted(self, code: int) -> Components:
         """Return the mixture of one class in the shapes of its covariance type."""
-        whole, kind = self._part(code), self.covariance_kind_
+        whole, kind = self._part(code), self.covariance_type
         if kind == "full":
             return whole
         if kind == "tied":
-            return whole._replace(kind=kind, covariances=whole.covariances[0], factors=whole.factors[0])
-        diagonals = [np.diagonal(part, axis1=1, axis2=2) for part in (whole.covariances, whole.factors)]
-        if kind == "spherical":
-            diagonals = [part[:, 0] for part in diagonals]
-        return whole._replace(kind=kind, covariances=diagonals[0], factors=diagonals[1])
+            return whole._replace(kind=kind, factors=whole.factors[0])
+        scales = np.diagonal(whole.factors, axis1=1, axis2=2)
+        return whole._replace(kind=kind, factors=scales[:, 0] if kind == "spherical" else scales)
 
     @property
     def _parts(self) -> list[Components]:
@@ -254,21 +250,9 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
         for code in range(len(self.classes_)):
             yield from stationary(self._restricted(code), rows, float(self.reg_covar_[code]), code)
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        parts = rows.map(_bounded_scores, self._parts, np.log(self.priors_), rows.largest_entries)
-        return np.concatenate([scores for scores, _ in parts]), max(error for _, error in parts)
-
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        scores, error = self.score_bounds(rows)
-        ranked = np.sort(scores, axis=1)
-        return np.where(ranked[:, -1] - ranked[:, -2] > 4 * error, scores.argmax(axis=1), -1)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
-        guess = self.predicted_positions(rows)
-        codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        return int(np.sum((guess >= 0) & (guess != codes))), int(np.sum(guess != codes))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(_bounded_scores, (self._parts, np.log(self.priors_), rows.largest_entries), logistic=True)
 
 
 def _scores(block: Block, parts: list[Components], priors: np.ndarray) -> np.ndarray:
@@ -280,58 +264,55 @@ def _bounded_scores(
 ) -> tuple[np.ndarray, float]:
     found = [bounded(block, part, largest) for part in parts]
     scores = np.stack([values for values, _ in found], axis=1) + priors
-    return scores, max(float(errors.max()) for _, errors in found) + 64 * 2.0**-53 * float(np.abs(scores).max() + 16)
+    errors = max(float(errors.max()) for _, errors in found) + 64 * 2.0**-53 * float(np.abs(scores).max() + 16)
+    return scores, 2 * errors
 
 
-def _class_sizes(block: Block, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    counts = np.bincount(block.y, minlength=n_classes).astype(float)
-    if block.weight is None:
-        return counts, counts.copy()
-    return np.bincount(block.y, weights=block.weight, minlength=n_classes), counts
+def _class_sizes(block: Block, n_classes: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the number of the block's first row, and weight and number of its rows of each class."""
+    counts = np.bincount(block.y, minlength=n_classes)
+    masses = np.bincount(block.y, weights=block.weight, minlength=n_classes).astype(np.float64)
+    return block.start, masses, counts
 
 
 class ClassRows(Rows):
-    """The rows of one class, picked block by block on the way to the statistic."""
+    """The rows of one class, picked block by block on the way to the statistic.
 
-    def __init__(self, rows: Rows, code: int, n_rows: int):
-        self.rows, self.code, self.n_rows = rows, code, n_rows
+    `before` holds, for the first row of each block, how many rows of the class come before it: rows of the class are
+    numbered among themselves, so that which of them a sample takes does not depend on the borders of blocks.
+    """
+
+    def __init__(self, rows: Rows, code: int, n_rows: int, before: dict[int, int]):
+        self.rows, self.code, self.n_rows, self.before = rows, code, n_rows, before
         self.n_features, self.feature_names = rows.n_features, rows.feature_names
         self.n_jobs, self.has_y, self.has_weight = rows.n_jobs, rows.has_y, rows.has_weight
 
     def sum(self, statistic: Callable[..., Any], *parameters: Any) -> Any:
-        return self.rows.sum(_on_class, self.code, statistic, *parameters)
+        return self.rows.sum(_on_class, self.code, self.before, statistic, *parameters)
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
-        found = self.rows.map(_on_rows_of_class, self.code, function, *parameters)
+        found = self.rows.map(_on_rows_of_class, self.code, self.before, function, *parameters)
         return [one for one in found if one is not None]
 
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():
-            part = _picked(block, self.code)
+            part = _picked(block, self.code, self.before)
             if len(part.X):
                 yield part
 
-    def sample(self, size: int) -> Rows:
-        share = self.n_rows / max(1, self.rows.n_rows)
-        drawn = self.rows.sample(int(size / max(share, 1e-9)))
-        codes = np.concatenate([np.asarray(block.y) for block in drawn.blocks()])
-        if np.count_nonzero(codes == self.code) < min(self.n_rows, size) // 2:
-            return super().sample(size)
-        picked = [_picked(block, self.code) for block in drawn.blocks()]
-        weight = np.concatenate([np.asarray(part.weight) for part in picked]) if self.has_weight else None
-        return scan.rows(np.concatenate([part.X for part in picked]), None, weight, n_jobs=self.n_jobs)
 
-
-def _picked(block: Block, code: int) -> Block:
+def _picked(block: Block, code: int, before: dict[int, int]) -> Block:
     own = block.y == code
     weight = None if block.weight is None else block.weight[own]
-    return Block(np.ascontiguousarray(block.X[own]), block.y[own], weight, block.start)
+    return Block(np.ascontiguousarray(block.X[own]), block.y[own], weight, before[block.start])
 
 
-def _on_class(block: Block, code: int, statistic: Callable[..., Any], *parameters: Any) -> Any:
-    return statistic(_picked(block, code), *parameters)
+def _on_class(block: Block, code: int, before: dict[int, int], statistic: Callable[..., Any], *parameters: Any) -> Any:
+    return statistic(_picked(block, code, before), *parameters)
 
 
-def _on_rows_of_class(block: Block, code: int, function: Callable[..., Any], *parameters: Any) -> Any:
-    part = _picked(block, code)
+def _on_rows_of_class(
+    block: Block, code: int, before: dict[int, int], function: Callable[..., Any], *parameters: Any
+) -> Any:
+    part = _picked(block, code, before)
     return function(part, *parameters) if len(part.X) else None

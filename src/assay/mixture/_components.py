@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from assay.data.blocks import Block
 from assay.optim.em import Expected
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 KINDS = ("full", "tied", "diag", "spherical")
 LOG_2PI = math.log(2 * math.pi)
@@ -117,6 +117,14 @@ def factors_of(kind: str, covariances: np.ndarray) -> np.ndarray:
         if not np.isfinite(found[k]).all():
             found[k] = np.nan
     return found[0] if kind == "tied" else found
+
+
+def covariances_of(kind: str, factors: np.ndarray) -> np.ndarray:
+    """Return S for factors of the kind, U U' = S^-1: U^-T U^-1, or 1 / s^2 of scales s."""
+    if kind in ("diag", "spherical"):
+        return 1.0 / factors**2
+    inverse = np.linalg.inv(factors)
+    return np.swapaxes(inverse, -1, -2) @ inverse
 
 
 class Sums(NamedTuple):

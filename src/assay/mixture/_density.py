@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
-from assay.mixture._components import Components
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Density, Evidence
+from assay.mixture._components import Components, covariances_of
 from assay.params import refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 
@@ -47,10 +48,6 @@ class DensityEstimator(DensityMixin, Learner):
             raise refuse(self, f"n_samples must be an integer >= 1; got {n_samples!r}.")
         return check_random_state(getattr(self, "random_state", None) if random_state is None else random_state)
 
-    def log_density_bounds(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return ln p(x) of each row and how far rounding can move it."""
-        raise NotImplementedError
-
 
 class GaussianEstimator(DensityEstimator):
     """A density with Gaussian components; `weights_`, `means_` and `precisions_cholesky_` define it.
@@ -61,10 +58,14 @@ class GaussianEstimator(DensityEstimator):
 
     weights_: np.ndarray
     means_: np.ndarray
-    covariances_: np.ndarray
     precisions_cholesky_: np.ndarray
-    covariance_kind_: str
+    covariance_type: str
     reg_covar_: float
+
+    @property
+    def covariance_kind_(self) -> str:
+        """The kind of the covariances, by its name among mixtures."""
+        return self.covariance_type
 
     @property
     def family(self) -> str:  # type: ignore[override]
@@ -73,10 +74,13 @@ class GaussianEstimator(DensityEstimator):
 
     @property
     def components_(self) -> Components:
-        """Weights, means, covariances and factors together."""
-        return Components(
-            self.covariance_kind_, self.weights_, self.means_, self.covariances_, self.precisions_cholesky_
-        )
+        """Weights, means and factors together: all that the density needs; covariances are left out."""
+        return Components(self.covariance_kind_, self.weights_, self.means_, np.empty(0), self.precisions_cholesky_)
+
+    @property
+    def covariances_(self) -> np.ndarray:
+        """Covariances, in scikit-learn's shape for their kind."""
+        return covariances_of(self.covariance_kind_, self.precisions_cholesky_)
 
     @property
     def precisions_(self) -> np.ndarray:
@@ -120,10 +124,9 @@ class GaussianEstimator(DensityEstimator):
         """Return Akaike's information criterion, -2 ln-likelihood + 2 parameters; smaller is better."""
         return float(-2 * self.score_samples(X).sum() + 2 * self.n_parameters())
 
-    def log_density_bounds(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        parts = rows.map(bounded, self.components_, rows.largest_entries)
-        values, errors = (np.concatenate(part) for part in zip(*parts))
-        return values, errors
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the density."""
+        yield Density(bounded, (self.components_, rows.largest_entries))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the log-likelihood and how little a step of EM would still gain."""
@@ -134,13 +137,7 @@ class GaussianEstimator(DensityEstimator):
 
 def attributes(found: Components) -> dict[str, Any]:
     """Return the fitted attributes that these components are."""
-    return {
-        "covariance_kind_": found.kind,
-        "weights_": found.weights,
-        "means_": found.means,
-        "covariances_": found.covariances,
-        "precisions_cholesky_": found.factors,
-    }
+    return {"weights_": found.weights, "means_": found.means, "precisions_cholesky_": found.factors}
 
 
 def rounding_of(at: Components, distances: np.ndarray, largest: np.ndarray) -> np.ndarray:

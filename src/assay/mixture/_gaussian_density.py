@@ -11,7 +11,7 @@ Claims: as for mixtures, of one component. With missing entries there is no cert
 """
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.mixture._components import (
     _SINGULAR,
@@ -31,9 +32,8 @@ from assay.mixture._components import (
 from assay.mixture._density import GaussianEstimator, attributes
 from assay.mixture._gaussian_mixture import enough
 from assay.optim.em import Expected, em
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Number, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _KINDS = {"full": "tied", "diag": "diag", "spherical": "spherical"}  # one component: a matrix is shared by all
 
@@ -85,6 +85,13 @@ class GaussianDensity(GaussianEstimator):
         guarantee=("density.log-likelihood", "em.stationary", "em.weights"),
     )
 
+    constraints: ClassVar = {
+        "covariance_type": Choice(*_KINDS),
+        "reg_covar": Number(low=0.0, why="it is added to variances"),
+        "tol": Number(low=0.0),
+        "max_iter": Count(),
+    }
+
     def __init__(
         self,
         *,
@@ -103,10 +110,8 @@ class GaussianDensity(GaussianEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianDensity":
         """Fit to rows X, in which NaN stands for a missing entry; y is not used."""
-        kind = _KINDS[choice(self, "covariance_type", tuple(_KINDS))]
-        reg = number(self, "reg_covar", low=0.0, why="it is added to variances")
-        number(self, "tol", low=0.0)
-        count(self, "max_iter")
+        check(self)
+        kind, reg = self.covariance_kind_, float(self.reg_covar)
         rows = read_rows(self, X, y, sample_weight)
         enough(self, rows, 1)
         missing = int(rows.sum(_missing))
@@ -147,6 +152,11 @@ class GaussianDensity(GaussianEstimator):
                 ConvergenceWarning,
                 stacklevel=5,
             )
+
+    @property
+    def covariance_kind_(self) -> str:
+        """The kind of the covariance: that of a mixture of one component."""
+        return _KINDS[self.covariance_type]
 
     @property
     def mean_(self) -> np.ndarray:

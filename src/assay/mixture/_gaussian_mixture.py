@@ -8,7 +8,7 @@ Method: EM, each step one pass over the rows. A row costs O(k d^2) ("full"), O(d
 """
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -18,14 +18,14 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.mixture._components import KINDS, Components, GaussianProblem
+from assay.mixture._components import Components, GaussianProblem
 from assay.mixture._density import GaussianEstimator, attributes
-from assay.mixture._start import STARTS, components
+from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
-from assay.params import choice, count, flag, number, refuse
+from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 
 
 class GaussianMixture(GaussianEstimator):
@@ -98,6 +98,15 @@ class GaussianMixture(GaussianEstimator):
         guarantee=("density.log-likelihood", "em.stationary", "em.weights", "em.monotone"),
     )
 
+    constraints: ClassVar = {
+        **CONSTRAINTS,
+        "max_iter": Count(low=0),
+        "assignment": Choice("soft", "hard"),
+        "warm_start": Flag,
+        "verbose": Maybe(Count(low=0), True, False),
+        "verbose_interval": Count(),
+    }
+
     def __init__(
         self,
         n_components: int = 1,
@@ -138,11 +147,11 @@ class GaussianMixture(GaussianEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianMixture":
         """Fit to rows X; they may be arrays, a frame, Parquet files or a Dask collection. y is not used."""
-        self._check()
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         enough(self, rows, self.n_components)
-        again = flag(self, "warm_start") and hasattr(self, "converged_")
+        again = self.warm_start and hasattr(self, "weights_")
         random = check_random_state(self.random_state)
         best: tuple[Found, Components, int, float] | None = None
         with fit_log(self, self.max_iter * self.n_init, X, None, sample_weight) as log, one_blas_thread():
@@ -160,18 +169,6 @@ class GaussianMixture(GaussianEstimator):
             assert best is not None
             self._finish(*best, log)
         return self
-
-    def _check(self) -> None:
-        count(self, "n_components")
-        choice(self, "covariance_type", KINDS)
-        choice(self, "init_params", STARTS)
-        choice(self, "assignment", ("soft", "hard"))
-        number(self, "tol", low=0.0)
-        number(self, "reg_covar", low=0.0, why="it is added to variances")
-        count(self, "max_iter", low=0)
-        count(self, "n_init")
-        count(self, "verbose", low=0) if not isinstance(self.verbose, bool) else None
-        count(self, "verbose_interval")
 
     def _run(self, problem: GaussianProblem, start: Components, log: FitLog, turn: int) -> Found:
         """Run EM from one start, log its steps, and say what came of it."""

@@ -10,7 +10,7 @@ Method: one pass for the range of the columns, one to count.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.callback import with_callbacks
@@ -18,11 +18,12 @@ from sklearn.callback import with_callbacks
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Density, Evidence
 from assay.mixture._claims import log_likelihood
-from assay.mixture._density import DensityEstimator, on_rows
-from assay.params import number, refuse
+from assay.mixture._density import DensityEstimator
+from assay.params import Number, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _MOST_CELLS = 2**62
 _UNIT = 2.0**-53
@@ -73,6 +74,8 @@ class HistogramDensity(DensityEstimator):
         guarantee=("density.log-likelihood", "histogram.counts"),
     )
 
+    constraints: ClassVar = {"alpha": Number(low=0.0, why="it is a number of rows")}
+
     def __init__(
         self, *, bins: Any = "rice", bounds: Any = None, alpha: float = 0.0, n_jobs: int | None = None
     ) -> None:
@@ -84,12 +87,12 @@ class HistogramDensity(DensityEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HistogramDensity":
         """Fit to rows X; y is not used."""
-        alpha = number(self, "alpha", low=0.0, why="it is a number of rows")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         with fit_log(self, 1, X, None, sample_weight) as log:
             bins = self._bins(rows)
-            self.edges_, self.alpha_ = self._grid(rows, bins), np.array([alpha])
+            self.edges_ = self._grid(rows, bins)
             self._count(rows, bins)
             log.step(0.0, 0.0, cells_=self.cells_, counts_=self.counts_)
         return self
@@ -136,6 +139,11 @@ class HistogramDensity(DensityEstimator):
         known, self.counts_ = known[counts > 0], counts[counts > 0]
         self.cells_ = _places(known, bins, len(self.edges_))
 
+    @property
+    def alpha_(self) -> np.ndarray:
+        """The rows added to each cell, as the checker reads them."""
+        return np.array([float(self.alpha)])
+
     def _log_density(self, X: np.ndarray) -> np.ndarray:
         bins, d = self.edges_.shape[1] - 1, len(self.edges_)
         places, inside = _find(X, self.edges_)
@@ -163,12 +171,11 @@ class HistogramDensity(DensityEstimator):
         X = (low + width * random.uniform(size=low.shape)).T
         return X, np.where(known[at] == codes, at, -1)
 
-    def log_density_bounds(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        values = np.concatenate(rows.map(on_rows, self._log_density))
-        sizes = (
-            np.where(np.isfinite(values), np.abs(values), 0.0) + np.abs(np.log(np.diff(self.edges_))).max(axis=1).sum()
-        )
-        return values, 4 * (2 * rows.n_features + 64) * _UNIT * (sizes + np.log(rows.n_rows + 1) + 64)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the density."""
+        widths = float(np.abs(np.log(np.diff(self.edges_))).max(axis=1).sum())
+        more = widths + np.log(rows.n_rows + 1) + 64
+        yield Density(_bounded, (self._log_density, 4 * (2 * rows.n_features + 64) * _UNIT, more))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the log-likelihood, and that the counts are those of the rows."""
@@ -229,3 +236,9 @@ def _weight(block: Block) -> float:
 
 def _outside(block: Block, edges: np.ndarray) -> int:
     return int(np.count_nonzero(~_find(block.X, edges)[1]))
+
+
+def _bounded(block: Block, log_density: Any, unit: float, more: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return ln p(x) of the rows of a block and how far rounding can move it."""
+    values = log_density(block.X)
+    return values, unit * (np.where(np.isfinite(values), np.abs(values), 0.0) + more)

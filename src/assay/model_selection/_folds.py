@@ -8,7 +8,7 @@ be true of that (Bengio and Grandvalet 2004; Blum, Kalai and Langford 1999).
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -19,9 +19,10 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.holdout import positions
+from assay.data.blocks import Block
+from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
-from assay.params import count, refuse
+from assay.params import Count, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper
 from assay.theory.spaces import Unbounded
@@ -39,7 +40,7 @@ class CrossValidated(ClassifierMixin, Learner):
 
     Attributes
     ----------
-    fold_models_ : the K fitted classifiers
+    fold_models_ : the K fitted classifiers; one that has not seen a class is wrong on the rows of that class
     fold_ : (n,) which fold each row is in: model k was fitted to the rows outside fold k
     fold_errors_ : (K,) share of errors of model k on fold k
     classes_, n_features_in_
@@ -57,6 +58,8 @@ class CrossValidated(ClassifierMixin, Learner):
 
     fold_models_: list[Any]
     fold_: np.ndarray
+
+    constraints: ClassVar = {"folds": Count(low=2)}
 
     def __init__(self, estimator: Any, folds: int = 5, *, random_state: Any = None) -> None:
         self.estimator = estimator
@@ -76,7 +79,8 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any) -> "CrossValidated":
         """Fit a model to the rows outside each fold."""
-        K = count(self, "folds", low=2)
+        check(self)
+        K = self.folds
         if not (isinstance(self.estimator, Learner) and is_classifier(self.estimator)):
             raise refuse(self, f"estimator must be a classifier of Assay; got {self.estimator!r}.")
         X = validate_data(self, X, dtype=np.float64)
@@ -95,10 +99,10 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def _fold_model(self, X: np.ndarray, y: np.ndarray, k: int) -> Any:
         rest = self.fold_ != k
-        lost = np.setdiff1d(self.classes_, y[rest])
-        if len(lost) or len(self.classes_) < 2:
-            which = f"class {lost[0]!s} has all its rows in one fold" if len(lost) else "there is only one class"
-            raise refuse(self, f"{which}; a classifier needs rows of each class outside every fold.")
+        seen = np.unique(y[rest])
+        if len(seen) < 2:
+            which = "there is" if len(self.classes_) < 2 else f"outside fold {k} there is"
+            raise refuse(self, f"{which} only one class, {seen[0]!s}; a classifier needs rows of at least two.")
         return clone(self.estimator).fit(X[rest], y[rest])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -127,16 +131,24 @@ class CrossValidated(ClassifierMixin, Learner):
         """Return a class without a dimension: the vote of the folds is not one member of the learner's class."""
         return Unbounded("votes of models of several folds")
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and largest number of errors of the vote that rounding leaves open; ties are errors."""
-        codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        found = np.stack([positions(one, rows) for one in self.fold_models_], axis=1)
-        votes = np.stack([(found == k).sum(axis=1) for k in range(len(self.classes_))], axis=1)
-        unsure, at = (found < 0).sum(axis=1), np.arange(len(codes))
-        own = votes[at, codes].copy()
-        votes[at, codes] = -1
-        margin = own - votes.max(axis=1)
-        return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the class with most votes of the models."""
+        members = [Gathered(one.evidence(rows)).the(Decided) for one in self.fold_models_]
+        yield Votes(_fold_votes, ([(one.decide, one.packed) for one in members], self._places(), len(self.classes_)))
+
+    def _places(self) -> list[np.ndarray]:
+        return [self._own_classes(one) for one in self.fold_models_]
+
+    def _own_classes(self, model: Any) -> np.ndarray:
+        """Return the place in `classes_` of each class that a model has seen, and last what stands for none."""
+        return np.append(np.searchsorted(self.classes_, model.classes_), [NOBODY, OPEN])
+
+    def _errors(self, model: Any, X: np.ndarray, codes: np.ndarray) -> int:
+        """Return the errors of one model; rows of a class that it has not seen are among them."""
+        own = self._own_classes(model)[:-2]
+        known = np.isin(codes, own)
+        left = scan.rows(X[known], np.searchsorted(own, codes[known]))
+        return int(np.sum(~known)) + (_most_errors(model, left) if known.any() else 0)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
@@ -151,10 +163,23 @@ class CrossValidated(ClassifierMixin, Learner):
         K, limits = len(self.fold_models_), []
         for k, model in enumerate(self.fold_models_):
             mine = self.fold_ == k
-            errors = model.count_errors(scan.rows(X[mine], codes[mine]))[1]
+            errors = self._errors(model, X[mine], codes[mine])
             limits.append(min(1.0, clopper_pearson_upper(errors, int(mine.sum()), float(delta) / K) + OUTWARD))
         value = float(np.mean(limits)) * (1 + 1e-12)
         if value >= 1:
             return Vacuous("P22/1", f"Folds of {len(X) // K} rows are too small for {K} limits.", delta)
         witness = {"fold": self.fold_, "limits": np.array(limits)}
         return claim("P22/1", value, {"folds": K, "rows": len(X)}, "train", delta, witness=witness)
+
+
+def _most_errors(model: Any, rows: Rows) -> int:
+    return Gathered(model.evidence(rows)).the(Decided).count_errors(rows)[1]
+
+
+def _fold_votes(block: Block, members: list[Any], places: list[np.ndarray], n_classes: int) -> np.ndarray:
+    """Return the class with most votes; NOBODY for a tie, OPEN where members that rounding leaves open decide."""
+    found = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
+    votes = np.stack([(found == k).sum(axis=1) for k in range(n_classes)], axis=1)
+    unsure, ranked = (found == OPEN).sum(axis=1), np.sort(votes, axis=1)
+    lead = ranked[:, -1] - ranked[:, -2]
+    return np.where(lead > unsure, votes.argmax(axis=1), np.where((lead == 0) & (unsure == 0), NOBODY, OPEN))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
@@ -22,9 +22,9 @@ from sklearn.utils.validation import _check_y, check_array, check_is_fitted, val
 
 from assay.base import Learner
 from assay.claims.claim import Certificate, Claim
-from assay.guarantees.ledger import Asked, Vacuous
+from assay.guarantees.ledger import CertifyOptions, Vacuous
 from assay.guarantees.seal import Others, issue, risks
-from assay.params import number, refuse
+from assay.params import Number, check, refuse
 
 _DIGITS = Context(prec=12, rounding=ROUND_DOWN)
 
@@ -104,6 +104,11 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     best_estimator_: Learner
     certificate_: Certificate
 
+    constraints: ClassVar = {
+        "delta": Number(low=0.0, high=1.0, open_low=True),
+        "holdout": Number(low=0.0, high=1.0),
+    }
+
     def __init__(
         self,
         estimators: Sequence[Any],
@@ -140,7 +145,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         others = Others(Decimal(repr(float(self.delta))), entries)
         self.best_estimator_ = best.learner
         self.certificate_ = issue(
-            best.learner, cuts[self.best_index_], delta=Decimal(best.delta), asked=Asked(), others=others
+            best.learner, cuts[self.best_index_], delta=Decimal(best.delta), asked=CertifyOptions(), others=others
         )
         return self
 
@@ -169,8 +174,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _check(self) -> list[Decimal]:
         """Return each candidate's share of delta, rounded down so that they never exceed it together."""
-        number(self, "delta", low=0.0, high=1.0, open_low=True)
-        number(self, "holdout", low=0.0, high=1.0)
+        check(self)
         learners = self._learners()
         if not learners or not all(isinstance(one, Learner) and is_classifier(one) for one in learners):
             raise refuse(self, f"estimators must be one or more classifiers of Assay; got {self.estimators!r}.")
@@ -199,7 +203,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 
 def _candidate(name: str, learner: Learner, cut: Any, share: Decimal) -> Candidate:
-    stated = risks(learner, cut, delta=share, asked=Asked())
+    stated = risks(learner, cut, delta=share, asked=CertifyOptions())
     rates = [one for one in stated if isinstance(one, Claim) and one.quantity and one.direction == "upper"]
     best = min(rates, key=lambda one: one.value, default=None)
     ledger = tuple((one.template, one.delta) for one in stated if isinstance(one, (Claim, Vacuous)))

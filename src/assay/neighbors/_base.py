@@ -1,7 +1,7 @@
 """What all nearest-neighbour learners share: the stored rows, the distance, and the search."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.neighbors._search import Boxes, Pairwise, Products, may_use_boxes, nearest, prefers_boxes
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Positive, check, choice, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 
-ALGORITHMS = ("auto", "brute", "kd_tree", "ball_tree")
 CODES = {"euclidean": 0, "manhattan": 1, "chebyshev": 2, "minkowski": 3}
 _NAMES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan", "infinity": "chebyshev"}
 _ORDERS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
@@ -36,18 +35,35 @@ class Neighbors(Learner):
     n_jobs: int | None
     fit_X_: np.ndarray
 
+    constraints: ClassVar = {
+        "n_neighbors": Count(),
+        "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
+        "leaf_size": Count(),
+        "p": Positive(allow_inf=True),
+    }
+
     def _read(self, X: Any, y: Any) -> Rows:
         """Check the parameters and the rows of `fit`."""
-        self._check_parameters()
+        check(self)
+        self._named_metric()
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         return rows
 
-    def _check_parameters(self) -> None:
-        choice(self, "algorithm", ALGORITHMS)
-        count(self, "leaf_size")
-        number(self, "p", low=0.0, open_low=True, allow_inf=True)
-        self.effective_metric_, self.effective_metric_params_ = self._named_metric()
+    @property
+    def effective_metric_(self) -> Any:
+        """The metric by the one name it has here, or the distance or function that was given."""
+        return self._named_metric()[0]
+
+    @property
+    def effective_metric_params_(self) -> dict[str, Any]:
+        """What the metric takes beside two rows."""
+        return self._named_metric()[1]
+
+    @property
+    def n_samples_fit_(self) -> int:
+        """Number of stored rows."""
+        return len(self.fit_X_)
 
     def _named_metric(self) -> tuple[Any, dict[str, Any]]:
         """Return the metric by the one name it has here, and its parameters."""
@@ -77,13 +93,20 @@ class Neighbors(Learner):
             if self.metric == "precomputed" and stored.shape[0] != stored.shape[1]:
                 raise refuse(self, f"a precomputed X must be square: distances between rows; got {stored.shape}.")
             self.fit_X_ = np.ascontiguousarray(stored, dtype=np.float64)
-            self.n_samples_fit_ = len(self.fit_X_)
-            self._made: dict[Any, Any] = {}  # searches, and what certificates ask for twice
+            self._derive()
             log.step(0.0, 0.0)
         return targets
 
+    def _derive(self) -> None:
+        """Forget searches of other rows; a search is made from the stored rows when it is first needed."""
+        self._made: dict[Any, Any] = {}  # searches, and what certificates ask for twice
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_made"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._derive()
 
     # Queries
 
@@ -161,8 +184,6 @@ class Neighbors(Learner):
 
     def _engine(self, Q: np.ndarray, k: int) -> Any:
         """Return what searches: products, boxes or all distances; made when first needed."""
-        if "_made" not in self.__dict__:
-            self._made = {}
         kind = self._kind(Q, k)
         if kind not in self._made:
             self._made[kind] = self._make(kind)
@@ -232,7 +253,8 @@ def without(powers: np.ndarray, index: np.ndarray, own: np.ndarray) -> tuple[np.
 
 
 def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarray | None:
-    """Return the weight of each neighbour, None if all are equal; rows at distance zero outweigh all others."""
+    """Return the weight of each neighbour, None if all are equal; rows at distance zero outweigh all others, and rows
+    that are all infinitely far weigh the same."""
     if weights in (None, "uniform"):
         return None
     if callable(weights):
@@ -240,13 +262,16 @@ def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarr
     with np.errstate(divide="ignore"):
         found = 1.0 / distance
     on_top = np.isinf(found)
-    return np.where(on_top.any(axis=1, keepdims=True), on_top, found)
+    found = np.where(on_top.any(axis=1, keepdims=True), on_top, found)
+    return np.where(found.any(axis=1, keepdims=True), found, 1.0)
 
 
-def check_weights(owner: Any) -> None:
-    """Refuse weights that are neither a known name nor a function."""
-    if not callable(owner.weights):
-        choice(owner, "weights", ("uniform", "distance", None))
+class VoteWeights:
+    """The constraint of `weights`: a known name, or a function of distances."""
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        return value if callable(value) else choice(owner, name, ("uniform", "distance", None))
 
 
 def halve(squares: np.ndarray) -> np.ndarray:
@@ -255,4 +280,6 @@ def halve(squares: np.ndarray) -> np.ndarray:
 
 
 def _unit_rows(X: np.ndarray) -> np.ndarray:
+    """Return the rows divided by their lengths; first by a power of two, so that no square overflows."""
+    X = np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
     return X / np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]

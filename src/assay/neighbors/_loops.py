@@ -128,7 +128,8 @@ def _squared(a, b):
 
 @compiled
 def _insert(value, row, distance, index, k):
-    """Insert into the k smallest (distance, row), sorted, if it is one of them."""
+    """Insert into the k smallest (distance, row), sorted, if it is one of them; what is no number is infinitely far."""
+    value = value if value < np.inf else np.inf
     last = distance[k - 1]
     if value > last or (value == last and row > index[k - 1]):
         return
@@ -186,7 +187,7 @@ def _select(keys, order, spare_keys, spare_order, start, stop, middle):
             continue
         # Nothing is smaller than the pivot: split off its equals, which may stand in any order.
         low = _partition(keys, order, spare_keys, spare_order, start, stop, pivot, True)
-        if middle <= low:
+        if middle <= low or low == start:  # keys that are no numbers are never split off
             return
         start = low
 
@@ -255,8 +256,10 @@ def join_boxes(levels, column, low, high, gap_low, gap_high):
 
 
 @compiled
-def search_boxes(Q, leaves, leaf_rows, levels, column, gap_low, gap_high, low, high, metric, p, most, distance, index):
-    """Write the k nearest rows of each query into distance and index (rows, k), distances to the power p.
+def search_boxes(
+    Q, leaves, leaf_rows, n, levels, column, gap_low, gap_high, low, high, metric, p, most, distance, index
+):
+    """Write the k nearest of n rows of each query into distance and index (rows, k), distances to the power p.
 
     The nearer half of a part is entered by the gap between both; the other waits, and is looked at again by its box.
     Returns how many leaves were looked at; ends after the query with which these are more than `most`.
@@ -282,16 +285,16 @@ def search_boxes(Q, leaves, leaf_rows, levels, column, gap_low, gap_high, low, h
                 after, before = gap_high[part] - value, value - gap_low[part]
                 near, far, gap = (1, 2, after) if before <= after else (2, 1, before)
                 bound = _power(gap, metric, p)
-                if bound <= nearest[k - 1]:
+                if not bound > nearest[k - 1]:
                     parts[depth], bounds[depth] = 2 * part + far, bound
                     depth += 1
                 part = 2 * part + near
             looked += 1
             _powers(q, leaves[part - inner], metric, p, power)
-            if not _any_below(power, nearest[k - 1]):
+            if nearest[k - 1] < np.inf and not _any_below(power, nearest[k - 1]):
                 continue
             for j in range(LEAF):
-                if power[j] <= nearest[k - 1] and power[j] < np.inf:
+                if not power[j] > nearest[k - 1] and leaf_rows[part - inner, j] < n:
                     _insert(power[j], leaf_rows[part - inner, j], nearest, rows, k)
     return looked
 

@@ -2,8 +2,10 @@
 
     p the nearest prototype of row x:   p <- p + eta (x - p) if their labels agree,   p <- p - eta (x - p) otherwise
 
-so that its distance to x becomes (1 - eta) or (1 + eta) times what it was. A new row has the label of its nearest
-prototype; the cells of the prototypes are a Voronoi partition of the space.
+so that its distance to x becomes (1 - eta) or (1 + eta) times what it was. A prototype that is pushed out of the
+smallest box that holds the rows goes to the nearest point of the box, which is no farther from any row: without that,
+where most rows have another label than their nearest prototype, all prototypes are pushed away without end. A new row
+has the label of its nearest prototype; the cells of the prototypes are a Voronoi partition of the space.
 
 Claims: training errors with near-ties decided in exact arithmetic; the number of prototypes is fixed in advance, so
         that the growth function of their class bounds the error rate (vc).
@@ -11,9 +13,9 @@ Method: passes over the rows in random order, each prototype starting at a row o
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -25,10 +27,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Votes
 from assay.neighbors._base import in_memory
-from assay.neighbors._claims import predicted_codes
+from assay.neighbors._claims import sure_codes
 from assay.neighbors._search import Boxes, nearest
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Prototypes, Space
 
@@ -96,6 +99,13 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
     )
     family = "neighbors.prototypes"
 
+    constraints: ClassVar = {
+        "learning_rate": Positive(why="the share of its gap that a prototype moves"),
+        "schedule": Choice("constant", "inverse"),
+        "max_iter": Count(),
+        "tol": Number(low=0.0),
+    }
+
     # One neighbour among the prototypes, as the exact search and the checker see it.
     n_neighbors, effective_metric_, weights = 1, "euclidean", "uniform"
 
@@ -121,12 +131,12 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LearningVectorQuantization":
         """Fit prototypes to rows X and labels y."""
-        rate = number(self, "learning_rate", low=0.0, open_low=True, why="the share of its gap that a prototype moves")
-        if rate >= 1:
-            raise refuse(self, f"learning_rate must be below 1 (a prototype would jump onto the row); got {rate:g}.")
-        choice(self, "schedule", ("constant", "inverse"))
-        max_iter = count(self, "max_iter")
-        number(self, "tol", low=0.0)
+        check(self)
+        if self.learning_rate >= 1:
+            raise refuse(
+                self,
+                f"learning_rate must be below 1 (a prototype would jump onto the row); got {self.learning_rate:g}.",
+            )
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -134,8 +144,9 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         data, codes = np.ascontiguousarray(data, dtype=np.float64), np.asarray(codes, dtype=np.int64)
         rng = check_random_state(self.random_state)
         self.prototypes_, self.prototype_codes_ = self._start(data, codes, rng)
-        spread = float(np.sqrt(((data - data.mean(axis=0)) ** 2).sum(axis=1).mean()))
-        with fit_log(self, max_iter, X, y) as log:
+        with np.errstate(over="ignore"):
+            spread = float(np.sqrt(((data - data.mean(axis=0)) ** 2).sum(axis=1).mean()))
+        with fit_log(self, self.max_iter, X, y) as log:
             self._pass_over(data, codes, rng, spread, log)
         return self
 
@@ -161,16 +172,16 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         """Pass over the rows until prototypes rest or the passes are used up."""
         from assay.neighbors._lvq_loop import lvq_pass
 
+        box = X.min(axis=0), X.max(axis=0)
         self.movement_, self.n_iter_, rests = np.inf, 0, False
         while self.n_iter_ < self.max_iter and not rests:
             before = self.prototypes_.copy()
             step = self.learning_rate / (self.n_iter_ + 1 if self.schedule == "inverse" else 1)
-            wrong = lvq_pass(X, codes, rng.permutation(len(X)), step, self.prototypes_, self.prototype_codes_)
-            if not np.isfinite(self.prototypes_).all():
-                self.prototypes_ = before
-                raise refuse(self, "a prototype was pushed beyond all numbers; lower learning_rate or scale X.")
-            way = float(np.sqrt(((self.prototypes_ - before) ** 2).sum(axis=1).max()))
-            self.movement_ = way / spread if spread > 0 else 0.0
+            order = rng.permutation(len(X))
+            wrong = lvq_pass(X, codes, order, step, *box, self.prototypes_, self.prototype_codes_)
+            with np.errstate(over="ignore"):
+                way = float(np.sqrt(((self.prototypes_ - before) ** 2).sum(axis=1).max()))
+            self.movement_ = way / spread if 0 < spread < np.inf else 0.0
             self.n_iter_ += 1
             rests = self.movement_ <= self.tol
             fitted = {"prototypes_": self.prototypes_.copy(), "prototype_codes_": self.prototype_codes_}
@@ -224,16 +235,6 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         """Return the class of as many prototypes."""
         return Prototypes(rows.n_features, len(self.prototypes_), len(self.classes_))
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        low = high = 0
-        for block in rows.blocks():
-            codes, sure = predicted_codes(self, block.X)
-            wrong = codes != block.y
-            low, high = low + int(np.sum(sure & wrong)), high + int(np.sum(~sure | wrong))
-        return low, high
-
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row as a position in `classes_`, -1 where rounding leaves it open."""
-        parts = [predicted_codes(self, block.X) for block in rows.blocks()]
-        return np.concatenate([np.where(sure, codes, -1) for codes, sure in parts])
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predicted classes."""
+        yield Votes(sure_codes, (self,))

@@ -4,9 +4,11 @@ from assay.jit import compiled
 
 
 @compiled
-def lvq_pass(X, y, order, rate, prototypes, codes):
+def lvq_pass(X, y, order, rate, low, high, prototypes, codes):
     """Visit the rows in `order`: the nearest prototype, the first of equals, moves by `rate` of its gap to the row,
-    towards it if their labels agree, else away from it. Writes prototypes (q, d); returns how many rows disagreed."""
+    towards it if their labels agree, else away from it, but not out of the box from low (d,) to high (d,).
+
+    Writes prototypes (q, d); returns how many rows disagreed."""
     q, d = prototypes.shape
     wrong = 0
     for i in order:
@@ -22,5 +24,6 @@ def lvq_pass(X, y, order, rate, prototypes, codes):
         wrong += not agree
         step = rate if agree else -rate
         for j in range(d):
-            prototypes[nearest, j] += step * (X[i, j] - prototypes[nearest, j])
+            moved = prototypes[nearest, j] + step * (X[i, j] - prototypes[nearest, j])
+            prototypes[nearest, j] = min(max(moved, low[j]), high[j])
     return wrong

@@ -31,13 +31,20 @@ class Products:
 
         n, d = X.shape
         self.distance = distance
-        self.X, self.mean = X, X.mean(axis=0)
-        centred = X - self.mean
-        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+        self.X, self.order, self.p = X, np.arange(n), 2.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.mean = X.mean(axis=0)
+            centred = X - self.mean
+        largest = float(np.abs(centred).max(initial=0.0))
+        self.screens = largest < np.inf  # otherwise all rows are compared in double precision
+        if not self.screens:
+            return
         # Powers of two keep every square within the range of single precision, and change no digit.
-        self.scale = 2.0 ** -np.frexp(max(norms.max(), 1e-300))[1]
+        self.scale = np.ldexp(1.0, int(np.clip(-np.frexp(largest)[1] - d.bit_length(), -1000, 1000)))
+        centred = centred * self.scale
+        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred))
         self.order = np.argsort(norms, kind="stable")
-        centred, norms = centred[self.order] * self.scale, norms[self.order] * self.scale
+        centred, norms = centred[self.order], norms[self.order]
         self.groups = np.zeros((-(-n // LANES), d + 1, LANES), dtype=np.float32)
         whole = n - n % LANES
         self.groups[: n // LANES, :d] = centred[:whole].reshape(-1, LANES, d).transpose(0, 2, 1)
@@ -51,9 +58,13 @@ class Products:
         from assay.neighbors import _loops
 
         n, d = Q.shape
-        centred = (Q - self.mean) * self.scale
-        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred))
-        far = norms > 1e9  # beyond single precision beside the training rows: compared one by one
+        if not self.screens:
+            nothing = np.empty((n, 1), np.float32)
+            return self._ranked(Q, nothing, nothing.astype(np.int32), nothing, np.full(n, -1), k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centred = (Q - self.mean) * self.scale
+            norms = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+        far = ~(norms <= 1e9)  # beyond single precision beside the training rows: compared one by one
         padded = -(-n // 4) * 4
         queries = np.zeros((padded, d + 1), dtype=np.float32)
         queries[:n, :d] = np.where(far[:, None], 0.0, -centred)
@@ -65,7 +76,13 @@ class Products:
         count[:n][~far] = 0
         lengths = np.append(norms, np.zeros(padded - n))
         _loops.screen(queries, lengths, self.groups, self.largest, len(self.X), heap, found, lower, count)
-        distance, index = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+        return self._ranked(Q, heap, found, lower, count, k)
+
+    def _ranked(self, Q: np.ndarray, heap: Any, found: Any, lower: Any, count: Any, k: int) -> Any:
+        """Return squared distances in double precision and row numbers of the nearest rows that were not ruled out."""
+        from assay.neighbors import _loops
+
+        distance, index = np.empty((len(Q), k)), np.empty((len(Q), k), dtype=np.int64)
         _loops.rank_exactly(Q, self.X, self.order, heap, found, lower, count, distance, index)
         return distance, index
 
@@ -79,7 +96,7 @@ class Boxes:
         from assay.neighbors import _loops
 
         n, d = X.shape
-        self.metric, self.p, self.n = metric, p, n
+        self.X, self.metric, self.p, self.n = X, metric, p, n
         self.levels = max(0, int(np.ceil(np.log2(n / min(leaf, _loops.LEAF)))))
         self.order = np.arange(n)
         scratch = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
@@ -117,7 +134,7 @@ class Boxes:
     def _run(self, Q: np.ndarray, distance: np.ndarray, index: np.ndarray, most: int = 2**62) -> int:
         from assay.neighbors import _loops
 
-        where = (self.levels, self.column, *self.gaps, self.low, self.high, self.metric, self.p)
+        where = (self.n, self.levels, self.column, *self.gaps, self.low, self.high, self.metric, self.p)
         return _loops.search_boxes(Q, self.leaves, self.rows, *where, most, distance, index)
 
 
@@ -145,7 +162,24 @@ def nearest(engine: Any, Q: np.ndarray, k: int, n_jobs: int | None) -> tuple[np.
     size = _QUERIES if isinstance(engine, Products) else max(_QUERIES, min(2048, len(Q) // 8))
     blocks = [Q[start : start + size] for start in range(0, len(Q), size)]
     parts = thread_map(lambda block: engine.search(block, k), blocks, n_jobs=n_jobs)
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    powers, index = (np.concatenate(part) for part in zip(*parts))
+    if not isinstance(engine, Pairwise):
+        for at in np.flatnonzero(np.isinf(powers[:, -1])):
+            index[at] = _ranked_far(engine.X, engine.p, Q[at], powers[at], index[at])
+    return powers, index
+
+
+def _ranked_far(X: np.ndarray, p: float, q: np.ndarray, powers: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Return the row numbers with those whose powers of distances overflow ranked by the distances themselves."""
+    near = index[np.isfinite(powers)]
+    gaps = np.abs(X / 4 - q / 4)  # differences of any two doubles, without overflow
+    gaps[near] = np.inf
+    size = gaps.max(axis=1, initial=0.0)
+    scale = np.max(size[np.isfinite(size)], initial=0.0)
+    shares = gaps / (scale or 1.0)
+    distance = shares.max(axis=1) if p == np.inf else np.sum(shares**p, axis=1)
+    far = np.argsort(np.where(np.isnan(distance), np.inf, distance), kind="stable")
+    return np.append(near, far[: len(index) - len(near)])
 
 
 def prefers_boxes(boxes: Boxes, Q: np.ndarray, k: int) -> bool:

@@ -5,7 +5,6 @@ from typing import Any
 from sklearn.callback import with_callbacks
 
 from assay.neighbors._base import Neighbors
-from assay.params import count
 
 
 class NearestNeighbors(Neighbors):
@@ -46,6 +45,5 @@ class NearestNeighbors(Neighbors):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "NearestNeighbors":
         """Keep the rows X; y is not looked at."""
-        count(self, "n_neighbors")
         self._keep(self._read(X, None), X, None)
         return self

@@ -4,9 +4,9 @@ Single neurons and their activations are in `assay.neural_network.units`.
 """
 
 from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
-from assay.neural_network._choice import hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network._classifier import MLPClassifier
 from assay.neural_network._regressor import MLPRegressor
+from assay.neural_network._tuning import hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network.units import ThresholdNetwork
 
 __all__ = [

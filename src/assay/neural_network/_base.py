@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,16 +16,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import fit_log, read_rows, require_finite
 from assay.fitlog import FitLog
 from assay.neural_network._claims import CertifiedNetwork
-from assay.neural_network._course import Course, Outcome
 from assay.neural_network._epochs import Penalty, Rule, Table
-from assay.neural_network._network import UNITS, Shape, pack, sums_of_last
+from assay.neural_network._network import UNITS, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
+from assay.neural_network._training_loop import Outcome, TrainingLoop
 from assay.optim.search import multi_start
-from assay.params import choice, count, flag, number, positive, refuse
+from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
 from assay.scan import Rows
 
 STOCHASTIC = ("sgd", "adam", "standard_bp", "accumulated_bp")
 SOLVERS = ("lbfgs", *STOCHASTIC, "anneal", "genetic")
+_BELOW_ONE = 1 - 1e-12
 _FEWEST = 2  # rows on which an early stop can be judged
 
 
@@ -41,12 +42,36 @@ class Data(NamedTuple):
 class Network(CertifiedNetwork):
     """A feed-forward network: fit, partial_fit, and the scores of its output units."""
 
+    constraints: ClassVar = {
+        "activation": Choice(*UNITS),
+        "solver": Choice(*SOLVERS),
+        "learning_rate": Choice("constant", "invscaling", "adaptive"),
+        "power_t": Number(low=0.0),
+        "tol": Number(low=0.0),
+        "max_iter": Count(),
+        "max_fun": Count(),
+        "n_restarts": Count(),
+        "shuffle": Flag,
+        "warm_start": Flag,
+        "n_iter_no_change": Maybe(Count(why="epochs without progress; np.inf never stops for it"), math.inf),
+        "early_stopping": Flag,
+        "validation_fraction": Number(low=0.0, high=_BELOW_ONE, open_low=True),
+        "verbose": Maybe(Count(low=0, why="True, False, or how much to print"), True, False),
+        "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
+        "lam": Maybe(Number(low=0.0, high=1.0, open_low=True, why="the share of the mean error in the objective")),
+        "learning_rate_init": Positive(why="the size of a step"),
+        "momentum": Number(low=0.0, high=1.0),
+        "nesterovs_momentum": Flag,
+        "beta_1": Number(low=0.0, high=_BELOW_ONE, why="a mean that forgets"),
+        "beta_2": Number(low=0.0, high=_BELOW_ONE, why="a mean that forgets"),
+        "epsilon": Positive(why="it keeps a denominator from zero"),
+        "batch_size": NameOr(Count(why="rows per update, or 'auto'"), "auto"),
+    }
+
     hidden_layer_sizes: Any
     activation: str
     solver: str
     loss: str
-    n_layers_: int
-    n_outputs_: int
     n_iter_: int
     t_: int
     loss_: float
@@ -65,9 +90,6 @@ class Network(CertifiedNetwork):
     def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:
         raise NotImplementedError
 
-    def _output(self) -> str:
-        raise NotImplementedError
-
     def _held_score(self, Z: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
 
@@ -82,60 +104,32 @@ class Network(CertifiedNetwork):
             raise refuse(
                 self, f"hidden_layer_sizes must be a number of units >= 1, or one for each hidden layer; got {given!r}."
             )
-        unit = choice(self, "activation", UNITS)
-        return Shape((n_features, *map(int, sizes), n_outputs), unit, self._output())
+        return Shape((n_features, *map(int, sizes), n_outputs), self.activation, self._output())
 
     def _penalty(self) -> Penalty:
-        alpha = number(self, "alpha", low=0.0, why="a negative penalty has no minimum")
         if self.lam is None:
-            return Penalty(1.0, alpha, 0.0, 0.0)
-        lam = number(self, "lam", low=0.0, high=1.0, open_low=True, why="the share of the mean error in the objective")
+            return Penalty(1.0, float(self.alpha), 0.0, 0.0)
+        lam = float(self.lam)
         return Penalty(lam, 0.0, 2 * (1 - lam), 2 * (1 - lam))
 
     def _rule(self) -> Rule:
-        rate = positive(self, "learning_rate_init", why="the size of a step")
-        momentum = number(self, "momentum", low=0.0, high=1.0)
-        below = 1 - 1e-12
-        first, second = (
-            number(self, name, low=0.0, high=below, why="a mean that forgets") for name in ("beta_1", "beta_2")
-        )
-        epsilon = positive(self, "epsilon", why="it keeps a denominator from zero")
-        nesterov = flag(self, "nesterovs_momentum")
+        rate = float(self.learning_rate_init)
         if self.solver in ("standard_bp", "accumulated_bp"):
             return Rule(False, rate)
-        return Rule(self.solver == "adam", rate, momentum, nesterov, first, second, epsilon)
+        inertia = (float(self.momentum), self.nesterovs_momentum, float(self.beta_1), float(self.beta_2))
+        return Rule(self.solver == "adam", rate, *inertia, float(self.epsilon))
 
     def _batch(self, n: int) -> int:
         if self.solver in ("standard_bp", "accumulated_bp"):
             return 1 if self.solver == "standard_bp" else n
         if isinstance(self.batch_size, str):
-            choice(self, "batch_size", ("auto",))
             return min(200, n)
-        size = count(self, "batch_size", why="rows per update, or 'auto'")
+        size = self.batch_size
         if size > n:
             warnings.warn(
                 f"{type(self).__name__}: batch_size={size} is more than the {n} rows; all are taken.", stacklevel=6
             )
         return min(size, n)
-
-    def _check(self) -> None:
-        choice(self, "solver", SOLVERS)
-        choice(self, "learning_rate", ("constant", "invscaling", "adaptive"))
-        number(self, "power_t", low=0.0)
-        number(self, "tol", low=0.0)
-        count(self, "max_iter")
-        count(self, "max_fun")
-        count(self, "n_restarts")
-        flag(self, "shuffle")
-        flag(self, "warm_start")
-        if self.n_iter_no_change != math.inf:
-            count(self, "n_iter_no_change", why="epochs without progress; np.inf never stops for it")
-        if flag(self, "early_stopping"):
-            number(self, "validation_fraction", low=0.0, high=1 - 1e-12, open_low=True)
-        if not isinstance(self.verbose, bool):
-            count(self, "verbose", low=0, why="True, False, or how much to print")
-        self._penalty()
-        self._rule()
 
     # Training
 
@@ -144,7 +138,7 @@ class Network(CertifiedNetwork):
     ) -> Any:
         """Fit to X, y, weights; `warm` starts at the weights that are there, `once` is one more epoch; `classes` are
         all that will come, if they are known."""
-        self._check()
+        check(self)
         rows = read_rows(self, *given, reset=not warm, multi_output=True, dtype=[np.float64, np.float32])
         require_finite(rows, self)
         data = self._data(rows, warm, classes)
@@ -153,19 +147,18 @@ class Network(CertifiedNetwork):
         dtype = np.float64 if data.table is None else data.table.Y.dtype
         if warm:
             self._check_warm(shape)
-            first = pack(self.coefs_, self.intercepts_).astype(dtype)
+            first = self.network_weights_.astype(dtype)
         else:
             first = shape.start(random, dtype)
             self._forget()
-        self.n_layers_, self.n_outputs_ = len(shape.sizes), data.outputs
-        self.out_activation_ = "logistic" if shape.output == "squared_logistic" else shape.output
         runs = 1 if warm else self.n_restarts
         with fit_log(self, self.max_iter * runs, *given) as log:
             learn = self._learner(data, shape, random, log, once)
             outcome = self._best_of(learn, shape, first, random, runs, log)
         for name, value in outcome.fitted.items():
             setattr(self, name, value)
-        self.coefs_, self.intercepts_ = shape.unpack(outcome.theta)
+        for name, value in _shown(shape, outcome.theta).items():
+            setattr(self, name, value)
         if not np.isfinite(outcome.theta).all():
             raise refuse(self, "the weights grew beyond all bounds; lower learning_rate_init or scale the columns.")
         return self
@@ -221,7 +214,7 @@ class Network(CertifiedNetwork):
         theta = theta.astype(np.float64)
         if self.solver == "lbfgs":
             found = lbfgs(objective, theta, self.tol, self.max_iter, self.max_fun, told)
-            if not found.converged and not found.interrupted:
+            if not found.converged and not found.interrupted and not log.stopped:
                 self._warn(f"L-BFGS stopped after {found.iterations} iterations with a gradient above tol={self.tol:g}")
         else:
             search = annealed if self.solver == "anneal" else evolved
@@ -292,29 +285,29 @@ class Network(CertifiedNetwork):
     ) -> Outcome:
         """Run epochs until progress ends. With rows held out the weights that were best on them are kept; Ctrl-C keeps
         those of the epoch with the lowest loss."""
-        course = Course(self, table, held, shape, theta, once)
+        loop = TrainingLoop(self, table, held, shape, theta, once)
         try:
-            with course.engine.blas():
-                status = self._run_epochs(course, random, log, 1 if once else self.max_iter)
+            with loop.engine.blas():
+                status = self._run_epochs(loop, random, log, 1 if once else self.max_iter)
         except KeyboardInterrupt:
             status, log.stopped = "interrupted", True
-            course.theta = course.lowest
+            loop.theta = loop.lowest
         if not log.history:
-            log.step(math.inf if not course.curve else course.curve[-1], 0.0)
+            log.step(math.inf if not loop.curve else loop.curve[-1], 0.0)
         if status == "interrupted":
-            self._warn(f"interrupted after {course.epochs} epochs; the weights are those of the best epoch")
+            self._warn(f"interrupted after {loop.epochs} epochs; the weights are those of the best epoch")
         elif status == "max_iter" and not once:
-            self._warn(f"the loss was still falling by more than tol={self.tol:g} after {course.epochs} epochs")
-        return course.outcome()
+            self._warn(f"the loss was still falling by more than tol={self.tol:g} after {loop.epochs} epochs")
+        return loop.outcome()
 
-    def _run_epochs(self, course: Course, random: np.random.RandomState, log: FitLog, epochs: int) -> str:
+    def _run_epochs(self, loop: TrainingLoop, random: np.random.RandomState, log: FitLog, epochs: int) -> str:
         """Run epochs, each in a new order drawn as scikit-learn draws it; return why they ended."""
-        order = np.arange(course.rows)
+        order = np.arange(loop.rows)
         for _ in range(epochs):
             order = order[random.permutation(len(order))] if self.shuffle else order
-            loss, norm = course.epoch(order)
-            stopped = log.step(loss, norm, **(_shown(course.shape, course.kept) if log.watched else {}))
-            if course.over():
+            loss, norm = loop.epoch(order)
+            stopped = log.step(loss, norm, **(_shown(loop.shape, loop.kept) if log.watched else {}))
+            if loop.over():
                 return "converged"
             if stopped:
                 return "stopped"
@@ -332,7 +325,7 @@ class Network(CertifiedNetwork):
         self.best_validation_score_ = -math.inf if self.early_stopping else None
 
     def _check_warm(self, shape: Shape) -> None:
-        have = (*(len(W) for W in self.coefs_), self.coefs_[-1].shape[1])
+        have = tuple(self.network_sizes_.tolist())
         if have != shape.sizes:
             raise refuse(
                 self, f"the weights that are there have layers {have}, these rows and sizes ask for {shape.sizes}."
@@ -358,5 +351,4 @@ learns_by_epochs = available_if(lambda self: self.solver in STOCHASTIC)
 
 def _shown(shape: Shape, theta: np.ndarray) -> dict[str, Any]:
     """Return the attributes that make a model usable as it stands."""
-    coefs, intercepts = shape.unpack(theta)
-    return {"coefs_": coefs, "intercepts_": intercepts}
+    return {"network_sizes_": np.array(shape.sizes, dtype=np.int64), "network_weights_": theta.copy()}

@@ -15,10 +15,10 @@ from sklearn.base import is_classifier
 
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
-from assay.neural_network._network import OUTPUTS, UNITS, pack, sums_of_last
+from assay.data.blocks import Block
+from assay.neural_network._network import OUTPUTS, UNITS, sums_of_last, unpack
 from assay.neural_network._objective import targets
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Unbounded
 
 _UNIT = 2.0**-53
@@ -59,20 +59,40 @@ class CertifiedNetwork(Learner):
     """A network as the checker reads it: three arrays, and bounds of what rounding does to its scores."""
 
     activation: str
-    coefs_: list[np.ndarray]
-    intercepts_: list[np.ndarray]
-    out_activation_: str
     loss: str
+    network_sizes_: np.ndarray
+    """Units of every layer, inputs and outputs included."""
+    network_weights_: np.ndarray
+    """All weights, layer by layer, then all intercepts."""
+
+    def _output(self) -> str:
+        """Return the output function with its loss, by name."""
+        raise NotImplementedError
 
     @property
-    def network_sizes_(self) -> np.ndarray:
-        """Units of every layer, inputs and outputs included."""
-        return np.array([len(self.coefs_[0]), *(W.shape[1] for W in self.coefs_)], dtype=np.int64)
+    def out_activation_(self) -> str:
+        """The output function: softmax, logistic, identity or exp."""
+        return self._output().removeprefix("squared_")
 
     @property
-    def network_weights_(self) -> np.ndarray:
-        """All weights, layer by layer, then all intercepts, in double precision."""
-        return pack(self.coefs_, self.intercepts_).astype(np.float64)
+    def coefs_(self) -> list[np.ndarray]:
+        """The weights of every layer, (k_l, k_l+1), as views of `network_weights_`."""
+        return unpack(self.network_sizes_, self.network_weights_)[0]
+
+    @property
+    def intercepts_(self) -> list[np.ndarray]:
+        """The intercepts of every layer, (k_l+1,), as views of `network_weights_`."""
+        return unpack(self.network_sizes_, self.network_weights_)[1]
+
+    @property
+    def n_layers_(self) -> int:
+        """Number of layers, inputs and outputs included."""
+        return len(self.network_sizes_)
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of output units."""
+        return int(self.network_sizes_[-1])
 
     @property
     def network_codes_(self) -> np.ndarray:
@@ -80,10 +100,7 @@ class CertifiedNetwork(Learner):
         return np.array([UNITS.index(self.activation), int(self.out_activation_ == "exp")], dtype=np.int64)
 
     def _layers(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        return (
-            [np.asarray(W, dtype=np.float64) for W in self.coefs_],
-            [np.asarray(b, dtype=np.float64) for b in self.intercepts_],
-        )
+        return unpack(self.network_sizes_, self.network_weights_.astype(np.float64))
 
     def _double_scores(self, block: Block) -> np.ndarray:
         Z = sums_of_last(block.X, *self._layers(), self.activation)
@@ -123,7 +140,7 @@ class CertifiedNetwork(Learner):
     def _gradient_claim(self, rows: Rows) -> Claim:
         """Return the claim; its value holds what rounding can hide on either side."""
         layers = self._layers()
-        output = "squared_logistic" if self._squares_logistic() else self.out_activation_
+        output = self._output()
         sums = rows.sum(_gradient_sums, *layers, self.activation, OUTPUTS.index(output), is_classifier(self))
         mass = float(sums[0])
         penalty = self._penalty()  # type: ignore[attr-defined]
@@ -145,9 +162,6 @@ class CertifiedNetwork(Learner):
             "intercept_decay": penalty.intercept_decay,
         }
         return Claim("D34/1", float(np.sqrt(square)) * (1 + 1e-6) + 1e-12, params=params)
-
-    def _squares_logistic(self) -> bool:
-        return is_classifier(self) and self.loss == "squared_error"
 
 
 def _sum_error(size: np.ndarray, error: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The shape of a network: sizes, units, loss; its parameters as one vector; what it says of rows, in NumPy."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -37,17 +38,6 @@ class Shape(NamedTuple):
         """Multiplications of the most expensive layer for one row."""
         return max(a * b for a, b in pairwise(self.sizes))
 
-    def unpack(self, theta: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the weights (k_l, k_l+1) and intercepts (k_l+1,) of every layer, as copies."""
-        weights, intercepts, at = [], [], 0
-        for a, b in pairwise(self.sizes):
-            weights.append(theta[at : at + a * b].reshape(a, b).copy())
-            at += a * b
-        for b in self.sizes[1:]:
-            intercepts.append(theta[at : at + b].copy())
-            at += b
-        return weights, intercepts
-
     def start(self, random: np.random.RandomState, dtype: Any) -> np.ndarray:
         """Return first parameters: uniform in +-sqrt(6 / (fan in + fan out)), of the logistic unit sqrt(2 / ...)
         (Glorot and Bengio 2010), drawn as scikit-learn draws them."""
@@ -59,9 +49,17 @@ class Shape(NamedTuple):
         return np.concatenate([*weights, *intercepts]).astype(dtype)
 
 
-def pack(coefs: list[np.ndarray], intercepts: list[np.ndarray]) -> np.ndarray:
-    """Return all parameters as one vector: the weights of every layer, then the intercepts."""
-    return np.concatenate([part.ravel() for part in (*coefs, *intercepts)])
+def unpack(sizes: Sequence[int] | np.ndarray, theta: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the weights (k_l, k_l+1) and intercepts (k_l+1,) of every layer, as views of theta: one vector of the
+    weights of every layer, then the intercepts."""
+    weights, intercepts, at = [], [], 0
+    for a, b in pairwise(sizes):
+        weights.append(theta[at : at + a * b].reshape(a, b))
+        at += a * b
+    for b in sizes[1:]:
+        intercepts.append(theta[at : at + b])
+        at += b
+    return weights, intercepts
 
 
 _VALUES = {

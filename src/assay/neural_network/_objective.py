@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from assay.data.blocks import Block
 from assay.neural_network._epochs import Penalty
 from assay.neural_network._network import Shape
 from assay.optim.search import anneal, evolve
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 
 SWEEP = 100
 """Proposals of the annealing that count as one iteration."""
@@ -128,9 +128,10 @@ def annealed(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, 
     """Minimise by simulated annealing of the weight vector, `SWEEP` proposals an iteration; the temperature falls from
     15 % of the first value to a thousandth of it."""
 
-    def search(value: Callable[[np.ndarray], float]) -> None:
+    def search(value: Callable[[np.ndarray], float], stop: Callable[[], bool]) -> None:
         first = objective.value(theta)
-        anneal(value, theta, step=0.5, hot=0.15 * first, cold=1e-3 * first, steps=SWEEP * max_iter - 3, seed=seed)
+        steps = SWEEP * max_iter - 3
+        anneal(value, theta, step=0.5, hot=0.15 * first, cold=1e-3 * first, steps=steps, seed=seed, stop=stop)
 
     return _searched(search, objective, theta, told, SWEEP)
 
@@ -139,39 +140,36 @@ def evolved(objective: Objective, theta: np.ndarray, max_iter: int, seed: int, t
     """Minimise by a genetic search with the weights as genome, one generation an iteration."""
     high = np.full(len(theta), _BOX)
 
-    def search(value: Callable[[np.ndarray], float]) -> None:
-        evolve(value, -high, high, size=_POPULATION, generations=max_iter, seed=seed)
+    def search(value: Callable[[np.ndarray], float], stop: Callable[[], bool]) -> None:
+        evolve(value, -high, high, size=_POPULATION, generations=max_iter, seed=seed, stop=stop)
 
     return _searched(search, objective, theta, told, _POPULATION)
 
 
 def _searched(
-    search: Callable[[Callable[[np.ndarray], float]], None],
+    search: Callable[[Callable[[np.ndarray], float], Callable[[], bool]], None],
     objective: Objective,
     theta: np.ndarray,
     told: Told,
     every: int,
 ) -> Found:
-    """Run a search without gradients; every so many evaluations are an iteration. Ctrl-C keeps the best parameters."""
-    interrupted = False
+    """Run a search without gradients, which is told the best so far every so many evaluations, an iteration, and ends
+    when that is answered by a wish to stop. Ctrl-C keeps the best parameters."""
+    stopped = interrupted = False
+
+    def value(theta: np.ndarray) -> float:
+        nonlocal stopped
+        found = objective.value(theta)
+        if objective.calls % every == 0:
+            stopped |= told(objective.best[1], objective.best[0], 0.0)
+        return found
+
     try:
         with one_blas_thread():
-            search(_watched(objective, told, every))
+            search(value, lambda: stopped)
     except KeyboardInterrupt:
         interrupted = True
     return _best(objective, theta, objective.calls // every, interrupted)
-
-
-def _watched(objective: Objective, told: Told, every: int) -> Callable[[np.ndarray], float]:
-    """Return the objective's value; every so many calls the best so far is told, and a wish to stop is Ctrl-C."""
-
-    def value(theta: np.ndarray) -> float:
-        found = objective.value(theta)
-        if objective.calls % every == 0 and told(objective.best[1], objective.best[0], 0.0):
-            raise KeyboardInterrupt
-        return found
-
-    return value
 
 
 def _best(objective: Objective, theta: np.ndarray, iterations: int, interrupted: bool) -> Found:

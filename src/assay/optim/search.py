@@ -63,9 +63,10 @@ def anneal(
     cold: float = 1e-3,
     steps: int = 5_000,
     seed: int | None = 0,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Best:
     """Simulated annealing: normal steps, worse points accepted by `acceptance`, T falling geometrically from
-    hot to cold."""
+    hot to cold. Ends early when `stop()`, asked after each step, says so."""
     random = np.random.default_rng(seed)
     x = np.array(x, dtype=np.float64)
     here, best, history = float(value(x)), (x, float(value(x))), []
@@ -78,6 +79,8 @@ def anneal(
         if here < best[1]:
             best = (x, here)
         history.append(best[1])
+        if stop():
+            break
     return Best(*best, np.array(history))
 
 
@@ -91,11 +94,13 @@ def evolve(
     mutation: float = 0.1,
     elite: int = 2,
     seed: int | None = 0,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Best:
     """Genetic search in the box [low, high]: tournaments of two, uniform crossover, normal mutation, the
     elite kept.
 
-    `mutation` is the share of entries mutated, by a tenth of the box that shrinks over the generations.
+    `mutation` is the share of entries mutated, by a tenth of the box that shrinks over the generations. Ends early
+    when `stop()`, asked before each generation, says so.
     """
     random = np.random.default_rng(seed)
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -103,6 +108,8 @@ def evolve(
     fitness = np.array([value(one) for one in crowd])
     history = [fitness.min()]
     for generation in range(generations):
+        if stop():
+            break
         order = np.argsort(fitness)
         crowd, fitness = crowd[order], fitness[order]
         parents = np.minimum(*random.integers(0, size, size=(2, 2, size - elite)))  # of two drawn, the fitter

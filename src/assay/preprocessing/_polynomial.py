@@ -3,13 +3,13 @@
 import os
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from assay.params import count, flag, refuse
+from assay.params import Count, Flag, check, refuse
 
 _SHARE = 0.5  # of the machine's memory that the transformed rows may take
 
@@ -51,21 +51,27 @@ class PolynomialTransform(TransformerMixin, BaseEstimator):
     [[1.0, 2.0, 3.0, 4.0, 6.0, 9.0]]
     """
 
+    constraints: ClassVar = {"degree": Count(), "include_bias": Flag}
+
     def __init__(self, degree: int = 2, *, include_bias: bool = True) -> None:
         self.degree = degree
         self.include_bias = include_bias
 
     def fit(self, X: Any, y: Any = None) -> "PolynomialTransform":
         """Learn the number of columns."""
-        degree, bias = count(self, "degree"), flag(self, "include_bias")
+        check(self)
         X = validate_data(self, X, dtype=np.float64)
-        self._require_memory(X.shape[0], X.shape[1], degree)
+        self._require_memory(X.shape[0], X.shape[1], self.degree)
+        self._derive()
+        return self
+
+    def _derive(self) -> None:
+        """List the monomials of as many columns as there are."""
         self.powers_ = [
             factors
-            for k in range(0 if bias else 1, degree + 1)
-            for factors in combinations_with_replacement(range(X.shape[1]), k)
+            for k in range(0 if self.include_bias else 1, self.degree + 1)
+            for factors in combinations_with_replacement(range(self.n_features_in_), k)
         ]
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the monomials of each row, (n, C(degree + d, degree))."""

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
 from assay.guarantees.compression import Supported, kernel_perceptron_statement, support_statement
 from assay.guarantees.ledger import Statement
 from assay.guarantees.margins import Scores, statements
 from assay.kernels import Precomputed
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import support_rows
 from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
 

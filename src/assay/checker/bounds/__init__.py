@@ -11,20 +11,22 @@ from assay.claims.definitions import (
     Definition,
     choice_in_words,
     mean_loss,
+    outward,
     percent,
+    up,
 )
 from assay.claims.definitions import error_rate as rate
 
 
 def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rows = f"{params['positives']} and {params['negatives']} hold-out rows of the two classes{choice_in_words(params)}"
-    return f"The area under the ROC curve on new data is at least {value:.4f} ({rows})."
+    return f"The area under the ROC curve on new data is at least {outward(value, direction, 4)} ({rows})."
 
 
 def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         "For every threshold of the score at once, the shares of either class above it differ between the hold-out "
-        f"rows and new data by at most {value:.4f}{choice_in_words(params)}."
+        f"rows and new data by at most {up(value, 4)}{choice_in_words(params)}."
     )
 
 
@@ -33,13 +35,13 @@ def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other"
     if direction == "upper":
         return f"The error rate on new data exceeds that of the other model by at most {percent(value)} ({rows})."
-    return f"The error rate on new data is at least {percent(value)} below that of the other model ({rows})."
+    return f"The error rate on new data is at least {percent(value, direction)} below that of the other model ({rows})."
 
 
 def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"Prediction sets of size {value:.6g} (the interval prediction -+ size; the classes whose score is at most "
-        f"that far below the largest) hold the target of at least {percent(params['coverage'])} of new data"
+        f"Prediction sets of size {up(value, 6)} (the interval prediction -+ size; the classes whose score is at most "
+        f"that far below the largest) hold the target of at least {percent(params['coverage'], 'lower')} of new data"
         f"{choice_in_words(params)}."
     )
 

@@ -153,11 +153,12 @@ class ClippedRisk(Rule):
         if self.model.classes is not None:
             raise Rejected("it needs a regression with one target")
         own = self.model.loss
-        if self.params.get("loss", "absolute") != own:
-            raise Rejected(f"the loss of such a model is {own!r}; the claim says {str(self.params.get('loss'))[:40]!r}")
+        stated = self.param("loss") if self.has("loss") else "absolute"
+        if stated != own:
+            raise Rejected(f"the loss of such a model is {own!r}; the claim says {str(stated)[:40]!r}")
         self.low = signed(self.param("low"), "low") if own == "log" else 0.0
         self.check_rows()
-        compared = self.count("compared", 1) if "compared" in self.params else 1
+        compared = self.count("compared", 1) if self.has("compared") else 1
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta") / compared
         self.sums = Sums(2)
 

@@ -30,14 +30,14 @@ class MeanLoss(ClippedRisk):
         if self.model.classes is None:
             raise Rejected("class probabilities need a classifier")
         self.check_rows()
-        compared = self.count("compared", 1) if "compared" in self.params else 1
+        compared = self.count("compared", 1) if self.has("compared") else 1
         self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta") / compared
         if self.clip != 1:
             raise Rejected(f"half a Brier score is at most 1; clip is {self.clip!r}")
         self.sums = Sums(2)
 
     def losses(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        if self.params["loss"] != "brier":
+        if self.param("loss") != "brier":
             return super().losses(view)
         scores, errors = view.scores
         if scores.shape[1] == 1:

@@ -15,7 +15,7 @@ from assay.checker.numerics import UNDERFLOW, Products, Sums, U, above, gamma, n
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import UNIFORM, WEIGHED, Definition, distance_risk
+from assay.claims.definitions import UNIFORM, WEIGHED, Definition, distance_risk, outward, up
 
 _KEPT = 2**25  # entries of X that are sorted in one pass over the rows
 _MOST_STEPS = 2**31  # of the programme over buckets
@@ -322,21 +322,22 @@ class ClusterRisk(ClusterRule):
 def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
-        f"sum to at most {value:.10g}{WEIGHED}, and no centre is farther than {params['shift']:.2g} from the mean "
-        "of its rows."
+        f"sum to at most {up(value, 10)}{WEIGHED}, and no centre is farther than {up(params['shift'], 2)} from the "
+        "mean of its rows."
     )
 
 
 def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
-    centres = f"No {params['clusters']} centres"
-    return f"{centres} have squared distances to the training rows that sum to less than {value:.6g}{WEIGHED} ({how})."
+    least = outward(value, direction, 6)
+    rows = f"squared distances to the training rows that sum to less than {least}{WEIGHED}"
+    return f"No {params['clusters']} centres have {rows} ({how})."
 
 
 def _optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
-        f"rows is at most {value:.3g} above the least{WEIGHED}."
+        f"rows is at most {up(value)} above the least{WEIGHED}."
     )
 
 

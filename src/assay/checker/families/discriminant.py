@@ -4,7 +4,7 @@
 u = x - c, with `center_` (d,), `quadratic_` (K, d, d), `linear_` (K, d), `constant_` (K,); K = 1 for two classes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from assay.checker.predictors import Quadratic
 from assay.checker.record import Rejected
 from assay.checker.rules.moments import GaussianClasses
 from assay.checker.rules.scatter import FisherOptimality
-from assay.claims.definitions import Definition
+from assay.claims.definitions import Definition, up
 
 
 def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
@@ -28,7 +28,7 @@ def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarr
 
 def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = "The direction" if params["form"] == "two-class" else "The first direction"
-    return f"{which} reaches the largest Fisher ratio up to {value:.3g}: no other separates the class means better."
+    return f"{which} reaches the largest Fisher ratio up to {up(value)}: no other separates the class means better."
 
 
 def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -36,9 +36,26 @@ def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
     shrunk = f", shrunk by {params['shrinkage']:g}" if params["shrinkage"] else ""
     return (
         f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: "
-        f"means and covariances are right to {params['error']:.1g} and scores near the centre to {value:.1g}, columns "
-        "in units of their spread."
+        f"means and covariances are right to {up(params['error'], 1)} and scores near the centre to {up(value, 1)}, "
+        "columns in units of their spread."
     )
+
+
+def _per_class(*rest: str) -> Callable[[np.ndarray, Any], bool]:
+    """Return the check that an array has a row for each class, of so many columns as the model where "d" stands."""
+
+    def check(array: np.ndarray, model: Any) -> bool:
+        return array.shape == (len(model.classes), *(model.columns for _ in rest))
+
+    return check
+
+
+def _directions(array: np.ndarray, model: Any) -> bool:
+    return array.ndim == 2 and len(array) == model.columns
+
+
+def _square(array: np.ndarray, model: Any) -> bool:
+    return array.shape == (model.columns, model.columns)
 
 
 CLAIMS = {
@@ -48,11 +65,22 @@ CLAIMS = {
 FAMILY = Family(
     "discriminant",
     {
-        "linear": Variant({"coef_": NUMBERS, "intercept_": NUMBERS}, read_linear, classes=True),
+        "linear": Variant(
+            {"coef_": NUMBERS, "intercept_": NUMBERS},
+            read_linear,
+            classes=True,
+            more={
+                "scalings_": _directions,
+                "means_": _per_class("d"),
+                "covariance_": _square,
+                "priors_": _per_class(),
+            },
+        ),
         "quadratic": Variant(
             {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
             read_quadratic,
             classes=True,
+            more={"means_": _per_class("d"), "covariance_": _per_class("d", "d"), "priors_": _per_class()},
         ),
     },
     CLAIMS,

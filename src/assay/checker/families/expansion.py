@@ -6,29 +6,43 @@ Arrays are those of the kernel family; a classifier has an output per class, one
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from assay.checker.families.kernel import ARRAYS
-from assay.checker.families.linear import enclosure, mistakes
+from assay.checker.families.linear import class_weights, enclosure, mistakes
 from assay.checker.family import Family, Variant
 from assay.checker.rules import duality, expansions, machines, spectrum
 from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
 from assay.checker.rules.stability import UniformStability
-from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap
+from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, up
 
 
 def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The training objective (one class, nu = {params['nu']:g}) is at most {value:.3g} above its minimum."
+    return f"The training objective (one class, nu = {params['nu']:g}) is at most {up(value)} above its minimum."
 
 
 def _variance(value: float, direction: str, params: Mapping[str, Any]) -> str:
     what = f"No {params['components']} directions of the kernel's space hold more of the rows' variance than these"
-    return f"{what}, up to {value:.3g}."
+    return f"{what}, up to {up(value)}."
 
 
 def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"In the kernel's space no directions reach a sum of Fisher ratios (mu = {params['mu']:g}) more than "
-        f"{value:.3g} above that of these."
+        f"{up(value)} above that of these."
     )
+
+
+def _directions(array: np.ndarray, model: Any) -> bool:
+    return array.ndim == 2 and len(array) == len(model.vectors)
+
+
+def _means(array: np.ndarray, model: Any) -> bool:
+    return array.shape == (len(model.classes), len(model.vectors))
+
+
+def _ratios(array: np.ndarray, model: Any) -> bool:
+    return array.ndim == 1 and len(array) < len(model.classes)
 
 
 CLAIMS = {
@@ -56,7 +70,18 @@ CLAIMS = {
 FAMILY = Family(
     "expansion",
     {
-        "classifier": Variant(ARRAYS, expansions.read_expansion, classes=True),
+        "classifier": Variant(
+            ARRAYS,
+            expansions.read_expansion,
+            classes=True,
+            more={
+                "class_weight_": class_weights,
+                "priors_": class_weights,
+                "scalings_": _directions,
+                "kernel_means_": _means,
+                "fisher_ratios_": _ratios,
+            },
+        ),
         "map": Variant(ARRAYS, expansions.read_expansion, target=False),
     },
     CLAIMS,

@@ -15,7 +15,7 @@ from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition
+from assay.claims.definitions import Definition, outward, up
 
 LINKS = ("log", "logit", "probit", "inverse")
 CONVEX = {
@@ -190,11 +190,15 @@ def _mills(f: np.ndarray) -> np.ndarray:
 
 
 def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    curved = f" There it is curved upwards, by at least {params['mu']:.3g} in scaled columns." if params["mu"] else ""
+    curved = (
+        f" There it is curved upwards, by at least {outward(params['mu'], 'lower')} in scaled columns."
+        if params["mu"]
+        else ""
+    )
     near = (
         f"No coefficients within distance {params['radius']:.3g} of these lower the {params['distribution']} deviance"
     )
-    return f"{near} by more than {value:.3g}.{curved}"
+    return f"{near} by more than {up(value)}.{curved}"
 
 
 CLAIMS = {"D32/1": Definition("glm.stationarity", GlmStationarity, _sentence)}

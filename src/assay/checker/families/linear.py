@@ -21,7 +21,9 @@ from assay.claims.definitions import (
     classes_in_words,
     error_rate,
     gap_sentence,
+    outward,
     problem_in_words,
+    up,
 )
 
 
@@ -40,9 +42,9 @@ def read_linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -
 def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
     problem = problem_in_words({**params, "loss": params["objective"]})
     if params["form"] == "a":
-        return f"The training objective ({problem}) is at most {value:.3g} above its minimum."
+        return f"The training objective ({problem}) is at most {up(value)} above its minimum."
     near = f"No coefficients within distance {params['radius']:.3g} of these lower the training objective"
-    return f"{near} ({problem}) by more than {value:.3g}."
+    return f"{near} ({problem}) by more than {up(value)}."
 
 
 def _machine_gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -50,7 +52,7 @@ def _machine_gap(value: float, direction: str, params: Mapping[str, Any]) -> str
     s = params["intercept_scaling"]
     column = f"intercept penalised as coefficient of a column of {s:g}" if s else "no intercept"
     problem = f"{problem_in_words(params)}, {column}"
-    return f"The training objective{which} ({problem}) is at most {value:.3g} above its minimum."
+    return f"The training objective{which} ({problem}) is at most {up(value)} above its minimum."
 
 
 def _plane(params: Mapping[str, Any]) -> str:
@@ -59,11 +61,10 @@ def _plane(params: Mapping[str, Any]) -> str:
 
 def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
     where = " in the space with a constant column added" if params["intercept"] == "augmented" else ""
+    plane, classes, margin = _plane(params), classes_in_words(params), outward(value, direction, 6)
     if direction == "lower":
-        return (
-            f"Some {_plane(params)} separates {classes_in_words(params)} with a margin of at least {value:.6g}{where}."
-        )
-    return f"No {_plane(params)} separates {classes_in_words(params)} with a margin above {value:.6g}{where}."
+        return f"Some {plane} separates {classes} with a margin of at least {margin}{where}."
+    return f"No {plane} separates {classes} with a margin above {margin}{where}."
 
 
 def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -78,13 +79,13 @@ def mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
     """Return the sentence of Novikoff's bound."""
     return (
         f"To separate {classes_in_words(params)} the perceptron made {params['updates']} updates, within the bound "
-        f"(R / margin)^2 <= {value:.6g} for a separator of margin {params['margin']:.6g}."
+        f"(R / margin)^2 <= {up(value, 6)} for a separator of margin {outward(params['margin'], 'lower', 6)}."
     )
 
 
 def enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
     """Return the sentence of the distance to the exact optimum."""
-    text = f"The coefficients are within distance {value:.3g} of the exact optimum's."
+    text = f"The coefficients are within distance {up(value)} of the exact optimum's."
     if "fixed_rows" in params:
         text += f" The exact optimum predicts the same class on at least {params['fixed_rows']} training rows."
     return text
@@ -92,11 +93,16 @@ def enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 def press(value: float, direction: str, params: Mapping[str, Any]) -> str:
     """Return the sentence of the leave-one-out error."""
-    return f"The mean squared leave-one-out error of the exact algorithm is at most {value:.6g}."
+    return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
 
 
 def _left_out(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The exact algorithm makes at most {int(value)} leave-one-out errors on these rows."
+
+
+def class_weights(array: np.ndarray, model: Any) -> bool:
+    """Tell whether an array weighs the classes of a model."""
+    return array.shape == (len(model.classes),) and bool(np.all(array >= 0))
 
 
 CLAIMS = {
@@ -132,6 +138,9 @@ CLAIMS = {
 _ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
 FAMILY = Family(
     "linear",
-    {"classifier": Variant(_ARRAYS, read_linear, classes=True), "regressor": Variant(_ARRAYS, read_linear)},
+    {
+        "classifier": Variant(_ARRAYS, read_linear, classes=True, more={"class_weight_": class_weights}),
+        "regressor": Variant(_ARRAYS, read_linear),
+    },
     CLAIMS,
 )

@@ -11,13 +11,14 @@ from typing import Any
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import densities, mixtures
-from assay.claims.definitions import WEIGHED, Definition
+from assay.claims.definitions import WEIGHED, Definition, up
 
 
 def log_likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
     """Return the sentence of the mean log-likelihood."""
-    mean = f"The mean log-likelihood of the training rows is {params['center']:.6g} nats"
-    return f"{mean}, to within {value:.1g}{WEIGHED}."
+    shown = f"{params['center']:.6g}"
+    within = up(value + abs(params["center"] - float(shown)), 1)
+    return f"The mean log-likelihood of the training rows is {shown} nats, to within {within}{WEIGHED}."
 
 
 def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -25,21 +26,21 @@ def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which += f" ({params['covariance']} covariances)"
     added = f" with {params['reg_covar']:g} added to each variance" if params["reg_covar"] else ""
     return (
-        f"The mixture{which} is near a fixed point of EM{added}: an M step gains at most {value:.3g} nats per row and "
-        f"moves means (in units of spread), covariances and weights (as shares) by at most {params['moved']:.3g}."
+        f"The mixture{which} is near a fixed point of EM{added}: an M step gains at most {up(value)} nats per row and "
+        f"moves means (in units of spread), covariances and weights (as shares) by at most {up(params['moved'])}."
     )
 
 
 def _weights(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of class number {params['class']}" if "class" in params else ""
     fit = f"No other weights of the same components{which} fit the training rows better"
-    return f"{fit} by more than {value:.3g} nats per row."
+    return f"{fit} by more than {up(value)} nats per row."
 
 
 def _monotone(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"EM from the listed start comes within {params['distance']:.1g} of the model in {params['steps']} steps, none "
-        f"of which lowers the mean log-likelihood by more than {value:.1g}."
+        f"EM from the listed start comes within {up(params['distance'], 1)} of the model in {params['steps']} steps, "
+        f"none of which lowers the mean log-likelihood by more than {up(value, 1)}."
     )
 
 

@@ -18,7 +18,7 @@ from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.losses import sigmoid
-from assay.claims.definitions import Definition
+from assay.claims.definitions import Definition, up
 
 UNITS = ("identity", "logistic", "tanh", "relu")
 _SLOPES = {"identity": 1.0, "logistic": 0.25, "tanh": 1.0, "relu": 1.0}
@@ -240,7 +240,7 @@ def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rest = [f"decay = {params['decay']:g}"] + ([f"share = {params['share']:g}"] if params["share"] != 1 else [])
     return (
         f"The gradient of the training objective (mean {params['loss']} loss, {', '.join(rest)}) by all weights has "
-        f"at most the length {value:.3g}; where it is zero the objective is level, which need not be its minimum."
+        f"at most the length {up(value)}; where it is zero the objective is level, which need not be its minimum."
     )
 
 

@@ -21,7 +21,7 @@ class ObliqueTree(Predictor):
     threshold: np.ndarray
     child: np.ndarray
     value: np.ndarray  # (nodes, K)
-    classes: tuple[str, ...] | None
+    classes: tuple[str, ...]
 
     @property
     def columns(self) -> int:

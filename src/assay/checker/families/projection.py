@@ -14,7 +14,7 @@ from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma, norm_above
 from assay.checker.predictors import DistanceModel
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.claims.definitions import UNIFORM, Definition, distance_risk
+from assay.claims.definitions import UNIFORM, Definition, distance_risk, up
 
 WIDEST = 2_000
 """Columns up to which the eigenvalues of a matrix are enclosed."""
@@ -209,7 +209,7 @@ def _optimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
     where = "of" if params["centred"] else "through the origin of"
     return (
         f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their "
-        f"mean squared distance to this one is at most {value:.3g} above the least."
+        f"mean squared distance to this one is at most {up(value)} above the least."
     )
 
 

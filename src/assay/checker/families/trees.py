@@ -13,18 +13,20 @@ from typing import Any
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import boosting, occam, pruning, rademacher, trees, votes
-from assay.claims.definitions import PRIOR, UNIFORM, Definition, error_rate
+from assay.claims.definitions import PRIOR, UNIFORM, Definition, error_rate, outward, up
 
 
 def _vote_margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
     soft = f" (soft: a row counts at most {params['cap']:.3g})" if params["cap"] < 1 else ""
+    margin = outward(value, direction, 6)
     if direction == "lower":
-        return f"The vote gives the training rows a margin of at least {value:.6g}{soft}, in shares of its weight."
-    return f"No weighted vote of stumps gives the training rows a margin above {value:.6g}{soft}."
+        return f"The vote gives the training rows a margin of at least {margin}{soft}, in shares of its weight."
+    return f"No weighted vote of stumps gives the training rows a margin above {margin}{soft}."
 
 
 def _product(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    return f"The training error is at most {value:.6g}, the product of the {params['rounds']} normalisers of boosting."
+    product = f"the product of the {params['rounds']} normalisers of boosting"
+    return f"The training error is at most {up(value, 6)}, {product}."
 
 
 def _size(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -34,7 +36,7 @@ def _size(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _pruned(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"No subtree of the grown tree ({params['leaves']} leaves) has a {params['criterion']} impurity plus "
-        f"{params['alpha']:.4g} per leaf smaller by more than {value:.2g}."
+        f"{params['alpha']:.4g} per leaf smaller by more than {up(value, 2)}."
     )
 
 

@@ -160,7 +160,7 @@ class NamedGap(DualityGap):
         self.l1, self.l2 = (number(penalty.get(name, 0.0), name, zero=True) for name in ("L1", "L2"))
         if not self.l1 and not self.l2:
             raise Rejected("without a penalty the dual needs an exact equality; this claim cannot be made")
-        self.class_weight = class_weights(self.params.get("class_weight"), 2)
+        self.class_weight = class_weights(self.param("class_weight") if self.has("class_weight") else None, 2)
         if self.class_weight is not None and not loss.labels:
             raise Rejected("class_weight belongs to a loss of labels")
         if "theta" in self.claim.witness:
@@ -209,14 +209,14 @@ class Enclosure(Rule):
         if hasattr(self.gap, "output") and self.model.classes is not None and not self.model.binary:
             raise Rejected("the gap is that of one of several scores, and says nothing of the others")
         self.fixed = 0
-        if "fixed_rows" in self.params:
+        if self.has("fixed_rows"):
             self.count("fixed_rows")
             if self.gap.intercept or not self.linear.binary:  # of a kernel's space |x| is not the length
                 raise Rejected("fixed_rows needs two classes and a problem without a free intercept")
 
     def block(self, view: View) -> None:
         """Count rows whose score the exact optimum cannot have on the other side: |f| > |x| |w - w*|."""
-        if "fixed_rows" in self.params:
+        if self.has("fixed_rows"):
             scores, errors = view.scores
             reach = above(np.sqrt(np.einsum("ij,ij->i", view.X, view.X)) * self.claim.value, view.X.shape[1] + 8)
             self.fixed += int(np.sum(np.abs(scores[:, 0]) > (reach + errors[0]) * (1 + 8 * U)))

@@ -22,7 +22,7 @@ class Hyperplane(Rule):
         if self.model.classes is None:
             raise Rejected("it needs a classifier")
         binary = len(self.model.classes) == 2
-        self.code = 1 if binary and "class" not in self.params else self.count("class")
+        self.code = 1 if binary and not self.has("class") else self.count("class")
         if self.code >= len(self.model.classes):
             raise Rejected(f"class is {self.code}; the model has {len(self.model.classes)} classes")
         self.output = 0 if self.model.binary else self.code

@@ -40,7 +40,8 @@ class Suboptimality(Rule):
             raise Rejected(f"the {self.objective} objective does not fit this model")
         self.class_weight = None
         if self.objective != "squared":
-            self.class_weight = class_weights(self.params.get("class_weight"), len(classes or ()))
+            given = self.param("class_weight") if self.has("class_weight") else None
+            self.class_weight = class_weights(given, len(classes or ()))
         size = d + 1 if self.intercept else d
         self.center, self.scale = np.zeros(d), np.ones(size)
         if self.form == "a":

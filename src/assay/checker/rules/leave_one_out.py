@@ -82,8 +82,8 @@ class LeaveOneOutErrors(Rule):
             raise Rejected("with a free intercept there is no such bound")
         self.scale = self.number("C")
         self.class_weight = class_weights(self.param("class_weight"), 2)
-        same = self.gap.params.get("C") == self.params["C"]
-        if not same or self.gap.params.get("class_weight") != self.params["class_weight"]:
+        same = self.gap.params.get("C") == self.param("C")
+        if not same or self.gap.params.get("class_weight") != self.param("class_weight"):
             raise Rejected("C or class_weight is not that of the gap it builds on")
         self.reach = above(math.sqrt(2 * self.context.certificate.claims[self.position].value))
         self.lost = 0

@@ -20,8 +20,8 @@ from assay.claims.model import StoredModel, is_text
 
 MOST_MEMBERS = 10_000
 _DEEPEST = 4  # models that consist of models that consist of models
-NUMBERS, WHOLE = ("<f8", "<f4"), ("<i8", "<i4")
-"""Types of arrays: real numbers, and integers."""
+NUMBERS, WHOLE, TEXT = ("<f8", "<f4"), ("<i8", "<i4"), ("text",)
+"""Types of arrays: real numbers, integers, and text."""
 
 Reader = Callable[..., Any]
 
@@ -126,6 +126,8 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
 
 
 def _numbers(stored: Any, name: str, types: tuple[str, ...], any_size: bool) -> np.ndarray:
+    if types == TEXT and isinstance(stored, np.ndarray) and is_text(stored):
+        return stored
     if not isinstance(stored, np.ndarray) or stored.dtype.newbyteorder("<").str not in types:
         raise Rejected(f"{name} must be an array of type {' or '.join(types)}; it is {getattr(stored, 'dtype', '?')}")
     if any_size and stored.dtype.kind == "f":

@@ -4,9 +4,13 @@ The children of a node stand side by side. A row x at a node with a threshold go
 threshold, else to the second; at a node with a table, to the child that the table gives for its code.
 """
 
+import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from assay.data.columns import KINDS, ColumnType
 
 
 class Nodes(NamedTuple):
@@ -112,6 +116,7 @@ class TreeModel:
     """Mixin: `trees_` holds the arrays; these names are what certificates read."""
 
     trees_: dict[str, np.ndarray]
+    columns_: tuple[ColumnType, ...] | None
 
     @property
     def nodes_(self) -> Nodes:
@@ -144,3 +149,51 @@ class TreeModel:
     @property
     def branch_tables_(self) -> np.ndarray:
         return self.trees_["tables"]
+
+    @property
+    def node_missing_(self) -> np.ndarray:
+        return self.trees_["missing"]
+
+    @property
+    def node_weight_(self) -> np.ndarray:
+        return self.trees_["weight"]
+
+    @property
+    def node_impurity_(self) -> np.ndarray:
+        return self.trees_["impurity"]
+
+    @property
+    def column_types_(self) -> np.ndarray:
+        """Name, kind and levels of each column as JSON text; empty if all are numbers."""
+        records = [[column.name, column.kind, list(column.levels)] for column in self.columns_ or ()]
+        return np.array([json.dumps(record) for record in records], dtype=str)
+
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        """Build the trees of their arrays, which are sound."""
+        table, child, tables = (arrays[name] for name in ("node_table_", "node_child_", "branch_tables_"))
+        branches = tables.max(axis=1)[table] + 1 if len(tables) else np.zeros(len(table))
+        n_children = np.where(child < 0, 0, np.where(table < 0, 2, branches)).astype(np.int32)
+        self.trees_ = {part: arrays[name] for part, name in _NAMES.items()} | {"n_children": n_children}
+        self.columns_ = tuple(_column_type(text) for text in arrays["column_types_"].tolist()) or None
+        super()._take_arrays(arrays)  # type: ignore[misc]
+
+
+_NAMES = {
+    "root": "tree_root_",
+    "column": "node_column_",
+    "threshold": "node_threshold_",
+    "table": "node_table_",
+    "child": "node_child_",
+    "missing": "node_missing_",
+    "value": "node_value_",
+    "weight": "node_weight_",
+    "impurity": "node_impurity_",
+    "tables": "branch_tables_",
+}
+
+
+def _column_type(text: str) -> ColumnType:
+    name, kind, levels = json.loads(text)
+    if kind not in KINDS or not isinstance(levels, list) or not all(isinstance(one, str) for one in (name, *levels)):
+        raise ValueError("column_types_ must tell name, kind and levels of each column.")
+    return ColumnType(name, kind, tuple(levels))

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tests.certificate.forge import Case, model
+from tests.certificate.forge import Case
 
 Operator = Callable[[Case, np.random.Generator], Case | None]
+Change = Callable[[Any, np.random.Generator], Any]
+Tables = tuple[tuple[Operator, ...], tuple[Operator, ...]]
 Truth = Callable[[Case], bool]
 
 OPTIONAL = {"fixed_rows", "class_weight", "class", "w"}
@@ -37,7 +39,7 @@ JUNK = (
 
 
 def assault(
-    make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0, tables: tuple | None = None
+    make: Callable[[int], Case], truth: Truth, count: int, seed: int = 0, tables: Tables | None = None
 ) -> dict[str, int]:
     """Try `count` mutants of every operator; return how many of each were accepted. Raise on the first false
     one."""
@@ -61,11 +63,31 @@ def assault(
     return accepted
 
 
-def operators(tables: tuple | None = None) -> Iterator[tuple[str, Operator, bool]]:
+def operators(tables: Tables | None = None) -> Iterator[tuple[str, Operator, bool]]:
     fatal_ones, tempting_ones = (FATAL, TEMPTING) if tables is None else tables
     for table, fatal in ((fatal_ones, True), (tempting_ones, False)):
         for operator in table:
             yield operator.__name__, operator, fatal
+
+
+def tables(changed: Change, *more: Operator, without: tuple[str, ...] = ()) -> Tables:
+    """Return the operators for models that are not linear: `changed` makes another model, `more` are tempting too."""
+
+    def another(case, rng):
+        other = changed(case.model, rng)
+        return None if other is None or other.same_as(case.model) else other
+
+    def model_changed(case, rng):
+        other = another(case, rng)
+        return None if other is None else replace(case, model=other)
+
+    def model_forged(case, rng):
+        other = another(case, rng)
+        return None if other is None else resealed(case, model=other)
+
+    own = {"model_changed", "classes_swapped", "model_forged", *without, *(one.__name__ for one in more)}
+    fatal, tempting = (tuple(one for one in table if one.__name__ not in own) for table in (FATAL, TEMPTING))
+    return (*fatal, model_changed), (*tempting, model_forged, *more)
 
 
 def resealed(case: Case, **changes: Any) -> Case:
@@ -189,6 +211,8 @@ def record_broken(case, rng):
         {"serial": -1},
         {"claims": (None,)},
         {"model": replace(case.sealed.model, family="kernel-machine")},
+        {"model": replace(case.sealed.model, family="oblique.classifier")},
+        {"model": replace(case.sealed.model, learner="another")},
         {"model": replace(case.sealed.model, digest="0" * 64)},
         {"data": {}},
         {"data": {"train": replace(case.sealed.data["train"], rows=len(case.X) + 1)}},
@@ -242,15 +266,14 @@ def model_changed(case, rng):
         coef = -coef - 0.0
     else:
         intercept = intercept + rng.choice([1e-12, 1.0])
-    changed = model(coef, intercept, getattr(case.model, "classes_", None))
-    same = np.array_equal(coef, case.model.coef_) and np.array_equal(intercept, case.model.intercept_)
-    return None if same else replace(case, model=changed)
+    changed = case.model.but(coef_=coef, intercept_=intercept)
+    return None if changed.same_as(case.model) else replace(case, model=changed)
 
 
 def classes_swapped(case, rng):
     if not hasattr(case.model, "classes_"):
         return None
-    return replace(case, model=model(case.model.coef_, case.model.intercept_, case.model.classes_[::-1]))
+    return replace(case, model=case.model.but(classes_=case.model.classes_[::-1]))
 
 
 def holdout_trimmed(case, rng):
@@ -397,10 +420,10 @@ def model_forged(case, rng):
         intercept = intercept + 10.0 ** -rng.uniform(0, 14)
     elif which == 3:
         coef = coef * 2.0 ** rng.integers(-3, 4)
-    classes = getattr(case.model, "classes_", None)
-    return resealed(
-        case, model=model(coef, intercept, classes[::-1] if which == 4 and classes is not None else classes)
-    )
+    forged = case.model.but(coef_=coef, intercept_=intercept)
+    if which == 4 and hasattr(forged, "classes_"):
+        forged.classes_ = forged.classes_[::-1]
+    return resealed(case, model=forged)
 
 
 def rows_forged(case, rng):

@@ -1,5 +1,4 @@
-"""Honest certificates made by hand: duck-typed models, own fingerprints, own formulas; no learner and no
-producer.
+"""Honest certificates made by hand: models without a learner, own fingerprints, own formulas; no producer.
 
 `CASES[template](seed)` gives a small problem with one honest claim of that template, for tests and attacks.
 """
@@ -9,7 +8,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,43 @@ from scipy.special import expit, logsumexp
 from assay.checker.verify import Report, verify
 from assay.claims.claim import Certificate, Claim, DataReference, ModelReference
 from assay.claims.definitions import definition
+from assay.claims.model import StoredModel
+
+WITHOUT_TARGET = ("centroids", "projection", "histogram", "expansion.map", *(
+    f"mixture.{kind}" for kind in ("full", "tied", "diag", "spherical")
+))  # fmt: skip
+"""Families whose data have no target in their fingerprint."""
+
+
+class Forged(SimpleNamespace):
+    """A model that is nothing but its stored form: a family, arrays (names that end in _) and members."""
+
+    family: str
+    learner: str = "forged"
+    parameters: Any = MappingProxyType({})
+    members: tuple = ()
+
+    @classmethod
+    def copy_of(cls, fitted: Any) -> "Forged":
+        """Return a fitted model as arrays that can be changed, under the same class and parameters."""
+        own = fitted.stored()
+        arrays = {name: np.array(value) for name, value in own.arrays.items()}
+        return cls(family=own.family, learner=own.learner, parameters=own.parameters, **arrays)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: np.asarray(value) for name, value in vars(self).items() if name.endswith("_")}
+
+    def but(self, **changes: Any) -> "Forged":
+        """Return another model: this one with some of its parts replaced."""
+        return type(self)(**vars(self) | changes)
+
+    def same_as(self, other: "Forged") -> bool:
+        return model_digest(self.stored()) == model_digest(other.stored())
+
+    def stored(self) -> StoredModel:
+        members = tuple(member.stored() for member in self.members)
+        return StoredModel(self.learner, self.family, self.parameters, self.arrays, members)
 
 
 @dataclass(frozen=True)
@@ -44,22 +80,19 @@ class Case:
     def seal(self) -> "Case":
         """Return the case with a certificate whose fingerprints fit."""
         labels = None if not hasattr(self.model, "classes_") else [str(c) for c in self.model.classes_.tolist()]
-        weight = self.weight
+        y = None if self.model.family in WITHOUT_TARGET else self.y
         if self.split is None:
-            sets = {"train": (self.X, self.y, weight)}
+            sets = {"train": (self.X, y, self.weight)}
             if self.holdout is not None:
                 sets["holdout"] = (*self.holdout, None)
         else:
             sets = {
-                name: tuple(None if part is None else part[np.sort(rows)] for part in (self.X, self.y, weight))
+                name: tuple(None if part is None else part[np.sort(rows)] for part in (self.X, y, self.weight))
                 for name, rows in self.split.items()
             }
         data = {name: data_reference(*parts, labels) for name, parts in sets.items()}
-        certificate = Certificate(self.claims, self.model_reference(), data, split=self.split)
+        certificate = Certificate(self.claims, model_reference(self.model), data, split=self.split)
         return replace(self, sealed=replace(certificate, **dict(self.extra)))
-
-    def model_reference(self) -> ModelReference:
-        return model_reference(self.model)
 
     def verify(self) -> Report:
         certificate = self.sealed if self.sealed is not None else self.seal().sealed
@@ -72,28 +105,33 @@ class Case:
         return replace(self, claims=claims, sealed=sealed)
 
 
-def model(coef: Any, intercept: Any = 0.0, classes: Any = None) -> SimpleNamespace:
-    fitted = SimpleNamespace(coef_=np.atleast_1d(coef), intercept_=np.atleast_1d(intercept))
-    if classes is not None:
-        fitted.classes_ = np.asarray(classes)
-    return fitted
+def model(coef: Any, intercept: Any = 0.0, classes: Any = None, family: str | None = None) -> Forged:
+    """Return a linear model; whole numbers are meant as real ones."""
+    numbers = [np.atleast_1d(part) for part in (coef, intercept)]
+    coef, intercept = (part.astype(float) if part.dtype.kind in "iu" else part for part in numbers)
+    named = {} if classes is None else {"classes_": np.asarray(classes)}
+    family = family or ("linear.regressor" if classes is None else "linear.classifier")
+    return Forged(family=family, coef_=coef, intercept_=intercept, **named)
 
 
-def data_reference(X: Any, y: Any, weight: Any = None, labels: list[str] | None = None) -> DataReference:
-    X, y = np.asarray(X, dtype="<f8") + 0.0, np.asarray(y)
+def data_reference(X: Any, y: Any = None, weight: Any = None, labels: list[str] | None = None) -> DataReference:
+    """Return the fingerprint of rows; without y that of a family without a target."""
+    X, y = np.asarray(X, dtype="<f8") + 0.0, None if y is None else np.asarray(y)
     digests = []
     for at in range(0, len(X), 4096):
         part = slice(at, at + 4096)
-        codes = None if labels is None else np.array([labels.index(str(v)) for v in y[part].tolist()], dtype="<i4")
         chunk = [np.ascontiguousarray(X[part]).tobytes()]
-        chunk.append((y[part].astype("<f8") + 0.0).tobytes() if codes is None else codes.tobytes())
+        if y is not None and labels is not None:
+            chunk.append(np.array([labels.index(str(v)) for v in y[part].tolist()], dtype="<i4").tobytes())
+        elif y is not None:
+            chunk.append((y[part].astype("<f8") + 0.0).tobytes())
         chunk.append(b"" if weight is None else (weight[part] + 0.0).astype("<f8").tobytes())
         digests.append(hashlib.sha256(b"".join(chunk)).digest())
     header = {
         "columns": X.shape[1],
         "labels": labels,
         "rows": len(X),
-        "targets": 1 if y.ndim == 1 else y.shape[1],
+        "targets": 0 if y is None else 1 if y.ndim == 1 else y.shape[1],
         "weights": weight is not None,
     }
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -102,21 +140,29 @@ def data_reference(X: Any, y: Any, weight: Any = None, labels: list[str] | None 
 
 
 def model_reference(fitted: Any) -> ModelReference:
-    if hasattr(fitted, "fold_models_"):
-        members = [model_reference(one) for one in fitted.fold_models_]
-        family = f"folds:{members[0].family}"
-        text = f"assay-model/1\n{family}\n" + "".join(one.digest for one in members)
-        return ModelReference("Forged", family, hashlib.sha256(text.encode()).hexdigest())
-    family = "linear.classifier" if hasattr(fitted, "classes_") else "linear.regressor"
-    text = f"assay-model/1\n{family}\n".encode()
-    for name in ("coef_", "intercept_"):
-        value = np.atleast_1d(getattr(fitted, name))
-        text += f"{name}\n{','.join(map(str, value.shape))}\n".encode() + value.astype("<f8").tobytes()
-    if family == "linear.classifier":
-        text += f"classes_\n{len(fitted.classes_)}\n".encode()
-        for label in fitted.classes_.tolist():
-            text += str(len(str(label).encode())).encode() + b":" + str(label).encode()
-    return ModelReference("Forged", family, hashlib.sha256(text).hexdigest())
+    """Return the fingerprint of a model, forged or fitted, by this file's own code."""
+    stored = fitted if isinstance(fitted, StoredModel) else fitted.stored()
+    return ModelReference(stored.learner, stored.family, model_digest(stored))
+
+
+def model_digest(stored: StoredModel) -> str:
+    """Return SHA-256 of a header in JSON (class, family, parameters, types and shapes, members), then the arrays."""
+    listed, contents = [], b""
+    for name, value in sorted(stored.arrays.items()):
+        text = value.dtype.kind in "UO" and all(type(one) is str for one in value.ravel().tolist())
+        kind = "text" if text else {1: "|", 2: "<", 4: "<", 8: "<"}[value.itemsize] + value.dtype.str[1:]
+        listed.append(f"[{json.dumps(name)},{json.dumps(kind)},[{','.join(map(str, value.shape))}]]")
+        if text:
+            contents += ("[" + ",".join(map(json.dumps, value.ravel().tolist())) + "]\n").encode()
+        else:
+            contents += value.astype(value.dtype.newbyteorder("<")).tobytes(order="C")
+    members = ",".join(f'"{model_digest(member)}"' for member in stored.members)
+    parameters = json.dumps(dict(stored.parameters), sort_keys=True, separators=(",", ":"))
+    header = (
+        f'{{"arrays":[{",".join(listed)}],"family":"{stored.family}","learner":"{stored.learner}",'
+        f'"members":[{members}],"parameters":{parameters}}}'
+    )
+    return hashlib.sha256(f"assay-model/2\n{header}\n".encode() + contents).hexdigest()
 
 
 def claim(template: str, value: float, direction: str = "upper", delta: str = "0", **rest: Any) -> Claim:
@@ -522,7 +568,7 @@ def gaussian_case(seed: int) -> Case:
     params["priors"] = "rows" if seed % 3 else priors.tolist()
     witness = {"exponents": exponents[None].astype(np.int64), "means": means, "covariance": S[None]}
     stated = claim("D19/3", 1e-9, params=params, witness=witness)
-    return Case((stated,), model(coef, intercept, range(K)), X, y).seal()
+    return Case((stated,), model(coef, intercept, range(K), "discriminant.linear"), X, y).seal()
 
 
 def holdout_case(seed: int, template: str = "P01/1") -> Case:

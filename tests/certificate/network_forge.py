@@ -1,46 +1,22 @@
 """Honest certificates about networks, made by hand: weights drawn at random, formulas in extended precision; no learner
 and no producer."""
 
-import hashlib
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from assay.claims.claim import ModelReference
 from tests.certificate import forge
 
 UNITS = ("identity", "logistic", "tanh", "relu")
-FIELDS = ("network_sizes_", "network_weights_", "network_codes_")
 Long = np.longdouble
-
-
-class NetworkCase(forge.Case):
-    """A case whose model is a network."""
-
-    def model_reference(self) -> ModelReference:
-        return reference(self.model)
-
-
-def reference(model: Any) -> ModelReference:
-    family = "network.classifier" if hasattr(model, "classes_") else "network.regressor"
-    digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
-    for name in FIELDS:
-        values = getattr(model, name)
-        digest.update(f"{name}\n{','.join(map(str, values.shape))}\n".encode())
-        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-    if hasattr(model, "classes_"):
-        digest.update(f"classes_\n{len(model.classes_)}\n".encode())
-        for text in (str(label).encode() for label in model.classes_.tolist()):
-            digest.update(b"%d:%s" % (len(text), text))
-    return ModelReference("forged", family, digest.hexdigest())
 
 
 def network(rng: np.random.Generator, sizes: tuple, unit: str, classes: int = 0, exponential: bool = False) -> Any:
     count = sum(a * b + b for a, b in pairwise(sizes))
-    model = SimpleNamespace(
+    model = forge.Forged(
+        family="network.classifier" if classes else "network.regressor",
         network_sizes_=np.array(sizes),
         network_weights_=rng.normal(size=count) * rng.choice([0.3, 1.0]),
         network_codes_=np.array([UNITS.index(unit), int(exponential)]),
@@ -152,7 +128,7 @@ def gradient_case(kind: str, loss: str):
         rng = np.random.default_rng(seed)
         weight = rng.uniform(0.5, 2.0, len(X)) if seed % 2 else None
         params = {"loss": loss, "share": [1.0, 0.7][seed % 2], "decay": 0.01 * (seed % 3), "intercept_decay": 0.0}
-        case = NetworkCase((forge.claim("D34/1", 1.0, params=params),), model, X, y, weight)
+        case = forge.Case((forge.claim("D34/1", 1.0, params=params),), model, X, y, weight)
         return case.with_claim(value=gradient_length(case) * (1 + 1e-6) + 1e-8).seal()
 
     return make
@@ -163,7 +139,7 @@ def errors_case(kind: str):
         model, X, y = draw(seed, kind)
         wrong = errors(model, X, y)
         params = {"set": "train", "rows": len(X), "loss": "zero-one", "low": wrong}
-        return NetworkCase((forge.claim("D02/1", float(wrong), params=params),), model, X, y).seal()
+        return forge.Case((forge.claim("D02/1", float(wrong), params=params),), model, X, y).seal()
 
     return make
 
@@ -177,7 +153,7 @@ def holdout_case(seed: int) -> forge.Case:
     limit = float(stats.beta.ppf(0.96, wrong + 1, 30 - wrong)) if wrong < 30 else 1.0
     params = {"errors": wrong, "rows": 30}
     stated = forge.claim("P01/1", min(1.0, limit + 1e-9), delta="0.04", params=params, data=("holdout",))
-    return NetworkCase((stated,), model, X, y, holdout=(Xh, yh)).seal()
+    return forge.Case((stated,), model, X, y, holdout=(Xh, yh)).seal()
 
 
 CASES = {

@@ -1,12 +1,9 @@
 """Centres and flats (D18, D20 to D22, P26): honest claims by hand, attacks on them, and the lemmas they rest on."""
 
-import hashlib
 import itertools
-import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ import pytest
 import assay
 from assay.checker.families.centroids import column_cost, line_optimum
 from assay.checker.families.projection import eigenvalues
-from assay.claims.claim import Certificate, DataReference, ModelReference
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from tests.certificate import attacks, forge
@@ -22,30 +18,9 @@ from tests.certificate import attacks, forge
 FIELDS = {"centroids": ("cluster_centers_",), "projection": ("components_", "center_")}
 
 
-@dataclass(frozen=True)
-class FlatCase(forge.Case):
-    """A model without a target: fingerprints of X and the weights alone."""
-
-    def seal(self):
-        header = {"columns": self.X.shape[1], "labels": None, "rows": len(self.X), "targets": 0}
-        text = json.dumps(header | {"weights": self.weight is not None}, sort_keys=True, separators=(",", ":"))
-        weight = b"" if self.weight is None else self.weight.astype("<f8").tobytes()
-        chunk = hashlib.sha256((self.X + 0.0).astype("<f8").tobytes() + weight).digest()
-        digest = hashlib.sha256(b"assay-data/1\n" + text.encode() + b"\n" + chunk).hexdigest()
-        data = {"train": DataReference(digest, len(self.X), self.X.shape[1], None)}
-        return replace(self, sealed=Certificate(self.claims, self.model_reference(), data))
-
-    def model_reference(self):
-        text = f"assay-model/1\n{self.model.family}\n".encode()
-        for name in FIELDS[self.model.family]:
-            value = np.atleast_1d(getattr(self.model, name))
-            text += f"{name}\n{','.join(map(str, value.shape))}\n".encode() + value.astype("<f8").tobytes()
-        return ModelReference("Forged", self.model.family, hashlib.sha256(text).hexdigest())
-
-
 def case(claim, X, weight=None, **arrays):
     family = "centroids" if "cluster_centers_" in arrays else "projection"
-    return FlatCase((claim,), SimpleNamespace(family=family, **arrays), X, np.zeros(len(X)), weight).seal()
+    return forge.Case((claim,), forge.Forged(family=family, **arrays), X, np.zeros(len(X)), weight).seal()
 
 
 # Oracles ----------------------------------------------------------------------------------------------------
@@ -261,17 +236,7 @@ def changed(model, rng):
         other = other[:-1]
     else:
         other.flat[i] *= -1
-    return None if np.array_equal(old, other) else SimpleNamespace(**(vars(model) | {name: other}))
-
-
-def model_changed(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else replace(case, model=other)
-
-
-def model_forged(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else attacks.resealed(case, model=other)
+    return model.but(**{name: other})
 
 
 def rows_forged(case, rng):
@@ -280,11 +245,7 @@ def rows_forged(case, rng):
     return attacks.resealed(case, X=X)
 
 
-OTHERS = {"model_changed", "classes_swapped", "model_forged", "target_changed", "rows_forged", "holdout_forged"}
-TABLES = (
-    (*(one for one in attacks.FATAL if one.__name__ not in OTHERS), model_changed),
-    (*(one for one in attacks.TEMPTING if one.__name__ not in OTHERS), model_forged, rows_forged),
-)
+TABLES = attacks.tables(changed, rows_forged, without=("target_changed", "holdout_forged"))
 
 
 @pytest.mark.parametrize("template", CASES)
@@ -311,7 +272,7 @@ def test_a_constant_off_by_ten_percent_is_noticed(template):
 def test_rows_and_centres_outside_the_ball_are_refused():
     one = centre_risk_case(1, "P26/1")
     assert "longer" in one.with_claim(params=one.claim.params | {"radius": 0.25}, value=9.0).verify().reason
-    far = SimpleNamespace(**(vars(one.model) | {"cluster_centers_": one.model.cluster_centers_ + 2.0}))
+    far = one.model.but(cluster_centers_=one.model.cluster_centers_ + 2.0)
     assert "outside" in attacks.resealed(one.with_claim(value=99.0), model=far).verify().reason
     flat = flat_case(2, "P26/2")
     fixed = flat.with_claim(params=flat.claim.params | {"centred": False})

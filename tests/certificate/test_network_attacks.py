@@ -28,26 +28,10 @@ def changed(model, rng):
         other.network_sizes_ = rng.permutation(other.network_sizes_)
     elif hasattr(other, "classes_"):
         other.classes_ = other.classes_[::-1].copy()
-    names = [*network_forge.FIELDS, *(["classes_"] if hasattr(model, "classes_") else [])]
-    same = all(np.array_equal(getattr(model, name), getattr(other, name)) for name in names)
-    return None if same else other
+    return other
 
 
-def model_changed(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else replace(case, model=other)
-
-
-def model_forged(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else attacks.resealed(case, model=other)
-
-
-LINEAR = {"model_changed", "classes_swapped", "model_forged"}
-TABLES = (
-    (*(one for one in attacks.FATAL if one.__name__ not in LINEAR), model_changed),
-    (*(one for one in attacks.TEMPTING if one.__name__ not in LINEAR), model_forged),
-)
+TABLES = attacks.tables(changed)
 
 
 def attack(name, mutants, seed):
@@ -100,7 +84,7 @@ def test_units_at_their_kink_take_any_slope():
     model.network_weights_ = np.array([1.0, 3.0, 0.0, 0.0])  # f = 3 max(x, 0)
     X, y = np.array([[1.0], [-1.0], [0.0], [0.0]]), np.array([3.0, 0.0, 5.0, 5.0])
     params = {"loss": "squared", "share": 1.0, "decay": 0.0, "intercept_decay": 0.0}
-    case = network_forge.NetworkCase((forge.claim("D34/1", 1e3, params=params),), model, X, y)
+    case = forge.Case((forge.claim("D34/1", 1e3, params=params),), model, X, y)
     # by the hidden intercept: -(5 + 5) * 3 / 4 with slope 1; by the output intercept -10/4; by the rest 0
     assert case.verify().verdicts[0].measured == pytest.approx(np.hypot(7.5, 2.5), rel=1e-9)
     assert not case.with_claim(value=2.6).verify().holds  # true with slope 0 alone
@@ -144,7 +128,7 @@ def test_exact_scores_decide_rows_on_the_border():
     model.network_weights_ = np.array([1.0, 1.0, 0.0, -0.1])
     X, y = np.array([[0.1], [0.2], [0.0]]), np.array([1, 1, 0])
     params = {"set": "train", "rows": 3, "loss": "zero-one", "low": 1}
-    case = network_forge.NetworkCase((forge.claim("D02/1", 1.0, params=params),), model, X, y)
+    case = forge.Case((forge.claim("D02/1", 1.0, params=params),), model, X, y)
     report = case.verify()
     assert report.holds, report.reason
     assert not case.with_claim(value=0.0, params=params | {"low": 0}).verify().holds

@@ -1,17 +1,14 @@
 """The vote of one pass (P20, P16/4): honest claims by hand, attacks on them, and the lemmas that they rest on."""
 
-import hashlib
 import itertools
 import math
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import assay
-from assay.claims.claim import ModelReference
 from assay.linear_model import VotedPerceptron
 from assay.theory.compression import compression_bound
 from assay.theory.progressive import RATES, progressive_bound, progressive_choice, progressive_hoeffding
@@ -19,18 +16,6 @@ from tests.certificate import attacks, forge
 from tests.linear_model.test_voted import counted, replay, splitmix
 
 FIELDS = ("vectors_", "gained_", "lost_", "votes_", "constant_")
-
-
-@dataclass(frozen=True)
-class VotedCase(forge.Case):
-    def model_reference(self):
-        text = b"assay-model/1\nvoted-classifier\n"
-        for name in FIELDS:
-            value = np.atleast_1d(getattr(self.model, name))
-            text += f"{name}\n{','.join(map(str, value.shape))}\n".encode() + value.astype("<f8").tobytes()
-        labels = [str(label).encode() for label in self.model.classes_.tolist()]
-        text += f"classes_\n{len(labels)}\n".encode() + b"".join(b"%d:%s" % (len(one), one) for one in labels)
-        return ModelReference("Forged", "voted.classifier", hashlib.sha256(text).hexdigest())
 
 
 def order_of(seed, n):
@@ -42,7 +27,8 @@ def rebuilt(X, y, classes, constant, seed, skipped):
     rows, lost, kept, places = replay(X, y, classes, constant, order_of(seed, len(X)).tolist())
     borders = np.maximum([0, *(p + 1 for p in places), len(X)], skipped)
     arrays = (X[rows], np.array(y)[rows], np.array(lost), np.diff(borders), np.array([constant]))
-    return SimpleNamespace(**dict(zip(FIELDS, arrays)), classes_=np.arange(classes)), places, kept, rows
+    named = dict(zip(FIELDS, arrays), classes_=np.arange(classes))
+    return forge.Forged(family="voted.classifier", **named), places, kept, rows
 
 
 def form(errors, m, rate, delta, two=2.0, half=2.0, grid=26.0, twice=2.0, once=1.0):
@@ -73,7 +59,7 @@ def online_case(seed, template="P20/1", n=120):
         params |= {"kept": len(rows), "errors": wrong}
         value = compression_bound(wrong, n, len(rows), 0.05)
     claim = forge.claim(template, min(1.0, value + 1e-9), delta="0.05", params=params)
-    return VotedCase((claim,), model, X, y).seal()
+    return forge.Case((claim,), model, X, y).seal()
 
 
 def vote_errors(kept, model, X, y, rows):
@@ -126,18 +112,7 @@ def changed(model, rng):
         j = rng.integers(len(other.gained_))
         for field in ("vectors_", "gained_", "lost_"):
             getattr(other, field)[[i % len(other.gained_), j]] = getattr(other, field)[[j, i % len(other.gained_)]]
-    same = all(np.array_equal(getattr(model, name), getattr(other, name)) for name in FIELDS)
-    return None if same else other
-
-
-def model_changed(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else replace(case, model=other)
-
-
-def model_forged(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else attacks.resealed(case, model=other)
+    return other
 
 
 def order_forged(case, rng):
@@ -150,11 +125,7 @@ def seed_forged(case, rng):
     return case.with_claim(params=case.claim.params | {"seed": [None, int(rng.integers(2**31))][rng.integers(2)]})
 
 
-LINEAR = {"model_changed", "classes_swapped", "model_forged"}
-TABLES = (
-    (*(one for one in attacks.FATAL if one.__name__ not in LINEAR), model_changed),
-    (*(one for one in attacks.TEMPTING if one.__name__ not in LINEAR), model_forged, order_forged, seed_forged),
-)
+TABLES = attacks.tables(changed, order_forged, seed_forged)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -207,14 +178,11 @@ def draw(seed=0, n=600):
 
 
 def forged(certificate, model, X, y):
-    reference = VotedCase((), model, X, y).model_reference()
-    return assay.verify(replace(certificate, model=reference), model, X, y)
+    return assay.verify(replace(certificate, model=forge.model_reference(model)), model, X, y)
 
 
 def altered(model, **changes):
-    other = SimpleNamespace(**{name: np.array(getattr(model, name)) for name in (*FIELDS, "classes_")})
-    vars(other).update(changes)
-    return other
+    return forge.Forged.copy_of(model).but(**changes)
 
 
 def test_the_last_hypothesis_is_refused():

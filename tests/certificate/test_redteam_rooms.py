@@ -1,17 +1,13 @@
 """Forgeries against claims about clusters, densities, neighbours and networks that the checker once accepted, and
 certificates that once made it run for hours or fill the memory."""
 
-import hashlib
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from assay.checker.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
 from assay.checker.verify import verify
-from assay.claims.claim import Certificate, DataReference, ModelReference
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from assay.linear_model import LogisticRegression
@@ -25,33 +21,8 @@ MEGABYTES = 2**20
 
 def check(family, arrays, claims, X, y=None, holdout=None, weight=None):
     """Return what the checker says of claims about a model of these arrays, sealed with fingerprints that fit."""
-    model = SimpleNamespace(**{name: np.asarray(value) for name, value in arrays.items()})
-    labels = tuple(map(str, model.classes_.tolist())) if hasattr(model, "classes_") else None
-    data = {"train": fingerprint(family, X, y, labels, weight)}
-    if holdout is not None:
-        data["holdout"] = fingerprint(family, *holdout, labels)
-    reference = ModelReference("Forged", family, digest(model, family))
-    return verify(Certificate(tuple(claims), reference, data), model, X, y, sample_weight=weight, holdout=holdout)
-
-
-def fingerprint(family, X, y, labels, weight=None):
-    digest = DataDigest(labels, labels, family not in WITHOUT_TARGET)
-    _, targets = digest.read_targets(y)
-    digest.feed(np.asarray(X, dtype=float), targets, weight)
-    return DataReference(digest.hexdigest(), len(X), X.shape[1], labels)
-
-
-def digest(model, family):
-    found = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
-    for name in _FAMILIES[family]:
-        value = np.atleast_1d(getattr(model, name))
-        found.update(f"{name}\n{','.join(map(str, value.shape))}\n".encode())
-        if name == "classes_":
-            for text in map(str, value.tolist()):
-                found.update(f"{len(text)}:{text}".encode())
-        else:
-            found.update(np.ascontiguousarray(value, dtype="<f8").tobytes())
-    return found.hexdigest()
+    model = forge.Forged(family=family, **{name: np.asarray(value) for name, value in arrays.items()})
+    return forge.Case(tuple(claims), model, X, y, weight, holdout).verify()
 
 
 def peak(function):

@@ -4,22 +4,36 @@ ledger."""
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from assay.checker.verify import RULES, verify
+from assay.checker import bounds, facts
+from assay.checker.family import find
+from assay.checker.rule import Rule
+from assay.checker.verify import verify
 from assay.claims.claim import NotApplicable
-from assay.claims.definitions import definition
+from assay.claims.definitions import codes, definition, places
 from assay.data.blocks import Block
 from tests.certificate import forge
 from tests.certificate.forge import CASES
 
 
-def test_every_template_has_a_rule():
-    assert RULES.keys() == TEMPLATES.keys()
+def test_every_claim_has_a_rule_and_belongs_to_a_family_or_to_all():
+    families = [import_module(place).FAMILY for place in places() if ".families." in place]
+    for family in families:
+        for kind, variant in family.variants.items():
+            assert find(".".join(filter(None, (family.name, kind)))) == (family, variant)
+    defined = [facts.CLAIMS, bounds.CLAIMS, *(family.claims for family in families)]
+    assert {code for claims in defined for code in claims} == set(codes())
+    for code, entry in ((code, entry) for claims in defined for code, entry in claims.items()):
+        assert issubclass(entry.rule, Rule)
+        assert entry.rule is not Rule
+        assert definition(code).name == entry.name
+    assert definition("D99/1") is None
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -160,7 +174,10 @@ def test_missing_and_misplaced_arguments():
     )
     assert "object" in verify(certificate, case.model, case.X.astype(object), case.y, holdout=case.holdout).reason
     assert "two-dimensional" in verify(certificate, case.model, case.X[0], case.y, holdout=case.holdout).reason
-    assert "no coef_" in verify(certificate, SimpleNamespace(), case.X, case.y, holdout=case.holdout).reason
+    assert "no stored form" in verify(certificate, SimpleNamespace(), case.X, case.y, holdout=case.holdout).reason
+    bare = forge.Forged(family="linear.classifier")
+    sealed = replace(certificate, model=forge.model_reference(bare))
+    assert "look at 'classes_'" in verify(sealed, bare, case.X, case.y, holdout=case.holdout).reason
     assert not verify("certificate", case.model, case.X, case.y).holds
     split = forge.holdout_case(1)
     assert "no holdout" in verify(split.sealed, split.model, split.X, split.y, holdout=case.holdout).reason
@@ -203,7 +220,7 @@ def test_the_hold_out_set_is_not_the_training_set():
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"format": "assay-certificate/2"}, "format"),
+        ({"format": "assay-certificate/1"}, "format"),
         ({"delta_total": "0.03"}, "ledger"),
         ({"delta_total": "0"}, "delta_total"),
         ({"delta_total": "1"}, "delta_total"),
@@ -214,13 +231,13 @@ def test_the_hold_out_set_is_not_the_training_set():
         ({"delta_total": "5e-2x"}, "decimal"),
         ({"delta_total": "٠.5"}, "decimal"),
         ({"unreported": (("P10/1", "0.02"),)}, "ledger"),
-        ({"unreported": (("P99/1", "0.001"),)}, "unknown template"),
+        ({"unreported": (("P99/1", "0.001"),)}, "unknown claim"),
         ({"unreported": (("P10/1", "-0.02"),)}, "decimal"),
         ({"serial": 0}, "serial"),
         ({"serial": 1.5}, "serial"),
         ({"session_delta": "x"}, "decimal"),
-        ({"not_applicable": (NotApplicable("X01/1", "because"),)}, "unknown template"),
-        ({"claims": ("D01",)}, "unknown template"),
+        ({"not_applicable": (NotApplicable("X01/1", "because"),)}, "unknown claim"),
+        ({"claims": ("D01",)}, "unknown claim"),
         ({"data": {"other": None}}, "data sets"),
     ],
 )
@@ -234,8 +251,8 @@ def test_broken_certificates(fields, word):
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"template": "P01/2"}, "unknown template"),
-        ({"template": "P99/1"}, "unknown template"),
+        ({"template": "P01/2"}, "unknown claim"),
+        ({"template": "P99/1"}, "unknown claim"),
         ({"value": float("nan")}, "finite"),
         ({"value": float("inf")}, "finite"),
         ({"value": "0.5"}, "number"),

@@ -60,7 +60,7 @@ def stump_case(seed, n=90, depth=1, classes=2):
         X = np.round(2 * X) / 2
     if seed % 3 == 0:
         X[:, 1] = -0.0 if seed % 2 else 3.0
-    case = tree_forge.TreeCase((forge.claim("P11/1", 1.0, delta="0.05", params={}),), model, X, y)
+    case = forge.Case((forge.claim("P11/1", 1.0, delta="0.05", params={}),), model, X, y)
     params = {"class": "stumps", "draws": DRAWS, "seed": SEED, "errors": tree_forge.wrong_rows(case), "rows": n}
     return case.with_claim(params=params, value=min(1.0, exact(case) + 1e-9)).seal()
 
@@ -159,7 +159,7 @@ def test_a_tree_with_a_second_split_on_one_side_is_no_stump(deeper):
 
 def test_a_split_by_a_branch_table_is_no_stump():
     case = stump_case(1)
-    case.model.node_table_[0], case.model.branch_tables_ = 0, np.array([[0.0, 1.0]])
+    case.model.node_table_[0], case.model.branch_tables_ = 0, np.array([[0, 1]])
     X = (case.X > 0).astype(float)
     refused(attacks.resealed(case, X=X).with_claim(value=1.0), "one column compared with one threshold")
 
@@ -185,7 +185,7 @@ def test_a_border_between_equal_values_is_no_border():
     n = 128
     X = np.repeat([[0.0], [1.0]], n // 2, axis=0)
     model = tree_forge.trees(np.random.default_rng(0), 1, 1, 2, depth=1)
-    case = tree_forge.TreeCase((forge.claim("P11/1", 1.0, delta="0.05", params={}),), model, X, np.arange(n) % 2)
+    case = forge.Case((forge.claim("P11/1", 1.0, delta="0.05", params={}),), model, X, np.arange(n) % 2)
     params = {"class": "stumps", "draws": DRAWS, "seed": SEED, "errors": n, "rows": n}
     drawn = signs(DRAWS, n, SEED)
     halves = drawn[:, : n // 2].sum(axis=1), drawn[:, n // 2 :].sum(axis=1)

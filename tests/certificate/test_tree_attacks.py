@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from assay.checker.family import read_model
 from assay.checker.record import Rejected
-from assay.checker.rules.trees import NODES, read_trees
 from assay.tree import DecisionTreeClassifier
-from tests.certificate import attacks, tree_forge
+from tests.certificate import attacks
 from tests.certificate.tree_forge import CASES, TRUTHS
 
 
@@ -32,26 +32,10 @@ def changed(model, rng):
         other.classes_ = other.classes_[::-1].copy()
     elif hasattr(other, "estimator_weights_"):
         other.estimator_weights_[rng.integers(len(other.estimator_weights_))] *= rng.choice([-1.0, 0.5, 1 + 1e-9])
-    names = [name for name in tree_forge.FIELDS[model.family] if name != "n_features_in_"]
-    same = all(np.array_equal(getattr(model, name), getattr(other, name)) for name in names)
-    return None if same else other
+    return other
 
 
-def model_changed(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else replace(case, model=other)
-
-
-def model_forged(case, rng):
-    other = changed(case.model, rng)
-    return None if other is None else attacks.resealed(case, model=other)
-
-
-LINEAR = {"model_changed", "classes_swapped", "model_forged"}
-TABLES = (
-    (*(one for one in attacks.FATAL if one.__name__ not in LINEAR), model_changed),
-    (*(one for one in attacks.TEMPTING if one.__name__ not in LINEAR), model_forged),
-)
+TABLES = attacks.tables(changed)
 
 
 def truth(case):
@@ -86,11 +70,10 @@ def test_honest_cases_are_true_and_accepted(name):
 def test_nodes_that_share_children_are_no_tree():
     X, y = load_breast_cancer(return_X_y=True)
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
-    stored = {name: np.asarray(getattr(model, name)) for name in NODES}
-    stored = {name: np.atleast_1d(part) for name, part in stored.items()}
-    read_trees("trees.classifier", stored, ("0", "1"))
-    child = stored["node_child_"].copy()
+    stored = model.stored()
+    assert read_model(stored).columns == X.shape[1]
+    child = stored.arrays["node_child_"].copy()
     first, second = np.flatnonzero(child >= 0)[1:3]
     child[first] = child[second]
     with pytest.raises(Rejected, match="in common"):
-        read_trees("trees.classifier", {**stored, "node_child_": child}, ("0", "1"))
+        read_model(replace(stored, arrays={**stored.arrays, "node_child_": child}))

@@ -1,44 +1,13 @@
 """Honest certificates about trees, made by hand: trees drawn at random, own formulas; no learner and no producer."""
 
-import hashlib
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from assay.claims.claim import ModelReference
 from tests.certificate import forge
-
-NODES = ("n_features_in_", "tree_root_", "node_column_", "node_threshold_", "node_table_", "node_child_", "node_value_")
-FIELDS = {
-    "trees.classifier": (*NODES, "branch_tables_", "classes_"),
-    "trees.vote": (*NODES, "branch_tables_", "classes_"),
-    "trees.weighted-vote": (*NODES, "branch_tables_", "estimator_weights_", "classes_"),
-    "trees.committee": (*NODES, "branch_tables_", "committee_", "classes_"),
-}
-
-
-class TreeCase(forge.Case):
-    """A case whose model is of a family of trees; `family` is kept with the model."""
-
-    def model_reference(self) -> ModelReference:
-        return reference(self.model)
-
-
-def reference(model: Any) -> ModelReference:
-    digest = hashlib.sha256(f"assay-model/1\n{model.family}\n".encode())
-    for name in FIELDS[model.family]:
-        values = np.atleast_1d(getattr(model, name))
-        digest.update(f"{name}\n{','.join(map(str, values.shape))}\n".encode())
-        if name == "classes_":
-            for text in (str(label).encode() for label in values.tolist()):
-                digest.update(b"%d:%s" % (len(text), text))
-        else:
-            digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-    return ModelReference("forged", model.family, digest.hexdigest())
 
 
 def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int = 2, *, soft: bool = False) -> Any:
@@ -53,7 +22,7 @@ def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int
         value = rng.dirichlet(np.ones(classes), size) if soft else np.eye(classes)[rng.integers(0, classes, size)]
         parts["value"].append(value)
     whole = {name: np.concatenate(values) for name, values in parts.items()}
-    return SimpleNamespace(
+    return forge.Forged(
         family="trees.vote" if count > 1 else "trees.classifier",
         n_features_in_=d,
         tree_root_=np.arange(count) * size,
@@ -62,7 +31,7 @@ def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int
         node_table_=np.full(count * size, -1),
         node_child_=whole["child"],
         node_value_=whole["value"],
-        branch_tables_=np.empty((0, 0)),
+        branch_tables_=np.empty((0, 0), dtype=int),
         classes_=np.arange(classes),
     )
 
@@ -150,7 +119,7 @@ def committee_losses(model: Any, X: np.ndarray, codes: list[int]) -> np.ndarray:
     return np.array(losses)
 
 
-def committee_case(seed: int) -> TreeCase:
+def committee_case(seed: int) -> forge.Case:
     """The trees of `vote_case` in three committees."""
     base = vote_case(seed)
     base.model.family, base.model.committee_ = (
@@ -162,7 +131,7 @@ def committee_case(seed: int) -> TreeCase:
     return case.with_claim(value=min(1.0, vote_value(case) + 1e-9)).seal()
 
 
-def vote_case(seed: int) -> TreeCase:
+def vote_case(seed: int) -> forge.Case:
     """Five or six random trees whose labels mostly agree with their vote, bags with and without replacement."""
     rng = np.random.default_rng([seed, 40])
     T, n, classes = 5 + seed % 2, 80, 2 + seed % 3 // 2
@@ -187,7 +156,7 @@ def vote_case(seed: int) -> TreeCase:
     }
     witness = {"seeds": rng.integers(0, 2**31, T)}
     stated = forge.claim("P19/1", 1.0, delta="0.05", params=params, witness=witness)
-    case = TreeCase((stated,), model, X, y)
+    case = forge.Case((stated,), model, X, y)
     return case.with_claim(value=min(1.0, vote_value(case) + 1e-9)).seal()
 
 
@@ -267,12 +236,12 @@ def occam_value(case: forge.Case) -> float:
     return float(stats.beta.isf(math.exp(log_delta), k + 1, n - k)) if k < n else 1.0
 
 
-def occam_case(seed: int) -> TreeCase:
+def occam_case(seed: int) -> forge.Case:
     rng = np.random.default_rng([seed, 41])
     model = trees(rng, 1, 2, 2 + seed % 2, depth=1 + seed % 2)
     X, y, wrong = labelled(rng, model, 80, 0.1)
     params = {"code": "tree/1", "errors": wrong, "rows": 80}
-    case = TreeCase((forge.claim("P09/1", 1.0, delta="0.05", params=params),), model, X, y)
+    case = forge.Case((forge.claim("P09/1", 1.0, delta="0.05", params=params),), model, X, y)
     return case.with_claim(value=min(1.0, occam_value(case) + 1e-9)).seal()
 
 
@@ -296,7 +265,7 @@ def class_ways(descriptor: dict, points: int) -> int:
     return class_ways(descriptor["base"], points) ** T * plane * T * (T + 1)
 
 
-def growth_case(seed: int) -> TreeCase:
+def growth_case(seed: int) -> forge.Case:
     """A small tree (even seeds), or a vote of two stumps, and the bound through the growth function."""
     rng = np.random.default_rng([seed, 42])
     if seed % 2 == 0:
@@ -311,7 +280,7 @@ def growth_case(seed: int) -> TreeCase:
     K = forge.ghost_threshold(wrong, n, class_ways(descriptor, 5 * n), 0.05)
     value = float(stats.beta.ppf(0.5, K - wrong, 4 * n - (K - wrong) + 1)) + 1e-9
     params = {"class": descriptor, "form": "c", "errors": wrong, "rows": n, "M": 4 * n, "q": 0.5, "K": K}
-    return TreeCase((forge.claim("P10/1", value, delta="0.05", params=params),), model, X, y).seal()
+    return forge.Case((forge.claim("P10/1", value, delta="0.05", params=params),), model, X, y).seal()
 
 
 def growth_truth(case: forge.Case) -> bool:
@@ -357,14 +326,14 @@ def margin_value(case: forge.Case) -> float:
     return float(ramp) + 2 / rho * math.sqrt(2 * ways / n) + math.sqrt(math.log(paid) / (2 * n))
 
 
-def margin_case(seed: int) -> TreeCase:
+def margin_case(seed: int) -> forge.Case:
     rng = np.random.default_rng([seed, 43])
     model = stump_vote(rng, 2 + seed % 3)
     n = 900
     X, y, _ = labelled(rng, model, n, 0.02)
     base = {"class": "stumps", "d": 2} if seed % 2 else {"class": "trees", "d": 2, "leaves": 2}
     params = {"class": base, "exponent": -(seed % 2), "rows": n}
-    case = TreeCase((forge.claim("P15/1", 1.0, delta="0.05", params=params),), model, X, y)
+    case = forge.Case((forge.claim("P15/1", 1.0, delta="0.05", params=params),), model, X, y)
     return case.with_claim(value=min(1.0, margin_value(case) + 1e-9)).seal()
 
 
@@ -384,7 +353,7 @@ def largest_edge(X: np.ndarray, sides: list[int], weights: list[Fraction]) -> Fr
     return max(found)
 
 
-def duality_case(seed: int, direction: str = "upper") -> TreeCase:
+def duality_case(seed: int, direction: str = "upper") -> forge.Case:
     rng = np.random.default_rng([seed, 44])
     model = stump_vote(rng, 3)
     model.estimator_weights_ = np.array([0.6, 0.3, 0.4])
@@ -393,11 +362,11 @@ def duality_case(seed: int, direction: str = "upper") -> TreeCase:
     cap = 1.0 if seed % 2 else 0.2
     params: dict = {"rows": n, "cap": cap}
     if direction == "lower":
-        bare = TreeCase((forge.claim("D25/1", 0.0, "lower", params=params),), model, X, y)
+        bare = forge.Case((forge.claim("D25/1", 0.0, "lower", params=params),), model, X, y)
         params["rho"] = float(min(exact_margins(bare))) * (1 - 1e-12)
         return bare.with_claim(value=params["rho"] * (1 - 1e-9), params=params).seal()
     weights = rng.random(n)
-    bare = TreeCase((forge.claim("D25/1", 0.0, params=params, witness={"weights": weights}),), model, X, y)
+    bare = forge.Case((forge.claim("D25/1", 0.0, params=params, witness={"weights": weights}),), model, X, y)
     return bare.with_claim(value=float(edge_bound(bare)) * (1 + 1e-9) + 1e-12).seal()
 
 

@@ -310,4 +310,4 @@ def test_damaged_weights_of_the_median_are_rejected(change):
     from assay.checker.rules.trees import _check_outputs
 
     with pytest.raises(Rejected):
-        _check_outputs("trees.median", np.ones((3, 1)), np.array([change, 1.0]), np.array([0, 1]), None)
+        _check_outputs("median", np.ones((3, 1)), np.array([change, 1.0]), np.array([0, 1]), None)

@@ -5,21 +5,17 @@ forger who has the software could do. Truth is decided from the definitions, wit
 """
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-import assay
 from assay.decomposition import KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis
-from assay.guarantees.fingerprint import data_reference, model_reference
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import embedding
-from assay.scan import rows
+from tests.certificate import forge
 
-STORED = ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_")
 MUTANTS = 60
 
 
@@ -32,8 +28,7 @@ def draw(seed, kernel):
 
 def plain(model):
     """Return the arrays that the checker reads, as an object that can be changed."""
-    names = (*STORED, "classes_") if hasattr(model, "classes_") else STORED
-    copy = SimpleNamespace(family=model.family, **{name: np.array(getattr(model, name)) for name in names})
+    copy = forge.Forged.copy_of(model)
     copy.gram = model._kernel()(model.support_vectors_)
     copy.points, copy.kernel = model.support_vectors_, model._kernel()
     return copy
@@ -41,7 +36,7 @@ def plain(model):
 
 def mutate(model, claim, y, random):
     """Return model, claim and labels with one thing changed a little, or a lot."""
-    model = SimpleNamespace(**{name: np.copy(part) if name in STORED else part for name, part in vars(model).items()})
+    model = model.but(**{name: np.copy(part) for name, part in model.arrays.items()})
     size = 10.0 ** random.uniform(-9, 0)
     params, value, y = dict(claim.params), claim.value, y.copy()
     which = random.integers(6)
@@ -61,12 +56,8 @@ def mutate(model, claim, y, random):
     return model, replace(claim, params=params, value=value), y
 
 
-def holds(model, claim, certificate, X, y):
-    has_target = hasattr(model, "classes_")
-    codes = np.searchsorted(model.classes_, y) if has_target else None
-    reference = data_reference(rows(X, codes), model.classes_ if has_target else None, has_target)
-    sealed = replace(certificate, claims=(claim,), data={"train": reference}, model=model_reference(model))
-    return assay.verify(sealed, model, X, y).holds
+def holds(model, claim, X, y):
+    return forge.Case((claim,), model, X, y).verify().holds
 
 
 # Truth ------------------------------------------------------------------------------------------------------
@@ -146,14 +137,13 @@ def test_no_false_mutant_is_accepted(template, kernel):
     for seed in range(4):
         X, y, settings = draw(seed, kernel)
         fitted = make(settings).fit(X, y)
-        certificate = fitted.certify(X, y)
-        claim, model = certificate.find(template), plain(fitted)
-        assert holds(model, claim, certificate, X, y)
+        claim, model = fitted.certify(X, y).find(template), plain(fitted)
+        assert holds(model, claim, X, y)
         assert is_true(model, claim, X, y)
         random = np.random.default_rng([seed, 1])
         for _ in range(MUTANTS // 4):
             forged, stated, labels = mutate(model, claim, y, random)
-            if holds(forged, stated, certificate, X, labels):
+            if holds(forged, stated, X, labels):
                 accepted += 1
                 assert is_true(forged, stated, X, labels), stated
             else:

@@ -5,8 +5,8 @@ forger who has the software could do. Truth is decided from the definitions, by 
 """
 
 import warnings
+from copy import deepcopy
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +14,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import assay
-from assay.guarantees.fingerprint import FAMILIES, data_reference, model_reference
 from assay.mixture import GaussianDensity, GaussianMixture, GaussianMixtureClassifier, HistogramDensity
-from assay.scan import rows
 from bench.worlds import densities
+from tests.certificate import forge
 
 KINDS = ("full", "tied", "diag", "spherical")
 MUTANTS = 80
@@ -93,31 +92,18 @@ def test_what_cannot_be_said_is_said():
 # Mutants ------------------------------------------------------------------------------------------------------
 
 
-def plain(model):
-    """Return the arrays that the checker reads, as an object that can be changed."""
-    return SimpleNamespace(
-        family=model.family, **{name: np.array(getattr(model, name)) for name in FAMILIES[model.family]}
-    )
-
-
-def holds(model, claim, certificate, X):
-    try:
-        reference = data_reference(rows(X), None, False)
-        sealed = replace(certificate, claims=(claim,), data={"train": reference}, model=model_reference(model))
-    except (TypeError, ValueError):
-        return False
-    return assay.verify(sealed, model, X).holds
+def holds(model, claim, X):
+    return forge.Case((claim,), model, X, None).verify().holds
 
 
 def mutate(model, claim, X, random):
     """Return model, claim and rows with one thing changed a little, or a lot."""
-    model = SimpleNamespace(**{name: np.copy(part) if name != "family" else part for name, part in vars(model).items()})
+    model = deepcopy(model)
     size, params, X = 10.0 ** random.uniform(-12, 0), dict(claim.params), X.copy()
     value, witness = claim.value, dict(claim.witness)
     which = random.integers(5)
-    names = [name for name in vars(model) if name != "family"]
     if which == 0:
-        name = str(random.choice(names))
+        name = str(random.choice(list(model.arrays)))
         part = getattr(model, name)
         part[tuple(random.integers(side) for side in part.shape)] *= 1 + size * random.normal()
     elif which == 1:
@@ -140,7 +126,7 @@ def matrices(model):
     U = model.precisions_cholesky_
     if U.ndim == 1:
         return U[:, None, None] * np.eye(d)
-    if U.ndim == 2 and model.family.startswith("diag"):
+    if U.ndim == 2 and model.family == "mixture.diag":
         return U[:, :, None] * np.eye(d)
     return np.broadcast_to(U, (k, d, d))
 
@@ -216,7 +202,7 @@ def weights_are_true(model, claim, X):
 
 def way_is_true(model, claim, X):
     """EM from the listed start, by definition: ends near the model, and no step lowers the mean log-likelihood."""
-    at = SimpleNamespace(
+    at = forge.Forged(
         family="mixture.full",
         weights_=claim.witness["weights"],
         means_=claim.witness["means"],
@@ -235,7 +221,7 @@ def way_is_true(model, claim, X):
         factors = np.array(
             [np.linalg.inv(np.linalg.cholesky(one + claim.params["reg_covar"] * np.eye(X.shape[1]))).T for one in S]
         )
-        at = SimpleNamespace(
+        at = forge.Forged(
             family=at.family, weights_=mass / len(X), means_=means, precisions_cholesky_=np.triu(factors)
         )
     history.append(logsumexp(joint_of(at, X), axis=1).mean())
@@ -296,11 +282,11 @@ def test_no_false_mutant_is_accepted(name):
             model = quiet(make(), X)
             certificate = model.certify(X)
             honest = certificate.find(name.split()[0])
-            assert holds(plain(model), honest, certificate, X)
-            assert truth(plain(model), honest, X)
+            assert holds(forge.Forged.copy_of(model), honest, X)
+            assert truth(forge.Forged.copy_of(model), honest, X)
             for _ in range(MUTANTS):
-                other, claim, changed = mutate(plain(model), honest, X, random)
-                if holds(other, claim, certificate, changed):
+                other, claim, changed = mutate(forge.Forged.copy_of(model), honest, X, random)
+                if holds(other, claim, changed):
                     assert truth(other, claim, changed), claim
                     accepted += 1
                 else:
@@ -312,33 +298,33 @@ def test_no_false_mutant_is_accepted(name):
 def test_named_forgeries_are_refused_and_harmless_changes_are_not():
     X = draw()
     model = GaussianMixture(2, random_state=0).fit(X)
-    certificate, honest = model.certify(X), plain(model)
+    certificate, honest = model.certify(X), forge.Forged.copy_of(model)
     claim = certificate.find("D23/1")
     for center in (claim.params["center"] + 1e-9, claim.params["center"] - 1e-9):  # rounded up, rounded down
-        assert not holds(honest, replace(claim, params={"center": center}), certificate, X)
+        assert not holds(honest, replace(claim, params={"center": center}), X)
     forgeries = {
         "weights_": lambda part: part * 1.01,
         "precisions_cholesky_": lambda part: -part,
         "means_": lambda part: part[:1],
     }
     for name, change in forgeries.items():
-        forged = plain(model)
+        forged = forge.Forged.copy_of(model)
         setattr(forged, name, change(getattr(forged, name)))
-        assert not holds(forged, claim, certificate, X)
-    lower = plain(model)
+        assert not holds(forged, claim, X)
+    lower = forge.Forged.copy_of(model)
     lower.precisions_cholesky_[0, 1, 0] = 1e-3
-    assert not holds(lower, claim, certificate, X)
-    turned = plain(model)
+    assert not holds(lower, claim, X)
+    turned = forge.Forged.copy_of(model)
     for name in ("weights_", "means_", "precisions_cholesky_"):
         setattr(turned, name, getattr(turned, name)[::-1].copy())
     for template in ("D23/1", "D23/2", "D23/3"):
-        assert holds(turned, certificate.find(template), certificate, X)
+        assert holds(turned, certificate.find(template), X)
     stationary = certificate.find("D23/2")
     for change in ({"covariance": "diag"}, {"covariance": "tied"}, {"reg_covar": 0.5}, {"moved": 0.0}):
-        assert not holds(honest, replace(stationary, params={**stationary.params, **change}), certificate, X)
+        assert not holds(honest, replace(stationary, params={**stationary.params, **change}), X)
     way = certificate.find("D23/4")
     for change in ({"steps": way.params["steps"] + 50}, {"distance": 1e-16}, {"steps": 10**9}):
-        assert not holds(honest, replace(way, params={**way.params, **change}), certificate, X)
+        assert not holds(honest, replace(way, params={**way.params, **change}), X)
 
 
 def test_claims_of_classes_are_about_their_rows():

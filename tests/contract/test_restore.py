@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from assay.guarantees.fingerprint import FAMILIES
 from assay.discriminant_analysis import (
     KernelDiscriminantAnalysis,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
+from assay.guarantees.fingerprint import FAMILIES
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernel_ridge import KernelRidge
 from assay.kernels import Gaussian, Linear

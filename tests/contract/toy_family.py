@@ -22,7 +22,7 @@ from assay.checker.rule import Rule, View
 from assay.claims.claim import Claim
 from assay.claims.definitions import Definition, up
 from assay.guarantees.evidence import Evidence, Scores
-from assay.theory.spaces import Linear as LinearSpace
+from assay.theory.spaces import Unbounded
 
 # The checker's side -----------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class NearestMean(ClassifierMixin, Learner):
     """The class whose mean is nearest."""
 
     family = "toy_means"
-    card = Card("Nearest mean", "最近均值", (), "classify", LinearSpace(), "squared distance", "means", ("toy.means",))
+    card = Card("Nearest mean", "最近均值", (), "classify", Unbounded("nearest means"), "distance", "means", ("toy.means",))
 
     def __init__(self, *, shrink: float = 0.0) -> None:
         self.shrink = shrink

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 
 class SquaredError(NamedTuple):
@@ -23,6 +24,26 @@ def squared_error(x: Any, y: Any, w: float, b: float) -> SquaredError:
     by_w = 2 * (w * float(x @ x) - float((y - b) @ x))
     by_b = 2 * (len(x) * b - float(np.sum(y - w * x)))
     return SquaredError(float(np.sum((y - w * x - b) ** 2)), by_w, by_b)
+
+
+def sigmoid(z: Any) -> Any:
+    """Return 1 / (1 + e^-z), without overflow at any z.
+
+    >>> float(sigmoid(0.0)), float(sigmoid(-800.0)), float(sigmoid(800.0))
+    (0.5, 0.0, 1.0)
+    """
+    return expit(z)
+
+
+def logit(p: Any) -> Any:
+    """Return the log odds ln(p / (1 - p)) of a probability, the inverse of `sigmoid`; -inf at 0, inf at 1.
+
+    >>> float(logit(0.5))
+    0.0
+    """
+    p = np.asarray(p, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.log(p) - np.log1p(-p)
 
 
 def likelihood_term(y: Any, positive: Any) -> Any:

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import expit, ndtr, ndtri, xlogy
 
+from assay.linear_model._formulas import logit, sigmoid
 from assay.scan.blocks import Block
 
 FAMILIES = ("gaussian", "poisson", "gamma", "binomial")
@@ -19,7 +20,7 @@ def inverse_link(link: str, f: np.ndarray) -> np.ndarray:
     return {
         "identity": lambda f: f,
         "log": np.exp,
-        "logit": expit,
+        "logit": sigmoid,
         "probit": ndtr,
         "inverse": lambda f: 1.0 / f,
     }[link](f)
@@ -31,7 +32,6 @@ def link_function(link: str, mean: np.ndarray) -> np.ndarray:
     >>> link_function("logit", np.array([0.5])).tolist()
     [0.0]
     """
-    logit = lambda m: np.log(m) - np.log1p(-m)  # noqa: E731
     table = {
         "identity": lambda m: m,
         "log": np.log,

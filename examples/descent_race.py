@@ -9,8 +9,8 @@ import time
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
+from assay.losses import log_loss
 from assay.optim.descent import Descent, Rule, Schedule, Stop, descend
-from assay.optim.losses import LOSSES
 
 
 def problem():
@@ -18,12 +18,12 @@ def problem():
     accuracy."""
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    X, signs, loss = np.column_stack([X, np.ones(len(X))]), 2.0 * y - 1, LOSSES["log_loss"]
+    X, signs = np.column_stack([X, np.ones(len(X))]), 2.0 * y - 1
 
     def gradient(w, rows):
         f = X[rows] @ w
-        slope = loss.slope(signs[rows], f, 0.0)
-        return float(loss.value(signs[rows], f, 0.0).mean()), X[rows].T @ slope / len(rows)
+        slope = log_loss.slope(signs[rows], f)
+        return float(log_loss.value(signs[rows], f).mean()), X[rows].T @ slope / len(rows)
 
     return gradient, len(X), lambda w: float(np.mean(signs * (X @ w) > 0))
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import assay
 from assay import ModelFileError
-from assay.certificate.document import DocumentError, from_json, strict_json, to_json
+from assay.claims.document import DocumentError, from_json, strict_json, to_json
 from assay.linear_model import LinearRegression, LogisticRegression
 
 RNG = np.random.default_rng(0)

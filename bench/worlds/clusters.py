@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from assay.certificate.distances import by_radius, of_distances
-from assay.certificate.risk import Asked
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
+from assay.guarantees.distances import by_radius, of_distances
+from assay.guarantees.ledger import CertifyOptions
 from assay.scan import rows
 from bench.worlds._case import case
 
@@ -23,7 +23,7 @@ def drawn(rng, places, chances, n):
 
 def told(model, X, delta, radius=1.0, template=None):
     """The bound when the whole delta is its own; infinite if it says nothing. `template`: one from hold-out rows."""
-    table, asked = rows(X, n_jobs=1), Asked(radius=radius)
+    table, asked = rows(X, n_jobs=1), CertifyOptions(radius=radius)
     made = by_radius(model, table, asked) if template is None else of_distances(model, table, asked)
     found = [one(str(delta)) for one in made if callable(one)]
     values = [getattr(one, "value", np.inf) for one in found if template in (None, one.template)]

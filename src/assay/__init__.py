@@ -9,12 +9,15 @@ Everything is loaded when it is first used: `import assay` alone costs next to n
 """
 
 from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.certificate.claim import Certificate as Certificate
-    from assay.certificate.claim import Claim as Claim
-    from assay.certificate.verify import verify as verify
+    from assay.checker.verify import verify as verify
+    from assay.claims.claim import Certificate as Certificate
+    from assay.claims.claim import Claim as Claim
+    from assay.learning.choice import learn as learn
     from assay.persist import ModelFileError as ModelFileError
     from assay.persist import load as load
     from assay.persist import save as save
@@ -23,41 +26,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Certificate": "assay.certificate.claim",
-    "Claim": "assay.certificate.claim",
-    "verify": "assay.certificate.verify",
+    "Certificate": "assay.claims.claim",
+    "Claim": "assay.claims.claim",
+    "verify": "assay.checker.verify",
+    "learn": "assay.learning",
     "ModelFileError": "assay.persist",
     "save": "assay.persist",
     "load": "assay.persist",
     "learners": "assay.registry",
 }
-
-_ROOMS = (
-    "certificate",
-    "cluster",
-    "datasets",
-    "decomposition",
-    "discriminant_analysis",
-    "ensemble",
-    "kernel_model",
-    "kernel_ridge",
-    "kernels",
-    "linear_model",
-    "metrics",
-    "mixture",
-    "model_selection",
-    "neighbors",
-    "neural_network",
-    "optim",
-    "plot",
-    "preprocessing",
-    "report",
-    "scan",
-    "svm",
-    "table",
-    "theory",
-    "tree",
-)
 
 __all__ = ["__version__", *_HOMES]
 
@@ -65,10 +42,10 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+    if not name.startswith("_") and find_spec(f"assay.{name}"):
         return import_module(f"assay.{name}")
     raise AttributeError(f"module 'assay' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted([*__all__, *(room.name for room in iter_modules(__path__) if room.ispkg)])

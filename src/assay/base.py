@@ -5,7 +5,7 @@ proved about its rows. This base class reads input (arrays, frames, Parquet file
 issues certificates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
@@ -28,12 +28,14 @@ from sklearn.utils.validation import (
 )
 
 from assay import scan
+from assay import stored as storing
 from assay.card import Card
-from assay.certificate.claim import Certificate, Claim, NotApplicable
-from assay.certificate.regression import Norm
-from assay.certificate.risk import Asked, Statement
-from assay.certificate.seal import Cut, issue
+from assay.claims.claim import Certificate, Claim, NotApplicable
+from assay.claims.model import StoredModel
 from assay.fitlog import FitLog, Step
+from assay.guarantees.ledger import CertifyOptions, Statement
+from assay.guarantees.evidence import Evidence
+from assay.guarantees.seal import DataSplit, issue
 from assay.params import refuse
 from assay.scan import Rows
 
@@ -76,14 +78,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """
         yield from ()
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float] | None:
-        """Return the scores of a classifier, (n, 1) or (n, n_classes), as the checker computes them, and how far
-        rounding can move them; None if they hardly vary from row to row or are votes."""
-        return None
-
-    def function_norm(self, rows: Rows) -> Norm | str:
-        """Return the length of a regression's weights in a space fixed in advance, or why there is none."""
-        return "The functions of this learner are not those of one space with a norm."
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield what the learner knows about `rows`, by type: scores or votes, predictions, densities, distances, the
+        length of its weights, the problem that it minimised (`guarantees.evidence`)."""
+        yield from ()
 
     def certify(
         self,
@@ -98,7 +96,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         coverage: float | None = None,
         scores: bool = False,
         against: np.ndarray | None = None,
-        fixed_class: bool = True,
+        hypothesis_class_fixed: bool = True,
         radius: float | None = None,
     ) -> Certificate:
         """Return a certificate of this fitted model on the rows it was fitted to.
@@ -127,7 +125,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         against : array, optional
             Labels that another classifier predicts for the hold-out rows: ask how far the two error rates can
             differ. Both must have been fixed before.
-        fixed_class : bool
+        hypothesis_class_fixed : bool
             Whether features and encodings were fixed without looking at the training rows. If not, no
             statement is made that rests on the size of the class of hypotheses.
         radius : float, optional
@@ -144,11 +142,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
         if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
-        asked = Asked(compared, clip, coverage, scores, against, fixed_class, radius)
+        asked = CertifyOptions(compared, clip, coverage, scores, against, hypothesis_class_fixed, radius)
         self._check_asked(asked, holdout is not None)
         return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
 
-    def _check_asked(self, asked: Asked, holdout: bool) -> None:
+    def _check_asked(self, asked: CertifyOptions, holdout: bool) -> None:
         """Refuse what cannot be stated about this learner or without hold-out rows."""
         wanted = {"coverage": asked.coverage, "scores": asked.scores or None, "against": asked.against}
         if not holdout and (len(asked.compared) or any(value is not None for value in wanted.values())):
@@ -164,19 +162,44 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
         if not is_classifier(self) and (asked.scores or asked.against is not None):
             raise refuse(self, "scores and against are about classifiers.")
-        if hasattr(self, "log_density_bounds") and asked.clip is not None:
+        if self.card.task == "density" and asked.clip is not None:
             if not _is_range(asked.clip):
                 raise refuse(
                     self, f"clip must be two finite numbers, the least and the largest log-loss; got {asked.clip!r}."
                 )
             return
-        if asked.radius is not None:
-            if not hasattr(self, "squared_distances") and not hasattr(self, "penalised"):
-                raise refuse(self, "radius is for centres, flats and linear classifiers with a penalty.")
-            if not (isinstance(asked.radius, Real) and 0 < asked.radius < np.inf):
-                raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
+        if asked.radius is not None and not (isinstance(asked.radius, Real) and 0 < asked.radius < np.inf):
+            raise refuse(self, f"radius must be a finite number > 0; got {asked.radius!r}.")
         if asked.clip is not None and not (np.isfinite(asked.clip) and asked.clip > 0):
             raise refuse(self, f"clip must be a finite number > 0 (the largest absolute error); got {asked.clip!r}.")
+
+    def members(self) -> Sequence["Learner"]:
+        """Return the fitted learners that this one is made of, for a family with members."""
+        return ()
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data: class, parameters and exactly the arrays of its family."""
+        check_is_fitted(self)
+        if not hasattr(self, "family"):
+            raise refuse(self, "it has no family, so that there is nothing to store.")
+        return storing.stored(self)
+
+    def _take_members(self, members: Sequence[Any]) -> None:
+        """Keep the fitted learners that this one is made of; the reverse of `members`."""
+
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        """Keep the arrays of the family, which are sound. Those that follow from parameters are properties, and compared
+        afterwards; a learner that holds its arrays in another form overrides this."""
+        for name, value in arrays.items():
+            if not isinstance(getattr(type(self), name, None), property):
+                setattr(self, name, value)
+
+    def _derive(self) -> None:
+        """Derive from parameters and arrays what else `predict` needs; the end of `fit`, and of loading."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return this learner, not fitted, as plain data: what a model file holds of a parameter that is a learner."""
+        return {"learner": storing.class_name(type(self)), "parameters": storing.plain_parameters(self)}
 
     def plot(self) -> Any:
         """Return a matplotlib figure of what the fitted model shows without data; see `assay.plot` for
@@ -186,12 +209,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return default(self)
 
-    def _cut(self, X: Any, y: Any, sample_weight: Any, holdout: Any) -> Cut:
+    def _cut(self, X: Any, y: Any, sample_weight: Any, holdout: Any) -> DataSplit:
         """Return training and hold-out rows, and the split when `holdout` is a set of row numbers."""
         if holdout is None:
-            return Cut(self._known_rows(X, y, sample_weight))
+            return DataSplit(self._known_rows(X, y, sample_weight))
         if _is_pair(holdout):
-            return Cut(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
+            return DataSplit(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
         if _streams(X, y):
             raise refuse(self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number.")
         n = _num_samples(X)
@@ -206,7 +229,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             )
             for part in (kept, held)
         )
-        return Cut(train, holdout, {"train": kept, "holdout": held})
+        return DataSplit(train, holdout, {"train": kept, "holdout": held})
 
     def _row_numbers(self, holdout: Any, n: int) -> np.ndarray:
         """Return the numbers of the hold-out rows, sorted."""

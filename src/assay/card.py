@@ -24,6 +24,9 @@ class Card:
         How the minimum is found.
     guarantee : tuple of str
         Names of the claims that `certify` can make beyond those that every learner of the task has.
+    input : tuple of str
+        What it reads beside rows of "numbers": "nominal" columns as codes (which are named in its parameter
+        `nominal`), "missing" values as NaN. What it does not read, `assay learn` encodes for it.
     most_rows : int, optional
         Rows up to which `assay learn` tries the learner unasked, where time or memory grow faster than the rows.
     """
@@ -36,4 +39,5 @@ class Card:
     strategy: str
     algorithm: str
     guarantee: tuple[str, ...]
+    input: tuple[str, ...] = ("numbers",)
     most_rows: int | None = None

@@ -4,11 +4,11 @@ A model file is a zip archive, uncompressed, with exactly these members:
 
     manifest.json         format, versions, and size and SHA-256 of every other member
     certificate.json      the certificate and its witnesses, if there is one (`certificate.document`)
-    model/schema.json     the fitted model as skops writes it
-    model/<n>.npy         its arrays
+    model.json            the model's class, constructor parameters and members, and which array is which
+    arrays/<n>.npy        its arrays
 
-There is no pickle. Before skops sees a file, every node of the schema is compared with the list of types that
-a model file may hold, and every array's header with its size.
+There is no pickle, and nothing beside what the fingerprint covers. A learner is built through one door
+(`stored.restore`), which checks every array before a compiled loop sees it.
 """
 
 import hashlib
@@ -19,45 +19,23 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from assay.certificate.claim import Certificate
-from assay.certificate.document import from_json, strict_json, to_json
+from assay import registry
+from assay.claims.claim import Certificate
+from assay.claims.document import from_json, strict_json, to_json
+from assay.claims.model import StoredModel, array_of, array_record, is_text
 from assay.files import written_whole
-from assay.registry import LEARNER_ROOMS, is_learner
+from assay.stored import restore, unfitted
 
-FORMAT = "assay-model/1"
+FORMAT = "assay-model/2"
 _MAX_BYTES = 2**32
 _MAX_MEMBERS = 10_000
 _MAX_NESTING = 200
-_MEMBER = re.compile(r"manifest\.json|certificate\.json|model/schema\.json|model/[0-9]{1,6}\.npy")
-
-_NUMBERS = {f"numpy.{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
-_NUMBERS |= {"numpy.float32", "numpy.float64", "numpy.bool", "numpy.bool_", "numpy.str_"}
-_ALLOWED = {  # kind of node -> types it may stand for; objects are judged by `_may_be_object`
-    "DictNode": {"builtins.dict"},
-    "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", "assay.fitlog.Step"},
-    "SliceNode": {"builtins.slice"},
-    "JsonNode": {"builtins.str"},
-    "TypeNode": {"builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.object"} | _NUMBERS,
-    "NdArrayNode": {"numpy.ndarray"} | _NUMBERS,
-    "DTypeNode": {"numpy.dtype"},
-}
-_PLAIN_OBJECTS = {
-    "assay.model_selection._folds.CrossValidated",
-    "assay.study.model.TableModel",
-    "assay.table.ColumnType",
-}
-# Transformers that are plain NumPy; a forged tree or index could make compiled code read wild memory.
-_SKLEARN = r"sklearn\.(pipeline|compose\._\w+|preprocessing\._\w+|impute\._base|decomposition\._pca)"
-_LEARNERS = rf"assay\.({'|'.join(LEARNER_ROOMS)})(\.\w+)*"
+_MEMBER = re.compile(r"manifest\.json|certificate\.json|model\.json|arrays/[0-9]{1,6}\.npy")
 
 
 class ModelFileError(ValueError):
@@ -74,7 +52,7 @@ class Saved(NamedTuple):
 def save(model: Any, path: str | os.PathLike[str], certificate: Certificate | None = None) -> None:
     """Write a fitted model, and its certificate, to a file. An existing file is replaced in one step.
 
-    The model may be a learner, or scikit-learn's Pipeline or ColumnTransformer of learners and transformers.
+    What is written is the model's stored form: class, constructor parameters and the arrays of its family.
     """
     members = _model_members(model)
     if certificate is not None:
@@ -97,7 +75,9 @@ def load(path: str | os.PathLike[str]) -> Saved:
         certificate = from_json(members["certificate.json"]) if "certificate.json" in members else None
     except FileNotFoundError:
         raise
-    except Exception as error:  # whatever a forged file makes NumPy, zipfile or skops raise is one thing to the caller
+    except (
+        Exception
+    ) as error:  # whatever a forged file makes NumPy, zipfile or a reader raise is one thing to the caller
         raise ModelFileError(f"{path}: not a sound model file: {_one_line(error)}") from error
     return Saved(model, certificate)
 
@@ -172,96 +152,100 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 
 
 def _model_members(model: Any) -> dict[str, bytes]:
-    """Return schema and arrays of a model as skops writes them, with names that do not depend on the run."""
-    import skops.io
-
+    """Return the record of a model and its arrays, numbered in the order in which the record names them."""
+    if not hasattr(model, "stored"):
+        raise ModelFileError(
+            f"save: a {type(model).__name__} is not a learner of Assay. Save the learner itself; what prepares its "
+            "rows can be part of the file if `assay.learn` made it."
+        )
     try:
-        written = skops.io.dumps(model)
-    except Exception as error:
+        members: dict[str, bytes] = {"model.json": b""}
+        record = _record(model.stored(), members)
+    except ValueError as error:
         raise ModelFileError(
             f"save: {type(model).__name__} cannot be written to a model file: {_one_line(error)}"
         ) from error
-    with zipfile.ZipFile(io.BytesIO(written)) as archive:
-        schema = json.loads(archive.read("schema.json"))
-        _audit(schema)
-        numbers: dict[int, int] = {}
-        members = {"model/schema.json": b""}
-        for node in _nodes(schema):
-            node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
-            if "file" in node:
-                name = f"{node['__id__']}.npy"
-                members[f"model/{name}"], node["file"] = archive.read(node["file"]), name
-        members["model/schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
+    members["model.json"] = json.dumps(record, separators=(",", ":"), allow_nan=False).encode()
     return members
 
 
+def _record(stored: StoredModel, members: dict[str, bytes]) -> dict[str, Any]:
+    """Return a stored model as JSON has it; its arrays of numbers go to `members`."""
+    arrays: dict[str, Any] = {}
+    for name, array in stored.arrays.items():
+        if is_text(array):
+            arrays[name] = array_record(array)
+            continue
+        content = io.BytesIO()
+        np.lib.format.write_array(content, np.asarray(array), version=(1, 0), allow_pickle=False)
+        arrays[name] = len(members)
+        members[f"arrays/{len(members)}.npy"] = content.getvalue()
+    return {
+        "learner": stored.learner,
+        "family": stored.family,
+        "parameters": stored.parameters,
+        "arrays": arrays,
+        "members": [_record(member, members) for member in stored.members],
+    }
+
+
 def _model(members: dict[str, bytes]) -> Any:
-    """Build the model of audited members."""
-    import skops.io
-
-    parts = {name.removeprefix("model/"): data for name, data in members.items() if name.startswith("model/")}
-    if "schema.json" not in parts:
+    """Build the model of a file: every learner through `restore`."""
+    if "model.json" not in members:
         raise ModelFileError("there is no model in it.")
-    schema = strict_json(parts["schema.json"], _MAX_NESTING)
-    trusted = _audit(schema)
-    for name, data in parts.items():
-        if name.endswith(".npy"):
-            _check_array(name, data)
-    return skops.io.loads(_zipped(parts), trusted=sorted(trusted))
+    unused = {name for name in members if name.startswith("arrays/")}
+    stored = _stored(strict_json(members["model.json"], _MAX_NESTING), members, unused)
+    if unused:
+        raise ModelFileError(f"the array {min(unused)} belongs to nothing.")
+    return built(stored)
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every node of a skops schema: every object that names a loader."""
-    waiting = [schema]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            if "__loader__" in item:
-                yield item
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
+def _stored(record: Any, members: dict[str, bytes], unused: set[str]) -> StoredModel:
+    """Return the stored model of a record, each array used exactly once."""
+    kinds = {"learner": str, "family": str, "parameters": dict, "arrays": dict, "members": list}
+    if not isinstance(record, dict) or record.keys() != kinds.keys():
+        raise ModelFileError("the record of a model has other fields than it must have.")
+    if not all(type(record[name]) is kind for name, kind in kinds.items()):
+        raise ModelFileError("a field of the record of a model has another type than it must have.")
+    arrays = {}
+    for name, place in record["arrays"].items():
+        if type(place) is not int:
+            arrays[name] = array_of(place)
+            continue
+        file = f"arrays/{place}.npy"
+        if file not in unused:
+            raise ModelFileError(f"the array {name[:40]} is not there, or used twice.")
+        unused.remove(file)
+        arrays[name] = _array(file, members[file])
+    inner = tuple(_stored(member, members, unused) for member in record["members"])
+    return StoredModel(record["learner"], record["family"], record["parameters"], arrays, inner)
 
 
-def _audit(schema: Any) -> set[str]:
-    """Return the types that a schema wants to build, all of them known; refuse any other."""
-    wanted = set()
-    for node in _nodes(schema):
-        kind, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
-        if name not in _ALLOWED.get(kind, ()) and not (kind == "ObjectNode" and _may_be_object(name)):
-            raise ModelFileError(
-                f"it holds {name[:80]} ({str(kind)[:40]}), which model files may not hold: they hold Assay's "
-                "learners, scikit-learn's transformers, arrays, numbers and text."
-            )
-        if kind == "JsonNode" and node["content"][:1] in ("", "[", "{"):
-            raise ModelFileError("a plain value in it is neither a number nor text.")
-        wanted.add(name)
-    return wanted
+def built(stored: StoredModel) -> Any:
+    """Return the fitted learner that a stored model describes."""
+    return restore(registry.find(stored.learner), stored, [built(member) for member in stored.members], _object)
 
 
-def _may_be_object(name: str) -> bool:
-    """Tell whether a class is a learner, or one of the scikit-learn transformers that a file may hold."""
-    if name in _PLAIN_OBJECTS:
-        return True
-    module, _, kind = name.rpartition(".")
-    if not re.fullmatch(f"{_LEARNERS}|{_SKLEARN}", module):
-        return False
-    found = getattr(import_module(module), kind, None)
-    if module.startswith("assay."):
-        return is_learner(found)
-    return isinstance(found, type) and issubclass(found, BaseEstimator) and found.__module__ == module
+def _object(plain: Any) -> Any:
+    """Return the parameter that a plain value describes: a learner that is not fitted, or a kernel."""
+    if isinstance(plain, dict) and plain.keys() == {"learner", "parameters"} and isinstance(plain["parameters"], dict):
+        return unfitted(registry.find(plain["learner"]), plain["parameters"], _object)
+    from assay.kernels import from_plain
+
+    return from_plain(plain)
 
 
-def _check_array(name: str, data: bytes) -> None:
-    """Refuse an array whose header promises another number of bytes than there are, or objects."""
+def _array(name: str, data: bytes) -> np.ndarray:
+    """Return an array; refuse one whose header promises another number of bytes than there are, or objects."""
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise ModelFileError(f"array {name} has the unknown format {version}.")
     shape, _, dtype = readers[version](file)
-    if dtype.kind not in "fiubU" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+    if dtype.kind not in "fiub" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ModelFileError(f"array {name} is not what its header says.")
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
 
 
 def _one_line(error: Exception) -> str:

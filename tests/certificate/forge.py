@@ -17,9 +17,9 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-from assay.certificate.claim import Certificate, Claim, DataReference, ModelReference
-from assay.certificate.templates import TEMPLATES
-from assay.certificate.verify import Report, verify
+from assay.checker.verify import Report, verify
+from assay.claims.claim import Certificate, Claim, DataReference, ModelReference
+from assay.claims.definitions import definition
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ def model_reference(fitted: Any) -> ModelReference:
         family = f"folds:{members[0].family}"
         text = f"assay-model/1\n{family}\n" + "".join(one.digest for one in members)
         return ModelReference("Forged", family, hashlib.sha256(text.encode()).hexdigest())
-    family = "linear-classifier" if hasattr(fitted, "classes_") else "linear-regressor"
+    family = "linear.classifier" if hasattr(fitted, "classes_") else "linear.regressor"
     text = f"assay-model/1\n{family}\n".encode()
     for name in ("coef_", "intercept_"):
         value = np.atleast_1d(getattr(fitted, name))
         text += f"{name}\n{','.join(map(str, value.shape))}\n".encode() + value.astype("<f8").tobytes()
-    if family == "linear-classifier":
+    if family == "linear.classifier":
         text += f"classes_\n{len(fitted.classes_)}\n".encode()
         for label in fitted.classes_.tolist():
             text += str(len(str(label).encode())).encode() + b":" + str(label).encode()
@@ -120,7 +120,7 @@ def model_reference(fitted: Any) -> ModelReference:
 
 
 def claim(template: str, value: float, direction: str = "upper", delta: str = "0", **rest: Any) -> Claim:
-    return Claim(template, value, direction, delta=delta, assumptions=TEMPLATES[template].assumptions, **rest)
+    return Claim(template, value, direction, delta=delta, assumptions=definition(template).assumptions, **rest)
 
 
 def publish(gap: float) -> float:

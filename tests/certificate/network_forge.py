@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from assay.certificate.claim import ModelReference
+from assay.claims.claim import ModelReference
 from tests.certificate import forge
 
 UNITS = ("identity", "logistic", "tanh", "relu")
@@ -25,7 +25,7 @@ class NetworkCase(forge.Case):
 
 
 def reference(model: Any) -> ModelReference:
-    family = "network-classifier" if hasattr(model, "classes_") else "network-regressor"
+    family = "network.classifier" if hasattr(model, "classes_") else "network.regressor"
     digest = hashlib.sha256(f"assay-model/1\n{family}\n".encode())
     for name in FIELDS:
         values = getattr(model, name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.claim import Claim
+from assay.claims.claim import Claim
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron
 
 

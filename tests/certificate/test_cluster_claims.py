@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.claim import Certificate, DataReference, ModelReference
-from assay.certificate.rules.clusters import column_cost, line_optimum
-from assay.certificate.rules.flats import eigenvalues
+from assay.checker.families.centroids import column_cost, line_optimum
+from assay.checker.families.projection import eigenvalues
+from assay.claims.claim import Certificate, DataReference, ModelReference
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from tests.certificate import attacks, forge

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.rules.networks import read_network
-from assay.certificate.rules.record import Rejected
+from assay.checker.families.network import read_network
+from assay.checker.record import Rejected
 from assay.neural_network import MLPClassifier, MLPRegressor
 from tests.certificate import attacks, forge, network_forge
 from tests.certificate.network_forge import CASES, truth

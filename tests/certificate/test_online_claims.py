@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.claim import ModelReference
+from assay.claims.claim import ModelReference
 from assay.linear_model import VotedPerceptron
 from assay.theory.compression import compression_bound
 from assay.theory.progressive import RATES, progressive_bound, progressive_choice, progressive_hoeffding
@@ -30,7 +30,7 @@ class VotedCase(forge.Case):
             text += f"{name}\n{','.join(map(str, value.shape))}\n".encode() + value.astype("<f8").tobytes()
         labels = [str(label).encode() for label in self.model.classes_.tolist()]
         text += f"classes_\n{len(labels)}\n".encode() + b"".join(b"%d:%s" % (len(one), one) for one in labels)
-        return ModelReference("Forged", "voted-classifier", hashlib.sha256(text).hexdigest())
+        return ModelReference("Forged", "voted.classifier", hashlib.sha256(text).hexdigest())
 
 
 def order_of(seed, n):

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.certificate.claim import Certificate, ModelReference
-from assay.certificate.rules.compression import ln_counts
-from assay.certificate.rules.kernels import read_kernel_machine
-from assay.certificate.verify import verify
+from assay.checker.bounds.compression import ln_counts
+from assay.checker.rules.kernels import read_kernel_machine
+from assay.checker.verify import verify
+from assay.claims.claim import Certificate, ModelReference
+from assay.data.blocks import Block
 from assay.ensemble import BaggingClassifier, RandomForestClassifier
-from assay.scan.blocks import Block
 from assay.svm import LinearSVC
 from tests.certificate import forge, tree_forge
 
@@ -67,7 +67,7 @@ def machine_without_vectors():
 class KernelCase(forge.Case):
     def model_reference(self):
         names = ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_")
-        return digest_of(self.model, getattr(self.model, "family", "kernel-classifier"), names)
+        return digest_of(self.model, getattr(self.model, "family", "kernel.classifier"), names)
 
 
 @pytest.mark.parametrize("labels", [None, ["0", "1"]], ids=["read as numbers", "not the model's"])
@@ -88,7 +88,7 @@ def test_a_stump_that_lists_the_rows_is_not_a_stump():
     y = rng.integers(0, 2, n)
     X = np.arange(n, dtype=float)[:, None]
     model = SimpleNamespace(
-        family="stump-vote-classifier",
+        family="trees.weighted-vote",
         n_features_in_=1,
         tree_root_=np.array([0]),
         node_column_=np.array([0, -1, -1]),
@@ -114,7 +114,7 @@ def test_rows_that_keep_their_class_are_told_of_linear_models_alone():
     """D15: rows near the origin are short, but not in the space of a Gaussian kernel, where all have length 1."""
     X, y = np.array([[1e-9], [2e-9], [3e-9], [4e-9]]), np.array([0, 0, 0, 1])
     model = SimpleNamespace(
-        family="expansion-classifier",
+        family="expansion.classifier",
         support_vectors_=X,
         pair_coef_=np.array([[0.0, 0.0, 0.0, 1e-3]]),
         intercept_=np.zeros(1),
@@ -170,7 +170,7 @@ def test_bags_that_were_never_drawn_are_not_believed(make):
 
 class QuadraticCase(forge.Case):
     def model_reference(self):
-        return digest_of(self.model, "quadratic-classifier", ("center_", "quadratic_", "linear_", "constant_"))
+        return digest_of(self.model, "discriminant.quadratic", ("center_", "quadratic_", "linear_", "constant_"))
 
 
 def overflowing(rows=100):
@@ -213,7 +213,7 @@ def test_scores_that_overflow_do_not_rank_rows():
 class RegressionCase(forge.Case):
     def model_reference(self):
         names = ("support_vectors_", "pair_coef_", "intercept_", "support_", "kernel_numbers_")
-        return digest_of(self.model, "kernel-regressor", names)
+        return digest_of(self.model, "kernel.regressor", names)
 
 
 def test_weights_whose_length_overflows_are_not_short():

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from assay.certificate.claim import Certificate, DataReference, ModelReference
-from assay.certificate.rules.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
-from assay.certificate.verify import verify
+from assay.checker.identity import _FAMILIES, WITHOUT_TARGET, DataDigest
+from assay.checker.verify import verify
+from assay.claims.claim import Certificate, DataReference, ModelReference
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from assay.linear_model import LogisticRegression
@@ -76,7 +76,7 @@ def test_a_mean_absolute_error_is_not_called_another_loss(template, loss):
     arrays = {"coef_": [1.0], "intercept_": [0.0]}
     for stated, holds in ((params, False), (params | {"loss": "absolute"}, True)):
         claim = forge.claim(template, 0.2, delta=DELTA, params=stated, data=("holdout",))
-        found = check("linear-regressor", arrays, [claim], X[:2] + 9, X[:2, 0], (X, X[:, 0]))
+        found = check("linear.regressor", arrays, [claim], X[:2] + 9, X[:2, 0], (X, X[:, 0]))
         assert found.holds == holds, found.reason
 
 
@@ -103,7 +103,7 @@ def test_a_mixture_without_classes_has_no_class_number():
             forge.claim("D23/2", 5.0, params=params | extra),
             forge.claim("D23/3", 5.0, params=extra),
         ]
-        assert check("full-gaussian-mixture", gaussian(1), claims, X).holds == holds
+        assert check("mixture.full", gaussian(1), claims, X).holds == holds
 
 
 def gaussian(d, factor=None):
@@ -123,7 +123,7 @@ def test_a_distance_that_is_not_a_number_is_not_small():
     claim = forge.claim("D23/4", 1e-6, params=params, witness=start)
     own = np.triu(np.linalg.inv(np.linalg.cholesky(X.T @ X / len(X))).T)
     for factor, holds in ((own, True), (np.array([[1e150, 1e150], [0.0, 1e150]]), False)):
-        assert check("full-gaussian-mixture", gaussian(2, factor), [claim], X).holds == holds
+        assert check("mixture.full", gaussian(2, factor), [claim], X).holds == holds
 
 
 # Numbers whose squares vanish -------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_millions_of_steps_on_two_rows_are_not_made_again():
     start = {"weights": np.ones(1), "means": np.zeros((1, 1)), "factors": np.ones((1, 1, 1))}
     params = {"steps": 2_000_000, "distance": 1.0, "reg_covar": 0.0}
     claim = forge.claim("D23/4", 1.0, params=params, witness=start)
-    assert "not made again" in check("full-gaussian-mixture", gaussian(1), [claim], X).reason
+    assert "not made again" in check("mixture.full", gaussian(1), [claim], X).reason
 
 
 def test_a_table_of_all_pairs_of_buckets_stays_small():
@@ -179,7 +179,7 @@ def test_wide_networks_meet_few_rows_at_once():
     }
     params = {"loss": "squared", "share": 1.0, "decay": 0.0, "intercept_decay": 0.0}
     claim = forge.claim("D34/1", 1e6, params=params)
-    found, most = peak(lambda: check("network-regressor", arrays, [claim], X, X[:, 0]))
+    found, most = peak(lambda: check("network.regressor", arrays, [claim], X, X[:, 0]))
     assert found.holds, found.reason
     assert most < 600
 
@@ -190,7 +190,7 @@ def test_rows_that_are_all_the_same_are_compared_once():
     X, y = np.full((n, 2), 0.1), np.arange(n) % 2
     arrays = {"fit_X_": X, "fit_y_": y, "neighbor_numbers_": [3, 0, 0], "classes_": [0, 1]}
     claim = forge.claim("D16/3", float(n), params={"k": 3, "rows": n})
-    found, most = peak(lambda: check("neighbors-classifier", arrays, [claim], X, y))
+    found, most = peak(lambda: check("neighbors.classifier", arrays, [claim], X, y))
     assert found.holds, found.reason
     assert most < 600
 
@@ -202,7 +202,7 @@ def test_covariances_of_many_columns_are_not_made_into_matrices():
     arrays = {"weights_": [0.5, 0.5], "means_": np.zeros((2, d)), "precisions_cholesky_": np.ones(2)}
     params = {"covariance": "spherical", "reg_covar": 0.0, "moved": 1e3}
     claims = [forge.claim("D23/2", 1e3, params=params), forge.claim("D23/3", 1e3)]
-    _, most = peak(lambda: check("spherical-gaussian-mixture", arrays, claims, X))
+    _, most = peak(lambda: check("mixture.spherical", arrays, claims, X))
     assert most < 600
 
 

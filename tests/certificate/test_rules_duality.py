@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from assay.certificate.rules.losses import LOSSES
+from assay.checker.rules.losses import LOSSES
 from tests.certificate import exact, forge
 from tests.certificate.forge import CASES
 

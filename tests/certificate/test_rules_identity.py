@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.templates import TEMPLATES
-from assay.certificate.verify import RULES, verify
-from assay.scan.blocks import Block
+from assay.checker.verify import RULES, verify
+from assay.claims.claim import NotApplicable
+from assay.claims.definitions import definition
+from assay.data.blocks import Block
 from tests.certificate import forge
 from tests.certificate.forge import CASES
 
@@ -251,8 +251,8 @@ def test_broken_certificates(fields, word):
         ({"delta": "0x1p-5"}, "decimal"),
         ({"delta": "0." + "0" * 70 + "1"}, "decimal"),
         ({"assumptions": ("A-IID(holdout)", "A-DELTA")}, "assumptions"),
-        ({"assumptions": (*TEMPLATES["P01/1"].assumptions, "A-ORDER")}, "assumptions"),
-        ({"assumptions": (*TEMPLATES["P01/1"].assumptions, "A-DELTA")}, "assumptions"),
+        ({"assumptions": (*definition("P01/1").assumptions, "A-ORDER")}, "assumptions"),
+        ({"assumptions": (*definition("P01/1").assumptions, "A-DELTA")}, "assumptions"),
         ({"data": ("test",)}, "data sets"),
         ({"data": ()}, "data sets"),
         ({"data": ("train",)}, "holdout rows"),
@@ -292,10 +292,10 @@ def test_a_certificate_without_claims_does_not_hold():
 def test_the_checker_imports_no_solver_and_no_learner():
     """In a fresh interpreter, importing the checker loads neither scikit-learn nor Numba nor the rest of the
     library."""
-    script = "import assay.certificate.verify, sys; print(*sys.modules)"
+    script = "import assay.checker.verify, sys; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(found.stdout.split())
-    assert "assay.certificate.verify" in loaded
+    assert "assay.checker.verify" in loaded
     assert not loaded & {
         "assay.theory",
         "assay.linear_model",
@@ -304,4 +304,4 @@ def test_the_checker_imports_no_solver_and_no_learner():
         "sklearn",
         "numba",
     }
-    assert not any(name.startswith("assay.scan.") and name != "assay.scan.blocks" for name in loaded)
+    assert not any(name.startswith(("assay.scan", "assay.data.")) and name != "assay.data.blocks" for name in loaded)

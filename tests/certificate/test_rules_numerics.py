@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from assay.certificate.rules.numerics import (
+from assay.checker.numerics import (
     Products,
     Sums,
     above,

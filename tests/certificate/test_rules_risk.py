@@ -116,8 +116,8 @@ def test_ghost_sample_bound_against_integers(seed):
 
 
 def test_the_growth_function_counts_what_it_says():
-    from assay.certificate.rules.classes import ln_growth
-    from assay.certificate.rules.predictors import Linear
+    from assay.checker.bounds.growth import ln_growth
+    from assay.checker.predictors import Linear
 
     flat = Linear(np.zeros((1, 2)), np.zeros(1), ("0", "1"))
     many = Linear(np.zeros((3, 2)), np.zeros(3), ("0", "1", "2"))
@@ -207,8 +207,8 @@ def test_select_needs_the_models_predictions_and_its_number():
 def test_models_without_a_dimension_are_in_no_space_of_functions(kind):
     """A machine that learns coins by heart must not pass for a half-space: the error rate is one half."""
     import assay
-    from assay.certificate.claim import Claim
-    from assay.certificate.templates import TEMPLATES
+    from assay.claims.claim import Claim
+    from assay.claims.definitions import definition
     from assay.ensemble import RandomForestClassifier
     from assay.model_selection import CrossValidated
     from assay.svm import SVC
@@ -228,7 +228,7 @@ def test_models_without_a_dimension_are_in_no_space_of_functions(kind):
     found = ghost_sample_bound(wrong, 400, HalfSpaces(2).log_growth, 0.05)
     space = {"class": "function-space", "dimension": 3, "classes": 2}
     params = {"class": space, "form": "c", "errors": wrong, "rows": 400, "M": found.M, "q": found.q, "K": found.K}
-    stated = Claim("P10/1", found.bound + 1e-9, "upper", params, ("train",), "0.05", TEMPLATES["P10/1"].assumptions)
+    stated = Claim("P10/1", found.bound + 1e-9, "upper", params, ("train",), "0.05", definition("P10/1").assumptions)
     honest = rote.certify(X, y)
     facts = tuple(claim for claim in honest.claims if claim.is_fact)
     report = assay.verify(replace(honest, claims=(*facts, stated), unreported=()), rote, X, y)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.certificate.rules import tails
+from assay.checker.bounds import tails
 from tests.certificate import exact
 
 SLIP = Decimal("1e-25")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Prepared
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Prepared
 from assay.linear_model import LogisticRegression
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assay.certificate.rules import rademacher
+from assay.checker.rules import rademacher
 from tests.certificate import attacks, forge, tree_forge
 from tests.certificate.test_tree_attacks import TABLES
 
@@ -145,7 +145,7 @@ def test_only_stumps_of_two_classes_belong_to_the_class():
     assert truth(leaf)
     assert leaf.verify().holds
     vote = stump_case(1)
-    vote.model.family, vote.model.estimator_weights_ = "stump-vote-classifier", np.ones(1)
+    vote.model.family, vote.model.estimator_weights_ = "trees.weighted-vote", np.ones(1)
     refused(attacks.resealed(vote), "another kind")
 
 

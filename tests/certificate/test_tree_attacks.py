@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from assay.certificate.rules.record import Rejected
-from assay.certificate.rules.trees import NODES, read_trees
+from assay.checker.record import Rejected
+from assay.checker.rules.trees import NODES, read_trees
 from assay.tree import DecisionTreeClassifier
 from tests.certificate import attacks, tree_forge
 from tests.certificate.tree_forge import CASES, TRUTHS
@@ -88,9 +88,9 @@ def test_nodes_that_share_children_are_no_tree():
     model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
     stored = {name: np.asarray(getattr(model, name)) for name in NODES}
     stored = {name: np.atleast_1d(part) for name, part in stored.items()}
-    read_trees("tree-classifier", stored, ("0", "1"))
+    read_trees("trees.classifier", stored, ("0", "1"))
     child = stored["node_child_"].copy()
     first, second = np.flatnonzero(child >= 0)[1:3]
     child[first] = child[second]
     with pytest.raises(Rejected, match="in common"):
-        read_trees("tree-classifier", {**stored, "node_child_": child}, ("0", "1"))
+        read_trees("trees.classifier", {**stored, "node_child_": child}, ("0", "1"))

@@ -75,7 +75,7 @@ def holdout_bound(rng):
     model = fit(LogisticRegression(n_jobs=1), X, y)
 
     def judge(delta):
-        certificate = model.certify(X, y, delta=delta, holdout=holdout, fixed_class=False)
+        certificate = model.certify(X, y, delta=delta, holdout=holdout, hypothesis_class_fixed=False)
         assert [claim.template for claim in certificate.claims if not claim.is_fact] == ["P01/1"]
         return broken(certificate, gaussian_risk(model))
 
@@ -135,7 +135,7 @@ def best_of_twenty(rng, paid=True):
     options = {"compared": predictions} if paid else {}
 
     def judge(delta):
-        certificate = chosen.certify(X, y, delta=delta, holdout=(Xh, yh), fixed_class=False, **options)
+        certificate = chosen.certify(X, y, delta=delta, holdout=(Xh, yh), hypothesis_class_fixed=False, **options)
         return broken(certificate, 0.5)[0], True
 
     return judge
@@ -202,7 +202,7 @@ def training_rows_as_holdout(rng):
     model = fit(LogisticRegression(C=np.inf, n_jobs=1), X, y)
 
     def judge(delta):
-        return broken(model.certify(X, y, delta=delta, holdout=(X, y), fixed_class=False), 0.5)
+        return broken(model.certify(X, y, delta=delta, holdout=(X, y), hypothesis_class_fixed=False), 0.5)
 
     return judge
 
@@ -216,7 +216,7 @@ def best_of_many_splits(rng):
         tried.append((fit(LogisticRegression(n_jobs=1, tol=1e-3), X[kept], y[kept]), held))
 
     def judge(delta):
-        certificates = (model.certify(X, y, delta=delta, holdout=held, fixed_class=False) for model, held in tried)
+        certificates = (model.certify(X, y, delta=delta, holdout=held, hypothesis_class_fixed=False) for model, held in tried)
         return min(one.find("P01").value for one in certificates) < 0.5, True
 
     return judge
@@ -237,7 +237,7 @@ def test_the_checker_refuses_training_rows_as_holdout():
 
     X, y = noise(np.random.default_rng(0), 40, d=20)
     model = fit(LogisticRegression(), X, y)
-    certificate = model.certify(X, y, holdout=(X, y), fixed_class=False)
+    certificate = model.certify(X, y, holdout=(X, y), hypothesis_class_fixed=False)
     report = assay.verify(certificate, model, X, y, holdout=(X, y))
     assert not report.holds
     assert "training rows" in report.reason
@@ -248,7 +248,7 @@ def test_repeated_use_of_one_table_is_counted():
     serials = []
     for held in (np.arange(20), np.arange(20, 40), np.arange(40, 60)):
         model = fit(LogisticRegression(), np.delete(X, held, axis=0), np.delete(y, held))
-        certificate = model.certify(X, y, holdout=held, fixed_class=False)
+        certificate = model.certify(X, y, holdout=held, hypothesis_class_fixed=False)
         serials.append((certificate.serial, float(certificate.session_delta)))
     assert [serial for serial, _ in serials] == [1, 2, 3]
     assert [spent for _, spent in serials] == pytest.approx([0.05, 0.10, 0.15])

@@ -31,7 +31,7 @@ def curve(rng):
     model, (Xh, yh) = sign_of_first(), rows(rng, 60)
 
     def judge(delta):
-        found = model.certify(*TRAIN, holdout=(Xh, yh), scores=True, delta=delta, fixed_class=False)
+        found = model.certify(*TRAIN, holdout=(Xh, yh), scores=True, delta=delta, hypothesis_class_fixed=False)
         area, width = found.find("P06").value, found.find("P06/2").value
         off = max(_farthest(Xh[yh == k, 0], 2.0 * k - 1.0) for k in (0, 1))
         return area > norm.cdf(math.sqrt(2)) or off > width, area > 0.5
@@ -51,7 +51,7 @@ def pair(rng):
     truth = norm.cdf(-1.0) - 0.4
 
     def judge(delta):
-        options = {"holdout": (Xh, yh), "against": Xh[:, 1].astype(int), "fixed_class": False}
+        options = {"holdout": (Xh, yh), "against": Xh[:, 1].astype(int), "hypothesis_class_fixed": False}
         claim = model.certify(*TRAIN, delta=delta, **options).find("P06/3")
         bound = claim.value if claim.direction == "upper" else -claim.value
         return bound < truth, bound < 0
@@ -67,7 +67,7 @@ def intervals(rng, extra=1):
     model.coef_, model.intercept_, model.n_features_in_ = np.ones(1), 0.0, 1
 
     def judge(delta):
-        found = model.certify(*LINE, holdout=(x[:, None], y), coverage=0.8, delta=delta, fixed_class=False)
+        found = model.certify(*LINE, holdout=(x[:, None], y), coverage=0.8, delta=delta, hypothesis_class_fixed=False)
         size = found.find("P25").value if extra else np.sort(np.abs(y - x))[79]
         from scipy.stats import t
 
@@ -81,7 +81,7 @@ def label_sets(rng):
     model, (Xh, yh) = sign_of_first(), rows(rng, 80)
 
     def judge(delta):
-        size = model.certify(*TRAIN, holdout=(Xh, yh), coverage=0.9, delta=delta, fixed_class=False).find("P25").value
+        size = model.certify(*TRAIN, holdout=(Xh, yh), coverage=0.9, delta=delta, hypothesis_class_fixed=False).find("P25").value
         return norm.cdf(1.0 + size) < 0.9, True
 
     return judge
@@ -113,7 +113,7 @@ def compared_after_looking(rng):
     worst = guesses[int(np.argmax(wrong))]
 
     def judge(delta):
-        options = {"holdout": (X, y), "against": worst, "fixed_class": False}
+        options = {"holdout": (X, y), "against": worst, "hypothesis_class_fixed": False}
         claim = sign_of_first().certify(*TRAIN, delta=delta, **options).find("P06/3")
         return claim.direction == "lower", True
 

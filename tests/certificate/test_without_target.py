@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import assay
-from assay.certificate.fingerprint import data_reference
 from assay.decomposition import KernelPCA
+from assay.guarantees.fingerprint import data_reference
 from assay.linear_model import Ridge
 from assay.scan import rows
 from assay.svm import OneClassSVM
@@ -80,7 +80,7 @@ def test_a_learner_with_a_target_still_needs_it():
     assert not report.holds
     assert "y is missing" in report.reason
     # A forger cannot get rid of y by naming a family that has none: the model has other arrays.
-    other = replace(certificate, model=replace(certificate.model, family="expansion-map"))
+    other = replace(certificate, model=replace(certificate.model, family="expansion.map"))
     assert not assay.verify(other, model, X).holds
 
 

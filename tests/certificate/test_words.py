@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.templates import ASSUMPTIONS
-from assay.certificate.words import UNDETECTABLE
+from assay.claims.claim import NotApplicable
+from assay.claims.definitions import ASSUMPTIONS
+from assay.claims.words import UNDETECTABLE
 from tests.certificate import forge
 
 

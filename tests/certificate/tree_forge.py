@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from assay.certificate.claim import ModelReference
+from assay.claims.claim import ModelReference
 from tests.certificate import forge
 
 NODES = ("n_features_in_", "tree_root_", "node_column_", "node_threshold_", "node_table_", "node_child_", "node_value_")
 FIELDS = {
-    "tree-classifier": (*NODES, "branch_tables_", "classes_"),
-    "tree-vote-classifier": (*NODES, "branch_tables_", "classes_"),
-    "stump-vote-classifier": (*NODES, "branch_tables_", "estimator_weights_", "classes_"),
-    "tree-committee-classifier": (*NODES, "branch_tables_", "committee_", "classes_"),
+    "trees.classifier": (*NODES, "branch_tables_", "classes_"),
+    "trees.vote": (*NODES, "branch_tables_", "classes_"),
+    "trees.weighted-vote": (*NODES, "branch_tables_", "estimator_weights_", "classes_"),
+    "trees.committee": (*NODES, "branch_tables_", "committee_", "classes_"),
 }
 
 
@@ -54,7 +54,7 @@ def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int
         parts["value"].append(value)
     whole = {name: np.concatenate(values) for name, values in parts.items()}
     return SimpleNamespace(
-        family="tree-vote-classifier" if count > 1 else "tree-classifier",
+        family="trees.vote" if count > 1 else "trees.classifier",
         n_features_in_=d,
         tree_root_=np.arange(count) * size,
         node_column_=whole["column"],
@@ -128,7 +128,7 @@ def vote_value(case: forge.Case) -> float:
     codes = [model.classes_.tolist().index(label) for label in case.y.tolist()]
     leaves = model.node_value_[model.node_child_ < 0]
     hard = np.isin(leaves, (0.0, 1.0)).all() and np.all(leaves.sum(axis=1) == 1)
-    if model.family == "tree-committee-classifier":
+    if model.family == "trees.committee":
         losses, hard = committee_losses(model, case.X, codes), True
     else:
         losses = 1 - values(model, case.X)[np.arange(n), :, codes].T
@@ -154,7 +154,7 @@ def committee_case(seed: int) -> TreeCase:
     """The trees of `vote_case` in three committees."""
     base = vote_case(seed)
     base.model.family, base.model.committee_ = (
-        "tree-committee-classifier",
+        "trees.committee",
         np.array([0, 0, 1, 1, 2, 2, 2][: 5 + seed % 2]),
     )
     params = {**base.claim.params, "members": 3}
@@ -304,7 +304,7 @@ def growth_case(seed: int) -> TreeCase:
         descriptor: dict = {"class": "trees", "d": 2, "leaves": 2 + seed % 3 // 2, "classes": len(model.classes_)}
     else:
         model = trees(rng, 2, 2, 2, depth=1)
-        model.family, model.estimator_weights_ = "stump-vote-classifier", np.array([1.0, 0.4])
+        model.family, model.estimator_weights_ = "trees.weighted-vote", np.array([1.0, 0.4])
         descriptor = {"class": "votes", "base": {"class": "stumps", "d": 2}, "T": 2}
     n = 120
     X, y, wrong = labelled(rng, model, n, 0.05)
@@ -332,7 +332,7 @@ def growth_truth(case: forge.Case) -> bool:
 
 def stump_vote(rng: np.random.Generator, rounds: int) -> Any:
     model = trees(rng, rounds, 2, 2, depth=1)
-    model.family = "stump-vote-classifier"
+    model.family = "trees.weighted-vote"
     model.estimator_weights_ = rng.choice([0.5, 1.0, 0.25, -0.5, 0.3], rounds)
     return model
 

@@ -114,11 +114,10 @@ def test_the_encoder_never_sees_the_hold_out_rows(learnt, folder):
     """Brute force: mean and spread of a numeric column over the training rows of the stored split."""
     model, certificate = assay.load(folder / "m.assay")
     train = certificate.split["train"]
-    j = [column.name for column in model.columns].index("age")
     ages = datasets.load("credit").column("age").data[train]
-    scaler = model.encoder.transformers_[0][1][-1]
-    assert scaler.mean_[j] == pytest.approx(ages.mean(), rel=1e-12)
-    assert scaler.scale_[j] == pytest.approx(ages.std(), rel=1e-12)
+    mean, scale = next(part.scaling for part in model.encoding.parts if part.type.name == "age")
+    assert mean == pytest.approx(ages.mean(), rel=1e-12)
+    assert scale == pytest.approx(ages.std(), rel=1e-12)
     assert len(np.intersect1d(train, certificate.split["holdout"])) == 0
     assert len(train) + len(certificate.split["holdout"]) == ROWS
 
@@ -126,7 +125,7 @@ def test_the_encoder_never_sees_the_hold_out_rows(learnt, folder):
 def test_verify_passes_on_the_same_table(learnt, folder, credit):
     output = run("verify", folder / "m.assay", credit).output
     assert "The certificate holds" in output
-    assert "scikit-learn's transformers are trusted" in output
+    assert "the encoding is what the training rows give" in output
 
 
 @pytest.mark.parametrize(
@@ -163,13 +162,13 @@ def test_verify_fails_on_a_model_with_other_coefficients(learnt, folder, credit,
     assert "another fingerprint" in run("verify", tmp_path / "forged.assay", credit, code=1).output
 
 
-def test_verify_fails_on_an_encoder_fitted_to_all_rows(learnt, folder, credit, tmp_path):
+def test_verify_fails_on_an_encoding_fitted_to_all_rows(learnt, folder, credit, tmp_path):
     model, certificate = assay.load(folder / "m.assay")
     table = datasets.load("credit").require_same_columns(model.columns)[0]
-    model.encoder.fit(table.matrix())
+    model.encoding = assay.data.Encoding.fit(table)
     assay.save(model, tmp_path / "forged.assay", certificate)
     assert (
-        "encoder is not what its training rows give" in run("verify", tmp_path / "forged.assay", credit, code=1).output
+        "encoding is not what its training rows give" in run("verify", tmp_path / "forged.assay", credit, code=1).output
     )
 
 
@@ -350,6 +349,8 @@ def test_methods_lists_every_learner_as_table_and_json():
         assert card["strategy"]
         assert card["algorithm"]
         assert card["task"] in ("classify", "regress", "density", "cluster", "transform")
+        assert {*card["input"]} <= {"numbers", "nominal", "missing"}
+    assert "nominal" in next(card["input"] for card in cards if card["learner"] == "RandomForestClassifier")
 
 
 def test_warmup_runs():
@@ -401,10 +402,10 @@ def test_learners_that_would_take_long_are_left_out_unless_named(tmp_path, monke
     X = rng.normal(size=(120, 2))
     path = tmp_path / "t.csv"
     pa.csv.write_csv(pa.table({"a": X[:, 0], "b": X[:, 1], "y": np.where(X.sum(axis=1) > 0, "p", "n")}), path)
-    table = assay.table.read(path)
-    found = assay.study.learn(table, "y")
-    note = next(one.note for one in found.candidates if one.name == "SVC")
+    table = assay.data.read(path)
+    found = assay.learn(table, "y")
+    note = next(one.note for one in found.leaderboard if one.name == "SVC")
     assert "--learners" in note
     assert "90 training rows" in note
-    named = assay.study.learn(table, "y", learners=["SVC"])
+    named = assay.learn(table, "y", learners=["SVC"])
     assert named.chosen.name == "SVC"

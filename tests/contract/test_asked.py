@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import assay
-from assay.certificate.holdout import positions
+from assay.guarantees.holdout import positions
 from tests.contract.test_contract import example, fitted
 
 RNG = np.random.default_rng(3)

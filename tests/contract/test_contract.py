@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
-from assay.certificate.templates import TEMPLATES
+from assay.claims.definitions import codes, definition
 from assay.fitlog import Step
 from assay.scan.memory import MemoryRows
 from tests.mission import row_names
@@ -119,7 +119,7 @@ class TestCard:
         assert card.task in {"classify", "regress", "cluster", "transform", "density"}
         assert all(isinstance(text, str) and len(text) > 3 for text in (card.name, card.strategy, card.algorithm))
         assert any("\u4e00" <= letter <= "\u9fff" for letter in card.zh)
-        assert set(card.guarantee) <= {template.name for template in TEMPLATES.values()}
+        assert set(card.guarantee) <= {template.name for template in map(definition, codes())}
 
     def test_mission_rows_exist(self, learner):
         assert set(learner.card.mission) <= row_names().keys()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from assay.certificate.fingerprint import FAMILIES
+from assay.checker.family import find
 from assay.cluster import KMeans
-from assay.decomposition import PCA, TruncatedSVD
+from assay.decomposition import PCA, KernelPCA, TruncatedSVD
 from assay.linear_model import (
     ElasticNet,
     GeneralizedLinearRegressor,
@@ -98,6 +98,9 @@ CASES = [
     (PCA(2), None),
     (PCA(0.8, whiten=True), None),
     (TruncatedSVD(2), None),
+    (KernelPCA(2, kernel="rbf"), None),
+    (KernelPCA(2, kernel="poly", gamma=0.3, fit_inverse_transform=True), None),
+    (KernelPCA(2, kernel="cosine"), None),
     (KNeighborsClassifier(3), THREE),
     (KNeighborsClassifier(3, weights="distance", metric="manhattan", algorithm="kd_tree"), TWO),
     (KNeighborsClassifier(3, metric="cosine", algorithm="brute"), TWO),
@@ -113,7 +116,7 @@ CASES = [
 def stored(model):
     """Return the names of the arrays (and members) that a file would hold."""
     name = type(model).__name__
-    family = () if name in MEMBERS else FAMILIES.get(getattr(model, "family", ""), ())
+    family = find(model.family)[1].arrays if hasattr(model, "family") and name not in MEMBERS else ()
     return ("n_features_in_", "feature_names_in_", "classes_", *family, *MORE.get(name, ()), *MEMBERS.get(name, ()))
 
 

@@ -181,7 +181,7 @@ def test_early_stopping():
 
 
 def test_quantised_sums_are_close_to_exact_ones():
-    from assay.ensemble import _histogram as loops
+    from assay.tree.growth import _hist_loops as loops
 
     rng = np.random.default_rng(0)
     n = 20_000
@@ -214,7 +214,7 @@ def test_refusals(change, words):
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_rows_are_divided_in_their_order_and_the_smaller_side_is_summed(share, dtype):
-    from assay.ensemble._histogram import partition
+    from assay.tree.growth._hist_loops import partition
 
     rng = np.random.default_rng(0)
     n, d, start, stop = 30_000, 5, 1_001, 28_000

@@ -1,4 +1,4 @@
-"""Extremely randomised trees: borders against brute force, their distribution, scikit-learn's quality, threads."""
+"""Extremely randomised trees: thresholds against brute force, their distribution, scikit-learn's quality, threads."""
 
 from math import log
 
@@ -9,8 +9,8 @@ from sklearn import ensemble as peer
 from sklearn.datasets import make_classification
 
 from assay.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-from assay.tree._exact import CRITERIA, Limits
-from assay.tree._extra import grow_extra
+from assay.tree.growth._extra_loops import grow_extra
+from assay.tree.growth._records import CRITERIA, Limits, Target
 
 RNG = np.random.default_rng(0)
 N = 1300  # more than two blocks of rows
@@ -46,14 +46,14 @@ def impurity(y, w, criterion):
 
 def grown(y, criterion, seed, most=6, **limits):
     classes = 3 if criterion in ("gini", "entropy") else 0
-    rule = Limits(**limits).rule()
+    target = Target(y, WEIGHT, classes, CRITERIA[criterion])
     rows = np.arange(N).astype(np.uint64)
-    return grow_extra(X, y, WEIGHT, rows, classes, CRITERIA[criterion], rule, most, np.uint64(seed))
+    return grow_extra(X, target, rows, Limits(max_features=most, **limits).record(6), np.uint64(seed))
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
 @pytest.mark.parametrize("least", [1, 200])
-def test_the_border_taken_has_the_largest_decrease_of_those_drawn(criterion, least):
+def test_the_threshold_taken_has_the_largest_decrease_of_those_drawn(criterion, least):
     y = CLASSES if criterion in ("gini", "entropy") else NUMBERS
     chosen = set()
     for seed in range(12):
@@ -64,25 +64,27 @@ def test_the_border_taken_has_the_largest_decrease_of_those_drawn(criterion, lea
             allowed = min(left.sum(), N - left.sum()) >= least
             after = sum(impurity(y[part], WEIGHT[part], criterion) for part in (left, ~left)) if allowed else np.inf
             decrease.append(impurity(y, WEIGHT, criterion) - after)
-        column, threshold, _, _, merit, _ = grown(y, criterion, seed, max_depth=1, min_samples_leaf=least)
+        nodes, _ = grown(y, criterion, seed, max_depth=1, min_samples_leaf=least)
         best = int(np.argmax(decrease))
-        assert column[0] == best
-        assert threshold[0] == pytest.approx(drawn[best], rel=1e-12)
-        assert merit[1] + merit[2] - merit[0] == pytest.approx(decrease[best], rel=1e-8)
+        assert nodes["column"][0] == best
+        assert nodes["threshold"][0] == pytest.approx(drawn[best], rel=1e-12)
+        purity = nodes["purity"]
+        assert purity[1] + purity[2] - purity[0] == pytest.approx(decrease[best], rel=1e-8)
         chosen.add(best)
     assert len(chosen) > 1
 
 
-def test_friedmans_merit_chooses_like_squared_error():
+def test_friedmans_criterion_chooses_like_squared_error():
     # W_l W_r / W (mean_l - mean_r)^2 is the decrease of the weighted squared error
     for seed in range(5):
         one, other = (grown(NUMBERS, c, seed, most=2, max_depth=3) for c in ("squared_error", "friedman_mse"))
-        assert np.array_equal(one[0], other[0])
-        assert np.array_equal(one[1], other[1])
+        assert np.array_equal(one[0]["column"], other[0]["column"])
+        assert np.array_equal(one[0]["threshold"], other[0]["threshold"])
 
 
 def test_every_node_holds_the_rows_that_reach_it():
-    column, threshold, child, sums, _, squares = grown(NUMBERS, "squared_error", 5, most=2, min_samples_leaf=4)
+    nodes, sums = grown(NUMBERS, "squared_error", 5, most=2, min_samples_leaf=4)
+    column, threshold, child, squares = (nodes[name] for name in ("column", "threshold", "child", "squares"))
     members = {0: np.arange(N)}
     for node in range(len(child)):
         of = members[node]
@@ -97,17 +99,17 @@ def test_every_node_holds_the_rows_that_reach_it():
     assert not (column == 5).any()
 
 
-def test_borders_are_uniform_and_ties_are_broken_evenly():
+def test_thresholds_are_uniform_and_ties_are_broken_evenly():
     x, two = np.array([[-1.0], [0.0], [5.0]]), np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
-    rule, gini = Limits(max_depth=1).rule(), CRITERIA["gini"]
 
     def root(x, y, seed):
         rows = np.arange(len(x)).astype(np.uint64)
-        return grow_extra(x, y, np.ones(len(x)), rows, 2, gini, rule, x.shape[1], np.uint64(seed))
+        target = Target(y, np.ones(len(x)), 2, CRITERIA["gini"])
+        return grow_extra(x, target, rows, Limits(max_depth=1).record(x.shape[1]), np.uint64(seed))[0][0]
 
-    borders = [root(x, np.array([0.0, 1.0, 0.0]), seed * 7919)[1][0] for seed in range(1000)]
-    assert stats.kstest(borders, stats.uniform(-1, 6).cdf).pvalue > 0.001
-    columns = [root(two, np.array([0.0, 1.0]), seed * 7919)[0][0] for seed in range(1500)]
+    thresholds = [root(x, np.array([0.0, 1.0, 0.0]), seed * 7919)["threshold"] for seed in range(1000)]
+    assert stats.kstest(thresholds, stats.uniform(-1, 6).cdf).pvalue > 0.001
+    columns = [root(two, np.array([0.0, 1.0]), seed * 7919)["column"] for seed in range(1500)]
     assert stats.chisquare(np.bincount(columns, minlength=3)).pvalue > 0.001
 
 

@@ -13,11 +13,12 @@ from assay.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from assay.ensemble._counting import grow_forest, grow_regression_forest
 from assay.ensemble._forest import bag
-from assay.ensemble._growing import find_bins
-from assay.tree._exact import Limits
+from assay.scan import rows as as_rows
 from assay.tree._predict import leaves
+from assay.tree.growth._bins import find_bins
+from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
+from assay.tree.growth._records import Limits
 
 
 @pytest.mark.mission("ENS-32")
@@ -183,9 +184,9 @@ def test_every_split_of_a_regression_tree_is_the_best_one(weighted):
     y = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400) + 100.0
     own = rng.uniform(0.5, 2.0, 400) if weighted else None
     bags = {seed: np.bincount(bag(seed, 400, 400), minlength=400) for seed in (4, 5)}
-    binner = find_bins(X, 255, {}, 400, None, 1)
+    binner = find_bins(X, 255, {}, 1)
     limits = Limits(max_features=3, min_samples_leaf=2)
-    nodes = grow_regression_forest(X, y, own, [binner], [4, 5], bags.__getitem__, limits, 1)
+    nodes = grow_regression_forest(as_rows(X), y, own, [binner], [4, 5], bags.__getitem__, limits, 1)
 
     def error(weight):
         return (weight * (y - np.average(y, weights=weight)) ** 2).sum() if weight.any() else 0.0
@@ -247,9 +248,9 @@ def test_every_split_of_a_tree_is_the_best_one(classes, criterion):
     X = np.round(rng.normal(size=(700, 3)), 1)
     y = np.clip((X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=700) > 0).astype(int) + (X[:, 1] > 1), 0, classes - 1)
     bags = {seed: np.bincount(bag(seed, 700, 700), minlength=700) for seed in (4, 5)}
-    binner = find_bins(X, 255, {}, 700, None, 1)
+    binner = find_bins(X, 255, {}, 1)
     limits = Limits(max_features=3)
-    nodes = grow_forest(X, y, [binner], [4, 5], bags.__getitem__, classes, criterion, limits, 1)
+    nodes = grow_forest(as_rows(X), y, [binner], [4, 5], bags.__getitem__, classes, criterion, limits, 1)
     for root, times in zip(nodes.root, bags.values()):
         waiting = [(root, times)]
         while waiting:
@@ -276,8 +277,8 @@ def test_limits_hold_in_every_leaf():
     X, y = load_breast_cancer(return_X_y=True)
     bags = {seed: np.bincount(bag(seed, len(y), len(y)), minlength=len(y)) for seed in range(5)}
     limits = Limits(min_samples_leaf=7, max_leaves=9, max_depth=4, max_features=5)
-    binner = find_bins(X, 255, {}, len(y), np.random.RandomState(0), 1)
-    nodes = grow_forest(X, y, [binner], range(5), bags.__getitem__, 2, "gini", limits, 1)
+    binner = find_bins(X, 255, {}, 1)
+    nodes = grow_forest(as_rows(X), y, [binner], range(5), bags.__getitem__, 2, "gini", limits, 1)
     assert nodes.depths().max() == 4
     assert all(n <= 17 for n in np.diff([*nodes.root, len(nodes.child)]))
     reached = leaves(nodes, X, 1)

@@ -15,7 +15,7 @@ import assay
 from assay import datasets
 from assay.ensemble import AdaBoostClassifier, AdaBoostRegressor, LPBoost
 from assay.ensemble._adaboost_regressor import weighted_median
-from assay.ensemble._programme import soft_margin, solve_programme
+from assay.ensemble._soft_margin_lp import soft_margin, solve_soft_margin
 from assay.tree import DecisionTreeRegressor
 
 
@@ -69,7 +69,7 @@ def test_the_margin_is_that_of_the_whole_programme(seed, nu):
 def test_the_programme_of_some_stumps_is_solved(seed):
     rng = np.random.default_rng(seed)
     signed, caps = np.where(rng.random((40, 25)) < 0.6, 1.0, -1.0), rng.uniform(0.03, 0.2, 40)
-    found = solve_programme(signed, caps, 1e-9)
+    found = solve_soft_margin(signed, caps, 1e-9)
     peer = linprog(
         np.append(np.zeros(40), 1.0),
         A_ub=np.column_stack([signed.T, -np.ones(25)]),
@@ -296,8 +296,8 @@ def test_certificate_of_the_median(tmp_path):
 
 @pytest.mark.parametrize("change", [-1.0, 0.0, np.nan])
 def test_damaged_weights_of_the_median_are_rejected(change):
-    from assay.certificate.rules.record import Refused, Rejected
-    from assay.certificate.verify import verify
+    from assay.checker.record import Refused, Rejected
+    from assay.checker.verify import verify
 
     X, y = load_diabetes(return_X_y=True)
     model = AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, y)
@@ -307,7 +307,7 @@ def test_damaged_weights_of_the_median_are_rejected(change):
         assert not verify(certificate, model, X, y).holds
     except (Refused, Rejected):
         pytest.fail("the checker must answer, not raise")
-    from assay.certificate.rules.trees import _check_outputs
+    from assay.checker.rules.trees import _check_outputs
 
     with pytest.raises(Rejected):
-        _check_outputs("tree-median-regressor", np.ones((3, 1)), np.array([change, 1.0]), np.array([0, 1]), None)
+        _check_outputs("trees.median", np.ones((3, 1)), np.array([change, 1.0]), np.array([0, 1]), None)

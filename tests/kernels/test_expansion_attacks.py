@@ -12,9 +12,9 @@ import pytest
 from scipy.optimize import minimize
 
 import assay
-from assay.certificate.fingerprint import data_reference, model_reference
 from assay.decomposition import KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis
+from assay.guarantees.fingerprint import data_reference, model_reference
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernels import embedding
 from assay.scan import rows

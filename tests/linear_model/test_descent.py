@@ -13,18 +13,17 @@ from sklearn.svm import LinearSVC
 import assay
 from assay.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 from assay.linear_model._packed_rows import packed
+from assay.losses import log_loss, named
 from assay.optim.descent import (
     RULES,
     Rule,
     Schedule,
     Stop,
     batches,
-    check_gradient,
     descend,
     oscillates,
     updates_per_epoch,
 )
-from assay.optim.losses import LOSSES, NAMES, zero_one
 from assay.optim.search import acceptance, anneal, evolve, multi_start, stationary_kind
 
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -339,51 +338,6 @@ def test_early_stopping_returns_the_best_on_the_validation_rows():
     assert validation(found.x) == pytest.approx(found.trace.validation.min())
 
 
-# Losses -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.mission("OPT-34", "LIN-17", "LIN-22")
-@pytest.mark.parametrize("name", NAMES)
-def test_slopes_are_derivatives(name):
-    from assay.linear_model._sgd_loop import loss_and_slope
-
-    loss = LOSSES[name]
-    rng = np.random.default_rng(0)
-    y = rng.choice([-1.0, 1.0], size=200) if loss.labels else rng.normal(size=200)
-    f = rng.normal(size=200) * 2
-    smooth = (
-        np.abs(np.abs(y - f) - (0.3 if name == "epsilon_insensitive" else 0.0)) > 1e-3
-        if not loss.labels
-        else np.abs(1 - y * f) > 1e-3
-    )
-    y, f = y[smooth], f[smooth]
-    X = rng.normal(size=(len(f), 2))
-    w = np.linalg.lstsq(X, f, rcond=None)[0]
-    scores = X @ w
-    away = np.abs(1 - y * scores) > 1e-3 if loss.labels else np.abs(np.abs(y - scores) - 0.3) > 1e-3
-    X, y = X[away], y[away]
-    value = lambda v: float(loss.value(y, X @ v, 0.3).sum())  # noqa: E731
-    assert check_gradient(value, X.T @ loss.slope(y, X @ w, 0.3), w) < 1e-6
-    for yi, fi in zip(y[:50], (X @ w)[:50]):
-        one = loss_and_slope(NAMES.index(name), 0.3, yi, fi)
-        np.testing.assert_allclose(one, (loss.value(yi, fi, 0.3), loss.slope(yi, fi, 0.3)), rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.mission("LIN-22", "LIN-23")
-def test_the_squared_loss_of_the_sigmoid_has_a_vanishing_gradient():
-    z = np.array([-10.0, -5.0, -1.0, 0.0, 1.0, 5.0])
-    theta = 1 / (1 + np.exp(-z))
-    squared, cross = (LOSSES[name].slope(1.0, z, 0.0) for name in ("sigmoid_squared", "log_loss"))
-    np.testing.assert_allclose(squared, 2 * (theta - 1) * theta * (1 - theta), rtol=1e-12)
-    np.testing.assert_allclose(LOSSES["sigmoid_squared"].value(-1.0, -z, 0.0), (theta - 1) ** 2, rtol=1e-12)
-    assert abs(squared[0] / cross[0]) < 1e-3
-    assert abs(cross[0]) > 0.9999
-
-
-def test_zero_one_counts_a_zero_score_as_an_error():
-    np.testing.assert_array_equal(zero_one([1, 1, -1, -1], [0.0, 2.0, -1.0, 3.0]), [1, 0, 0, 1])
-
-
 # Linear models ------------------------------------------------------------------------------------
 
 
@@ -394,12 +348,12 @@ def test_compiled_epochs_are_the_interface_in_python(name):
 
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(57, 4)), rng.choice([-1.0, 1.0], size=57)
-    loss, alpha, rule, schedule = LOSSES["log_loss"], 0.1, Rule(name), Schedule("sqrt", 0.05, 0.1)
+    alpha, rule, schedule = 0.1, Rule(name), Schedule("sqrt", 0.05, 0.1)
 
     def gradient(v, rows):
         f = X[rows] @ v[:4] + v[4]
-        slope = loss.slope(y[rows], f, 0.0)
-        value = loss.value(y[rows], f, 0.0).mean()
+        slope = log_loss.slope(y[rows], f)
+        value = log_loss.value(y[rows], f).mean()
         return float(value), np.append(X[rows].T @ slope / len(rows) + alpha * v[:4], slope.mean())
 
     found = descend(
@@ -420,7 +374,7 @@ def test_compiled_epochs_are_the_interface_in_python(name):
         np.empty(0),
         order,
         8,
-        NAMES.index("log_loss"),
+        log_loss.code,
         0.0,
         alpha,
         rule.code,
@@ -510,7 +464,7 @@ def test_gap_of_classifiers_is_proved_and_honest(loss, intercept):
 
     def objective(v):
         f = X @ v[:3] + (v[3] if intercept else 0.0)
-        return 0.05 * v[:3] @ v[:3] + LOSSES[loss].value(signs, f, 0.0).mean()
+        return 0.05 * v[:3] @ v[:3] + named(loss).value(signs, f).mean()
 
     here = np.append(model.coef_[0], model.intercept_)
     best = min(

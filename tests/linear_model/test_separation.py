@@ -506,7 +506,7 @@ def test_noisy_labels_follow_the_sigmoid_and_give_the_weights_back():
 
 def test_exact_null_vectors_are_those_of_the_singular_value_decomposition():
     """Producer and checker eliminate by code of their own; on small integers the decomposition leaves no doubt."""
-    from assay.certificate.rules.numerics import null_signs
+    from assay.checker.numerics import null_signs
     from assay.optim.lp import _one_signed_null_vector
 
     rng = np.random.default_rng(3)

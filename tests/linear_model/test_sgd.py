@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import assay
 from assay.linear_model import SGDClassifier, SGDRegressor
-from assay.optim.losses import LOSSES
+from assay.losses import named
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -77,7 +77,7 @@ def weighted_objective(model, X, y, weight):
     cost = weight * (1.0 if numeric else np.where(target > 0, model.class_weight_[1], model.class_weight_[0]))
     return lambda v: (
         0.5 * model.alpha * v[:-1] @ v[:-1]
-        + np.mean(cost * LOSSES[model.loss].value(target, X @ v[:-1] + v[-1], float(model.epsilon)))
+        + np.mean(cost * named(model.loss, float(model.epsilon)).value(target, X @ v[:-1] + v[-1]))
     )
 
 

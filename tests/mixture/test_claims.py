@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import assay
-from assay.certificate.fingerprint import FAMILIES, data_reference, model_reference
+from assay.guarantees.fingerprint import FAMILIES, data_reference, model_reference
 from assay.mixture import GaussianDensity, GaussianMixture, GaussianMixtureClassifier, HistogramDensity
 from assay.scan import rows
 from bench.worlds import densities
@@ -163,7 +163,7 @@ def is_mixture(model):
 
 
 def likelihood_is_true(model, claim, X):
-    if model.family == "histogram-density":
+    if model.family == "histogram":
         return abs(histogram_mean(model, X) - claim.params["center"]) <= claim.value + 1e-12
     return (
         is_mixture(model)
@@ -217,7 +217,7 @@ def weights_are_true(model, claim, X):
 def way_is_true(model, claim, X):
     """EM from the listed start, by definition: ends near the model, and no step lowers the mean log-likelihood."""
     at = SimpleNamespace(
-        family="full-gaussian-mixture",
+        family="mixture.full",
         weights_=claim.witness["weights"],
         means_=claim.witness["means"],
         precisions_cholesky_=claim.witness["factors"],

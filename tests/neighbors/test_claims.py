@@ -11,15 +11,15 @@ import pytest
 from sklearn.datasets import load_iris
 
 import assay
-from assay.certificate.claim import Claim
-from assay.certificate.rules.neighbors import StoredRows
-from assay.certificate.templates import TEMPLATES
+from assay.checker.families.neighbors import StoredRows
+from assay.claims.claim import Claim
+from assay.claims.definitions import definition
 from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from assay.neighbors import _claims as producer
 from tests.certificate import attacks, forge
 from tests.certificate.tree_forge import FIELDS, reference
 
-FIELDS.setdefault("neighbors-classifier", ("fit_X_", "fit_y_", "neighbor_numbers_", "classes_"))
+FIELDS.setdefault("neighbors.classifier", ("fit_X_", "fit_y_", "neighbor_numbers_", "classes_"))
 
 
 # Oracles: all distances as fractions ------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Case(forge.Case):
 
 def stored(X, y, k, metric=0):
     return SimpleNamespace(
-        family="neighbors-classifier",
+        family="neighbors.classifier",
         fit_X_=X.copy(),
         fit_y_=y.astype(float),
         neighbor_numbers_=np.array([k, metric, 0.0]),
@@ -162,7 +162,7 @@ def honest(template, seed):
     else:
         delta, params = "0.04", {"k": k, "errors": lost, "rows": 30}
         value = min(1.0, exact_bound(lost, 30, k, 0.04) + 1e-9)
-    told = TEMPLATES[template]
+    told = definition(template)
     claim = Claim(template, value, told.directions[0], params, ("train",), delta, told.assumptions, witness)
     return Case((claim,), model, X, y).seal()
 
@@ -205,7 +205,7 @@ def changed(model, rng):
         other.classes_ = other.classes_[::-1].copy()
     else:
         other.fit_X_ = other.fit_X_[::-1].copy()
-    same = all(np.array_equal(getattr(model, name), getattr(other, name)) for name in FIELDS["neighbors-classifier"])
+    same = all(np.array_equal(getattr(model, name), getattr(other, name)) for name in FIELDS["neighbors.classifier"])
     return None if same else other
 
 

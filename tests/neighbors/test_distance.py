@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import distance as scipy_distance
 
-from assay import table
+from assay.data import read
 from assay.metrics.distance import (
     MinkovDM,
     Minkowski,
@@ -88,7 +88,7 @@ def test_mixed_columns():
 
 @pytest.mark.mission("CLU-39")
 def test_ordered_and_unordered_columns():
-    mixed = table.read({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "green"]})
+    mixed = read({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "green"]})
     inferred = MinkovDM(2).fit(mixed, [0, 1, 0, 1])
     assert inferred.unordered_.tolist() == [1]
     assert inferred.ordered_.tolist() == [0]

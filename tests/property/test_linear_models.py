@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import assay
-from assay.certificate.fingerprint import model_reference
+from assay.guarantees.fingerprint import model_reference
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron, Ridge
 
 SEEDS = st.integers(0, 10_000)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.data.blocks import blocks
 from assay.scan import Block, rows, rows_per_block, thread_map
-from assay.scan.blocks import blocks
 from assay.scan.memory import one_blas_thread, spread
 from assay.scan.total import Total
 
@@ -384,6 +384,6 @@ def test_refusals_of_a_sum():
 
 def test_importing_blocks_starts_nothing():
     heavy = "{'pyarrow', 'dask', 'numba', 'assay.scan.memory'}"
-    code = f"import sys, assay.scan.blocks; print(*{heavy} & {{*sys.modules}})"
+    code = f"import sys, assay.data.blocks; print(*{heavy} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

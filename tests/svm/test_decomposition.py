@@ -1,14 +1,17 @@
 """The parts of the large solver on small problems: a Gram matrix that grows, working sets within it, variables set
 aside. LIBSVM (through scikit-learn) is the oracle."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sklearn.svm as libsvm
 
+from assay import kernel_model, kernel_ridge, svm
 from assay.kernels import Gaussian
 from assay.kernels._tiles import tiles
-from assay.svm import SVC, SVR, NuSVC, _decomposition, _position
-from assay.svm._gram import GrowingGram
+from assay.svm import SVC, SVR, NuSVC, _decomposition, _dual_state, _kernel_rows
+from assay.svm._growing_gram import GrowingGram
 
 GAMMA = 0.3
 
@@ -19,7 +22,7 @@ def small_sets(request, monkeypatch):
     least, most = request.param
     monkeypatch.setattr(_decomposition, "_WHOLE", 10)
     monkeypatch.setattr(_decomposition, "_WORKING", (least, most))
-    monkeypatch.setattr(_position, "_SMALL", 16)
+    monkeypatch.setattr(_dual_state, "_SMALL", 16)
 
 
 def rows(seed, n=300):
@@ -103,3 +106,18 @@ def test_growing_gram_computes_only_what_is_new():
     assert np.all(gram.values[:200, :200] == -1.0)
     np.testing.assert_allclose(gram.values[200:, :210], Gaussian(GAMMA)(X[200:210], X[:210]), atol=1e-13)
     np.testing.assert_allclose(gram.values[:200, 200:210], Gaussian(GAMMA)(X[:200], X[200:210]), atol=1e-13)
+
+
+def test_what_is_kept_does_not_follow_the_free_memory(monkeypatch):
+    sizes = set()
+    for pages in (1, 10**5, 10**9):
+        monkeypatch.setattr("os.sysconf", lambda name, pages=pages: 4096 if name == "SC_PAGE_SIZE" else pages)
+        sizes.add(_kernel_rows.cache_floats("auto", 4))
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("room", [svm, kernel_model, kernel_ridge])
+def test_no_fit_ends_by_an_interrupt_of_its_own(room):
+    """A wish to stop is the log's; KeyboardInterrupt is what a person does."""
+    for path in Path(room.__file__).parent.glob("*.py"):
+        assert "raise KeyboardInterrupt" not in path.read_text(), path.name

@@ -1,16 +1,21 @@
 """Margins, programmes and SMO as the notes state them, against closed forms, quadratic programmes and
 brute force."""
 
+import warnings
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import sklearn.svm as libsvm
 from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
 
 import assay
 from assay import svm
 from assay.kernels import Gaussian, Linear, Polynomial, embedding, named_kernel
-from assay.svm import SVC, SVR, losses
-from assay.svm import _textbook as textbook
+from assay.losses import epsilon_insensitive
+from assay.svm import SVC, SVR
+from assay.svm import _platt_smo as textbook
 
 THREE = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]])
 SIGNS = np.array([1.0, 1.0, -1.0])
@@ -228,7 +233,9 @@ def test_all_routes_reach_the_same_optimum(kernel):
     K = named_kernel(kernel, 0.5)(X)
     values = {}
     for solver in ("smo", "qp-dual", "qp-primal", "subgradient"):
-        model = SVC(C=C, kernel=kernel, gamma=0.5, solver=solver, tol=1e-7).fit(X, y)
+        slow = solver == "subgradient"
+        with pytest.warns(ConvergenceWarning, match="after 20000 steps") if slow else nullcontext():
+            model = SVC(C=C, kernel=kernel, gamma=0.5, solver=solver, tol=1e-6).fit(X, y)
         beta, b = beta_of(model, len(X)), model.intercept_[0]
         slack = np.maximum(0, 1 - y * (K @ beta + b))
         values[solver] = 0.5 * beta @ K @ beta + C * slack.sum()
@@ -263,27 +270,6 @@ def test_cases_of_the_optimality_conditions():
     np.testing.assert_allclose(told.slack, np.maximum(0, 1 - told.functional))
 
 
-@pytest.mark.mission("KER-34", "KER-35", "KER-36", "KER-37", "KER-38", "KER-39", "KER-40")
-def test_losses_of_the_margin():
-    z = np.linspace(-3, 3, 601)
-    table = losses.surrogates(z)
-    assert np.array_equal(table["0/1"], np.where(z < 0, 1.0, 0.0))
-    for name in ("hinge", "exponential", "logistic, base 2", "squared"):
-        assert np.all(np.diff(table[name], 2) >= -1e-12)
-        assert np.all(table[name] >= table["0/1"] - 1e-12)
-    assert np.all((table["hinge"] == 0) == (z >= 1))
-    at = {name: losses.surrogates(np.array([-1.0, 0.0, 1.0]))[name] for name in table}
-    np.testing.assert_allclose(at["hinge"], [2, 1, 0])
-    np.testing.assert_allclose(at["exponential"], [np.e, 1, 1 / np.e])
-    np.testing.assert_allclose(at["logistic"][1], np.log(2))
-    np.testing.assert_allclose(at["logistic, base 2"][1], 1.0)
-    np.testing.assert_allclose(at["squared"], [4, 1, 0])
-    y, s = np.array([-1.0, 1.0]), np.array([0.3, -0.8])
-    np.testing.assert_allclose(losses.squared(y * s), (y - s) ** 2)
-    bend = np.diff(table["sigmoid squared"], 2)
-    assert bend.min() < 0 < bend.max()
-
-
 @pytest.mark.mission("KER-42")
 def test_hinge_alone_separates_without_the_largest_margin():
     X, y = np.array([[1.0, 0.0], [3.0, 30.0], [-1.0, 0.0]]), SIGNS
@@ -292,6 +278,17 @@ def test_hinge_alone_separates_without_the_largest_margin():
     best = SVC(C=np.inf, kernel="linear", tol=1e-8).fit(X, y)
     wide = svm.geometric_margin(best.coef_[0], best.intercept_[0], X, y)
     assert svm.geometric_margin(w, b, X, y) < 0.95 * wide
+
+
+@pytest.mark.parametrize("solver", ["qp-dual", "qp-primal", "subgradient"])
+def test_a_reference_solver_has_converged_only_where_the_conditions_of_an_optimum_are_met(solver):
+    X, y = overlapping(1, 40)
+    for tol in (10.0, 1e-15):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = SVC(solver=solver, kernel="rbf", gamma=0.5, tol=tol).fit(X, y)
+        assert (model.fit_status_ == 0) == (model.violation_ <= tol) == (tol > 1)
+        assert any("the KKT violation is" in str(one.message) for one in told) == (tol < 1)
 
 
 # SMO --------------------------------------------------------------------------------------------------------
@@ -421,9 +418,9 @@ def test_regression_conditions():
     np.testing.assert_allclose(w, beta @ X)
     assert abs(beta.sum()) < 1e-9
     over, under = np.maximum(r - eps, 0), np.maximum(-r - eps, 0)
-    np.testing.assert_allclose(losses.insensitive(r, eps), over + under)
+    np.testing.assert_allclose(epsilon_insensitive(eps).value(r, 0.0), over + under)
     assert np.all(over * under == 0)
-    value = 0.5 * w @ w + C * losses.insensitive(r, eps).sum()
+    value = 0.5 * w @ w + C * epsilon_insensitive(eps).value(r, 0.0).sum()
     dual = t @ beta - eps * np.abs(beta).sum() - 0.5 * w @ w
     assert value == pytest.approx(dual, rel=1e-6)
     upper, lower = np.maximum(beta, 0), np.maximum(-beta, 0)
@@ -437,8 +434,6 @@ def test_regression_conditions():
     assert np.all(beta[np.abs(r) < eps - 1e-6] == 0)
     theirs = libsvm.SVR(C=C, epsilon=eps, kernel="linear", tol=1e-9).fit(X, t)
     assert b == pytest.approx(theirs.intercept_[0], abs=1e-4)
-    moved = losses.insensitive(np.array([-0.5, -0.2, 0.0, 0.2, 0.5]), 0.2)
-    np.testing.assert_allclose(moved, [0.3, 0, 0, 0, 0.3])
 
 
 @pytest.mark.mission("KER-90", "KER-91")

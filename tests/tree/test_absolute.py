@@ -6,7 +6,7 @@ from sklearn import tree as peer
 from sklearn.datasets import load_diabetes
 
 from assay.tree import DecisionTreeRegressor
-from assay.tree._absolute import best_border, median
+from assay.tree.growth._absolute import best_border, median
 
 
 def deviation(y, w):

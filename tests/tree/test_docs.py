@@ -10,9 +10,9 @@ MODULES = (
     "ensemble._adaboost_regressor",
     "ensemble._analysis",
     "ensemble._lpboost",
-    "ensemble._programme",
-    "tree._absolute",
-    "tree._general",
+    "ensemble._soft_margin_lp",
+    "tree.growth._absolute",
+    "tree.growth._nominal_missing",
     "tree._oblique",
     "tree._pruning",
 )

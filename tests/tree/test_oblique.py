@@ -13,9 +13,9 @@ from sklearn.model_selection import cross_val_score
 
 import assay
 from assay.tree import DecisionTreeClassifier, ObliqueTreeClassifier, impurity
-from assay.tree._directions import discriminant, logistic, perceptron
 from assay.tree._oblique import best_border
 from assay.tree._soft import SoftTree, loss_and_gradient, routes
+from assay.tree.growth._directions import discriminant, logistic, perceptron
 
 LEARNERS = ("logistic", "lda", "perceptron")
 
@@ -195,7 +195,7 @@ def test_certificate_and_forgeries(tmp_path):
 
 
 def test_rows_on_a_border_are_decided_in_rational_arithmetic():
-    from assay.certificate.rules.oblique import read_oblique
+    from assay.checker.families.oblique import read_oblique
 
     # 0.1 + 0.2 > 0.3 in doubles as exact numbers too: each is taken as the fraction it stores.
     tree = read_oblique(
@@ -263,8 +263,8 @@ def test_damaged_trees_are_rejected(name, damage):
 @pytest.mark.parametrize("name", ["node_child_", "node_weights_", "node_threshold_", "node_value_"])
 def test_damaged_trees_are_rejected_with_a_matching_fingerprint(name):
     """Even if the fingerprint is made to match, arrays that are no tree do not get past the reader."""
-    from assay.certificate.rules.oblique import read_oblique
-    from assay.certificate.rules.record import Rejected
+    from assay.checker.families.oblique import read_oblique
+    from assay.checker.record import Rejected
 
     X, y = load_iris(return_X_y=True)
     model = ObliqueTreeClassifier(max_depth=2).fit(X, y)

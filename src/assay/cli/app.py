@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data.
 """
 
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,12 +100,16 @@ def predict(
         Path | None,
         typer.Option(help="A .csv or .parquet file; printed as CSV if left out.", show_default=False),
     ] = None,
+    safe_csv: Annotated[
+        bool,
+        typer.Option("--safe-csv", help="Put ' before labels that a spreadsheet would run as formulas."),
+    ] = False,
 ) -> None:
     """Predict the target of each row of a table. Files are streamed and may be larger than memory."""
     from assay.cli import predicting
 
     with _messages():
-        predicting.predict(model, source, out)
+        predicting.predict(model, source, out, safe_csv)
 
 
 @app.command()
@@ -188,6 +193,22 @@ def _messages() -> Iterator[Any]:
     except KeyboardInterrupt:
         typer.echo("assay: stopped.", err=True)
         raise typer.Exit(130) from None
-    except (ValueError, OSError, ImportError) as error:
-        typer.echo(f"assay: {error}", err=True)
+    except typer.Exit:
+        raise
+    except Exception as error:
+        typer.echo(f"assay: {_said(error)}", err=True)
         raise typer.Exit(2) from None
+
+
+def _said(error: Exception) -> str:
+    """Return an error in one line; if it is none that a user can do something about, with its place in the code."""
+    from assay.text import shown
+
+    if isinstance(error, (ValueError, OSError, ImportError)):
+        return shown(error)
+    if isinstance(error, MemoryError):
+        return shown(f"there is not enough memory. {error}".rstrip())
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}, line {place.lineno}"
+    kind, text = type(error).__name__, " ".join(str(error).split())[:500]
+    return shown(f"this should not have happened; please report it with the command: {kind} in {where}: {text}")

@@ -5,14 +5,18 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
-from sklearn.base import clone
+from rich.text import Text
 
-from assay import datasets, table
-from assay.certificate.claim import Certificate, Claim
-from assay.certificate.verify import Report
-from assay.certificate.verify import verify as check
+from assay import datasets
+from assay.checker.verify import Report
+from assay.checker.verify import verify as check
+from assay.claims.claim import Certificate, Claim
 from assay.cli.predicting import open_model, using
-from assay.study import TableModel
+from assay.cli.screen import say
+from assay.data import Encoding, Table, read
+from assay.learning import TableModel
+from assay.learning.model import checked_input
+from assay.text import shown
 
 
 def verify(model_file: Path, source: str) -> bool:
@@ -30,43 +34,44 @@ def _verify(console: Console, model: TableModel, certificate: Certificate, sourc
     problems = model.differences(data)
     if problems:
         console.print("FAILED: this is not the table that the certificate is about.", style="bold red")
-    elif not _encoder_is_honest(model, data, certificate):
-        console.print("FAILED: the model's encoder is not what its training rows give.", style="bold red")
+    elif not _encoding_is_honest(model, data, certificate):
+        console.print("FAILED: the model's encoding is not what its training rows give.", style="bold red")
         problems = ["It may have been fitted to the hold-out rows as well, or changed afterwards."]
     if problems:
         for sentence in problems:
-            console.print(sentence, markup=False, highlight=False)
+            say(console, sentence)
         return False
     report = check(certificate, model.learner, model.encode(data)[0], model.labels(data))
     _show(console, certificate, report)
     return report.holds
 
 
-def _table(model: TableModel, source: str) -> table.Table:
+def _table(model: TableModel, source: str) -> Table:
     """Return the table with the kinds of columns that the model knows, as far as it has them."""
     if source in datasets.TARGETS and not Path(source).exists():
         return datasets.load(source)
-    names = table.read(source).names
-    return table.read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
+    names = read(source).names
+    return read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
 
 
-def _encoder_is_honest(model: TableModel, data: table.Table, certificate: Certificate) -> bool:
-    """Tell whether fitting the encoder again, to the training rows alone, encodes the table alike."""
+def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
+    """Tell whether the training rows alone give the encoding again."""
     if certificate.split is None:
         return False
-    matrix = data.require_same_columns(model.columns)[0].matrix()
     train = np.asarray(certificate.split.get("train"))
     if (
         train.ndim != 1
         or train.dtype.kind not in "iu"
         or not train.size
         or train.min() < 0
-        or train.max() >= len(matrix)
+        or train.max() >= data.n_rows
     ):
         return False
-    again = clone(model.encoder).fit(matrix[train]).transform(matrix)
-    stored = model.encoder.transform(matrix)
-    return again.shape == stored.shape and np.allclose(again, stored, rtol=1e-9, atol=1e-9)
+    fitting = data.require_same_columns(model.columns)[0]
+    again = Encoding.fit(fitting.take(train), checked_input(model.learner))
+    return again.feature_names() == model.encoding.feature_names() and np.allclose(
+        again.apply(fitting), model.encoding.apply(fitting), rtol=1e-9, atol=1e-9, equal_nan=True
+    )
 
 
 def _show(console: Console, certificate: Certificate, report: Report) -> None:
@@ -76,11 +81,12 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
             grid.add_column(title, no_wrap=title == "Verdict")
         for claim, verdict in zip(certificate.claims, report.verdicts, strict=True):
             colour = {"PROVED": "green", "PROVED-GIVEN": "green", "REFUSED": "yellow"}.get(verdict.status, "red")
-            grid.add_row(f"[{colour}]{verdict.status}[/]", verdict.claim, verdict.reason or _statement(claim))
+            texts = (Text(shown(text)) for text in (verdict.claim, verdict.reason or _statement(claim)))
+            grid.add_row(Text(shown(verdict.status), colour), *texts)
         console.print(grid)
     if not report.holds:
         console.print("FAILED: the certificate does not hold.", style="bold red")
-        console.print(report.reason, markup=False, highlight=False)
+        say(console, report.reason)
         return
     console.print(
         f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws "
@@ -89,7 +95,7 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         highlight=False,
     )
     console.print(
-        "The claims are about the encoded rows; scikit-learn's transformers are trusted to encode them.",
+        "The claims are about the encoded rows; the encoding is what the training rows give.",
         style="dim",
     )
 

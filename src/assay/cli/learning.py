@@ -1,21 +1,28 @@
 """`assay learn`: read, learn with a progress bar, show the leaderboard, write model and report."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from assay import datasets, persist, study, table
+from assay import datasets, learning, persist
+from assay.cli.paths import keep_apart
+from assay.cli.screen import say
+from assay.data import Table, read
+from assay.data.table import listed
+from assay.learning import TASKS, Candidate, Result, percent
 from assay.registry import learners as all_learners
-from assay.study import TASKS, Candidate, Study, percent
+from assay.text import shown
 
 
 class Options(NamedTuple):
-    """What the user asked of `study.learn`."""
+    """What the user asked of `assay.learn`."""
 
     confidence: str
     holdout: float
@@ -36,6 +43,7 @@ def learn(
 ) -> None:
     """Run the command."""
     _check(options, out, report)
+    keep_apart([source], {"--out": out, "--report": report})
     console = Console()
     data, target = _read(source, target, nominal, ordered)
     found = _learn_with_bar(data, target, options)
@@ -44,10 +52,9 @@ def learn(
     from assay.report import write_report
 
     write_report(found, report, source)
-    console.print(
-        f"\nWrote [bold]{out}[/] and [bold]{report}[/]. Check with: assay verify {out} {source}",
-        highlight=False,
-    )
+    files = [f"[bold]{escape(shown(path))}[/]" for path in (out, report)]
+    command = escape(shown(shlex.join(["assay", "verify", str(out), source])))
+    console.print(f"\nWrote {files[0]} and {files[1]}. Check with: {command}", highlight=False)
 
 
 def parse_ordered(text: str) -> tuple[str, list[str]]:
@@ -82,17 +89,17 @@ def _check(options: Options, out: Path, report: Path) -> None:
 
 def _read(
     source: str, target: str, nominal: Sequence[str], ordered: Mapping[str, Sequence[str]]
-) -> tuple[table.Table, str]:
+) -> tuple[Table, str]:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     if bundled and (nominal or ordered):
         raise ValueError("--nominal and --ordered are for files; bundled tables have their types.")
-    data = datasets.load(source) if bundled else table.read(source, nominal=nominal, ordered=ordered)
+    data = datasets.load(source) if bundled else read(source, nominal=nominal, ordered=ordered)
     if not target and not bundled:
-        raise ValueError(f"which column is to be predicted? Pass --target with one of {', '.join(data.names)}.")
+        raise ValueError(f"which column is to be predicted? Pass --target with one of {listed(data.names)}.")
     return data, target or datasets.TARGETS[source]
 
 
-def _learn_with_bar(data: table.Table, target: str, options: Options) -> Study:
+def _learn_with_bar(data: Table, target: str, options: Options) -> Result:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -108,40 +115,39 @@ def _learn_with_bar(data: table.Table, target: str, options: Options) -> Study:
             progress.update(bar, description=f"Fitting {name}", completed=len(started))
             started.append(name)
 
-        return study.learn(data, target, **options._asdict(), tell=tell)
+        return learning.learn(data, target, **options._asdict(), tell=tell)
 
 
-def _show(console: Console, source: str, data: table.Table, target: str, found: Study) -> None:
+def _show(console: Console, source: str, data: Table, target: str, found: Result) -> None:
     train, held = found.rows
-    console.print(
+    say(
+        console,
         f"{source}: {data.n_rows} rows, {len(data.names) - 1} columns to learn from, target {target!r} "
         f"({TASKS[found.task]}); {train} rows to fit, {held} held out.",
-        highlight=False,
-        markup=False,
     )
     for note in found.notes:
-        console.print(note, markup=False)
+        say(console, note)
     console.print(leaderboard(found))
-    console.print(_measured(found), style="dim", markup=False, highlight=False)
-    console.print(found.why, markup=False, highlight=False)
-    for one in found.candidates:
+    say(console, _measured(found), "dim")
+    say(console, found.why)
+    for one in found.leaderboard:
         if one.note:
-            console.print(f"{one.name}: {one.note}", style="dim", markup=False, highlight=False)
+            say(console, f"{one.name}: {one.note}", "dim")
 
 
-def leaderboard(found: Study) -> Grid:
+def leaderboard(found: Result) -> Grid:
     """Return the learners as a table, the chosen one first."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("Learner", no_wrap=True)
     for title in ("Training error", "Held-out error", "Certified at most", "Seconds"):
         grid.add_column(title, justify="right", min_width=9)
-    for one in found.candidates:
+    for one in found.leaderboard:
         mark = "bold" if one is found.chosen else "dim" if one.learner is None else ""
         grid.add_row(*cells(one, found.task), style=mark)
     return grid
 
 
-def _measured(found: Study) -> str:
+def _measured(found: Result) -> str:
     """Return what the columns of the leaderboard are."""
     errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
     text = f"Errors are {errors}; seconds are those of fitting, compiling included where it was not done before."

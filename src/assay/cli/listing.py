@@ -58,5 +58,6 @@ def _record(kind: Any) -> dict[str, Any]:
         "strategy": card.strategy,
         "algorithm": card.algorithm,
         "guarantee": list(card.guarantee),
+        "input": list(card.input),
         "mission": list(card.mission),
     }

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
+from assay.text import shown
 from assay.theory import plan as theory
 from assay.theory.spaces import Finite, OfDimension, Space, Trees, Unbounded
 
@@ -246,7 +248,7 @@ def _show(console: Console, answer: dict[str, Any], space: Space | None, plot: P
     if "holdout" in answer:
         _show_holdout(console, answer["holdout"], sure)
     if plot is not None:
-        console.print(f"Wrote [bold]{plot}[/].", highlight=False)
+        console.print(f"Wrote [bold]{escape(shown(plot))}[/].", highlight=False)
 
 
 def _starred(answer: dict[str, Any]) -> bool:
@@ -262,8 +264,8 @@ def _table(console: Console, title: str, part: dict[str, Any]) -> None:
     grid.add_column("")
     grid.add_column("Assumes", style="dim")
     for one in part["theorems"]:
-        shown = f"{one['rows']:,}" if unit == "rows" else _rounded_up(one["error"])
-        grid.add_row(one["theorem"], shown, "*" if one["recommended"] else "", one["assumes"])
+        value = f"{one['rows']:,}" if unit == "rows" else _rounded_up(one["error"])
+        grid.add_row(one["theorem"], value, "*" if one["recommended"] else "", one["assumes"])
     console.print(title, highlight=False, markup=False)
     console.print(grid, highlight=False)
 

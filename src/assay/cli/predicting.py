@@ -9,25 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from assay import datasets, persist, table
+from assay import data, datasets, persist
+from assay.cli.paths import keep_apart
 from assay.files import written_whole
-from assay.study import TableModel
+from assay.learning import TableModel
+from assay.text import shown
 
 ROWS_AT_ONCE = 65_536
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
 
 
-def predict(model_file: Path, source: str, out: Path | None) -> None:
+def predict(model_file: Path, source: str, out: Path | None, safe_csv: bool) -> None:
     """Run the command."""
-    if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
-        raise ValueError(f"--out must end in .csv or .parquet; got {str(out)!r}.")
+    if out is not None:
+        if out.suffix.lower() not in (".csv", ".parquet"):
+            raise ValueError(f"--out must end in .csv or .parquet; got {str(out)!r}.")
+        keep_apart([source, model_file], {"--out": out})
+    as_csv = out is None or out.suffix.lower() == ".csv"
+    if safe_csv and not as_csv:
+        raise ValueError("--safe-csv is for CSV; a Parquet file holds no formulas.")
     model = open_model(model_file).model
     parts = _predictions(model, source)
     with using(model_file):
-        _write(parts, out)
+        _write(_without_formulas(parts, safe_csv) if as_csv else parts, out)
 
 
 def _write(parts: Iterator[np.ndarray], out: Path | None) -> None:
     if out is None:
+        if sys.stdout.isatty():
+            parts = (np.array([shown(value) for value in part.tolist()]) for part in parts)
         _write_csv(sys.stdout, parts)
         return
     with written_whole(out) as path:
@@ -36,6 +47,26 @@ def _write(parts: Iterator[np.ndarray], out: Path | None) -> None:
         else:
             with path.open("w", newline="", encoding="utf-8") as file:
                 _write_csv(file, parts)
+
+
+def _without_formulas(parts: Iterator[np.ndarray], safe_csv: bool) -> Iterator[np.ndarray]:
+    """Yield the predictions; labels that a spreadsheet would run get an apostrophe, or it is said that they could."""
+    told = False
+    for part in parts:
+        risky = [isinstance(value, str) and value.startswith(FORMULA) for value in part.tolist()]
+        if not any(risky):
+            yield part
+        elif safe_csv:
+            yield np.where(risky, np.strings.add("'", part), part)
+        else:
+            if not told:
+                print(
+                    "assay: some labels begin with = + - or @, and a spreadsheet would run them as formulas; "
+                    "--safe-csv puts ' before them.",
+                    file=sys.stderr,
+                )
+            told = True
+            yield part
 
 
 def open_model(path: Path) -> persist.Saved:
@@ -64,17 +95,15 @@ def _predictions(model: TableModel, source: str) -> Iterator[np.ndarray]:
     bundled = source in datasets.TARGETS and not Path(source).exists()
     rows: Any = datasets.load(source).to_arrow() if bundled else source
     told: set[str] = set()
-    for part in table.chunks(rows, ROWS_AT_ONCE, model.columns):
+    for part in data.chunks(rows, ROWS_AT_ONCE, model.columns):
         if not part.n_rows:
             continue
         X, unknown = model.encode(part)
         for name, values in unknown.items():
             if name not in told:
                 told.add(name)
-                print(
-                    f"assay: column {name!r} has values unknown to the model: {', '.join(values[:5])}",
-                    file=sys.stderr,
-                )
+                message = f"assay: column {name!r} has values unknown to the model: {', '.join(values[:5])}"
+                print(shown(message), file=sys.stderr)
         yield model.learner.predict(X)
 
 

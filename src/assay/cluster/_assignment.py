@@ -7,8 +7,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from assay.base import require_finite
+from assay.data.blocks import Block
 from assay.scan import Rows, thread_map
-from assay.scan.blocks import Block
 
 LANES = 16
 _MOST_CHUNKS, _LEAST_ROWS = 64, 2048  # a chunk is one task of a thread; its size depends on the data alone

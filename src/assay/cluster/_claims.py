@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._assignment import StreamedPasses, summary
 from assay.cluster._exact_1d import cost_rounding
+from assay.data.blocks import Block
 from assay.optim.duality import outward
 from assay.scan import Rows, thread_map
-from assay.scan.blocks import Block
 
 _WIDEST = 2_000  # columns up to which the checker encloses eigenvalues
 _STEPS = 2**28  # of the programme over buckets, for all columns

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._assignment import nearest, summary
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _MOST_CUTS = 2**22  # distinct values times clusters, up to which the checker repeats the programme
 

@@ -22,15 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._assignment import MemoryPasses, StreamedPasses, nearest, summary
 from assay.cluster._claims import fixed_point, floor
 from assay.cluster._exact_1d import best_centers, line_excess
 from assay.cluster._lloyd import Found, descend
 from assay.cluster._seeding import starting_centers
+from assay.data.blocks import Block
 from assay.params import Choice, Count, NameOr, Number, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 from assay.theory.population import clustering_bound
 

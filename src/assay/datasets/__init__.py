@@ -2,7 +2,9 @@
 
 from importlib.resources import as_file, files
 
-from assay.table import Column, ColumnType, Table, read
+from assay import data
+from assay.data.columns import Column, ColumnType
+from assay.data.table import Table
 
 TARGETS = {
     "credit": "default",
@@ -30,7 +32,7 @@ def load(name: str) -> Table:
         raise ValueError(f"there is no bundled table {name!r}; the names are {', '.join(TARGETS)}.")
     if name == "credit":
         with as_file(files(__name__) / "credit.csv") as path:
-            return read(path, ordered={"history": ["poor", "fair", "good"]})
+            return data.read(path, ordered={"history": ["poor", "fair", "good"]})
     return _from_sklearn(name)
 
 

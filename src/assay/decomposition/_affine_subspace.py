@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from assay.base import Learner, read_rows, require_finite
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.params import refuse
 from assay.scan import Rows, rows_per_block
-from assay.scan.blocks import Block
 from assay.theory.population import projection_bound
 
 _WIDEST = 2_000  # columns up to which the checker encloses eigenvalues

@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.decomposition._affine_subspace import FlatLearner, Flats, scatter_about
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 
 _NARROW, _TALL = 1_000, 10  # svd_solver="auto": the covariance for at most so many columns, and so many rows a column

@@ -27,14 +27,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
 from assay.kernels._expand import expand
 from assay.optim.duality import outward
 from assay.params import count, number, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import kernel_magnitude, scores

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.discriminant_analysis._mle import PROVABLE, Statistics, linear_claim, recompute, row_shares
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import ClassSums, class_sums, fourth_powers
@@ -101,6 +101,7 @@ class LinearDiscriminantAnalysis(
     (0.98, (150, 2))
     """
 
+    family = "discriminant.linear"
     card = Card(
         name="Linear discriminant analysis",
         zh="线性判别分析",

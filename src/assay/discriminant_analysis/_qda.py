@@ -22,14 +22,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
 from assay.params import number, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Quadratic
 
 _UNIT = 2.0**-53
@@ -70,7 +70,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     0.98
     """
 
-    family = "quadratic-classifier"
+    family = "discriminant.quadratic"
     classes_: np.ndarray
 
     card = Card(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import eigh, pinvh
 
+from assay.data.blocks import Block
 from assay.scan import Rows, rows
-from assay.scan.blocks import Block
 
 _CANCELLED = 1e-6  # share of a column's scatter that lies within classes, below which means are taken out row by row
 _FEW_CLASSES = 9  # up to here class sums ride along with the second moments

@@ -11,7 +11,7 @@ learner.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -20,113 +20,21 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.params import choice, count, positive, refuse
-from assay.scan import Rows, rows, thread_map
+from assay.scan import Rows, rows
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._stumps import Stump, best_stump, sort_columns
 
 _PERFECT = 1e-10  # the error that counts as none when alpha is computed
-_COLUMNS = 4  # columns that a thread scans at a time
 _DRAWS = 20  # samples drawn for one round before the fit gives up
-
-
-class Sorted(NamedTuple):
-    """Columns sorted once: rows by ascending value, and where the value changes."""
-
-    order: np.ndarray  # (columns, rows) int32
-    last: np.ndarray  # (columns, rows) uint8
-
-
-def sort_columns(X: np.ndarray, n_jobs: int | None) -> Sorted:
-    n, d = X.shape
-    order, last = np.empty((d, n), dtype=np.int32), np.zeros((d, n), dtype=np.uint8)
-
-    def work(f: int) -> None:
-        from assay.tree._order import sort_column
-
-        column = np.ascontiguousarray(X[:, f])
-        sort_column(column, order[f])
-        ordered = column[order[f]]
-        last[f, :-1] = ordered[1:] > ordered[:-1]
-
-    thread_map(work, range(d), n_jobs=n_jobs)
-    return Sorted(order, last)
-
-
-class Stump(NamedTuple):
-    """A stump, and the rows to the left of its border (none if it has no border)."""
-
-    nodes: Nodes
-    left: np.ndarray
-
-
-def best_stump(
-    X: np.ndarray,
-    columns: Sorted,
-    y: np.ndarray,
-    weight: np.ndarray,
-    K: int,
-    criterion: str,
-    n_jobs: int | None,
-) -> Stump:
-    """Return the stump with the largest decrease of Gini impurity, or the smallest weighted error; of equals
-    the first."""
-    from assay.ensemble import _stump as loops
-
-    code = loops.GINI if criterion == "gini" else loops.ERROR
-    total, signed = np.empty(K), np.empty(len(y))
-    if K == 2:
-        loops.sign_weights(y, weight, signed, total)
-    else:
-        total[:] = np.bincount(y, weight, K)
-
-    def work(begin: int) -> np.ndarray:
-        found = np.tile([-1.0, 1.0, -1.0, 0.0, 0.0], (min(_COLUMNS, X.shape[1] - begin), 1))
-        for f, best in enumerate(found, begin):
-            if K == 2:
-                loops.scan_two_classes(columns.order[f], columns.last[f], signed, total, code, best)
-            else:
-                loops.scan_column(columns.order[f], columns.last[f], y, weight, total, code, best)
-        return found
-
-    found = np.concatenate(thread_map(work, range(0, X.shape[1], _COLUMNS), n_jobs=n_jobs))
-    f = int((found[:, 0] / found[:, 1]).argmax())
-    position = int(found[f, 2])
-    if position < 0:
-        return Stump(stump_nodes(-1, 0.0, total[None]), np.empty(0, dtype=np.int32))
-    a, b = X[columns.order[f, position], f], X[columns.order[f, position + 1], f]
-    middle = a / 2 + b / 2
-    left = columns.order[f, : position + 1]
-    below = found[f, 3:] if K == 2 else np.bincount(y[left], weight[left], K)
-    sums = np.stack([total, below, np.maximum(total - below, 0.0)])
-    return Stump(stump_nodes(f, middle if a <= middle < b else a, sums), left)
-
-
-def stump_nodes(column: int, threshold: float, sums: np.ndarray) -> Nodes:
-    """Return a stump from the weights of the classes in its root and, if it has a border, to both sides of it."""
-    n = len(sums)
-    inner = np.arange(n) == 0 if n > 1 else np.zeros(n, dtype=bool)
-    weight = sums.sum(axis=1)
-    return Nodes(
-        root=np.zeros(1, dtype=np.int32),
-        column=np.where(inner, column, -1).astype(np.int32),
-        threshold=np.where(inner, threshold, 0.0),
-        table=np.full(n, -1, dtype=np.int32),
-        child=np.where(inner, 1, -1).astype(np.int32),
-        n_children=np.where(inner, 2, 0).astype(np.int32),
-        missing=np.where(inner, 1, -1).astype(np.int32),
-        value=sums / np.maximum(weight, 1e-300)[:, None],
-        weight=weight,
-        impurity=np.zeros(n),
-        tables=np.empty((0, 0), dtype=np.int32),
-    )
 
 
 class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
@@ -167,7 +75,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     (array([0.4236, 0.6496, 0.752 ]), 1.0)
     """
 
-    family = "stump-vote-classifier"
+    family = "trees.weighted-vote"
     classes_: np.ndarray
     card = Card(
         name="AdaBoost classifier",
@@ -219,7 +127,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         return self
 
     def _rounds(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
-        from assay.ensemble._stump import stretch
+        from assay.tree.growth._stump_loops import stretch
 
         K, rng = len(self.classes_), check_random_state(self.random_state)
         columns = sort_columns(X, self.n_jobs) if self.estimator is None else None
@@ -404,7 +312,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
 
 def _judged(stump: Stump, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float]:
     """Return which rows a stump gets right, and the weight of the others."""
-    from assay.ensemble._stump import mark_right
+    from assay.tree.growth._stump_loops import mark_right
 
     classes, right = stump.nodes.value.argmax(axis=1), np.empty(len(y), dtype=bool)
     return right, mark_right(stump.left, y, classes[min(1, len(classes) - 1)], classes[-1], weight, right)

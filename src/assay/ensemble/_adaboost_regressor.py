@@ -76,7 +76,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
     True
     """
 
-    family = "tree-median-regressor"
+    family = "trees.median"
     card = Card(
         name="AdaBoost regressor",
         zh="自适应提升回归",

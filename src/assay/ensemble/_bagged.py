@@ -137,11 +137,11 @@ class Bagging(TreeModel, Analysed, Learner):
         return Sample(drawn, columns, int(rng.integers(2**31 - 1)))
 
     def _tree(self, tree: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
-        part = data.take(sample.rows)
-        part = part._replace(X=part.X[:, sample.columns])
+        weight = None if data.weight is None else data.weight[sample.rows]
+        part = Read(data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows], weight, 1)
         if getattr(tree, "class_weight", None) is not None:
             factor = compute_sample_weight(tree.class_weight, self.classes_[part.y])
-            part = part._replace(weight=factor if part.weight is None else part.weight * factor)
+            part.weight = factor if part.weight is None else part.weight * factor
         tree.set_params(random_state=sample.seed, n_jobs=1)
         columns = None if self.columns_ is None else tuple(self.columns_[j] for j in sample.columns)
         tree.fit_read(part, columns, self.classes_ if n_classes else None)

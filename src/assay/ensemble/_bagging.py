@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
 from assay.ensemble._bagged import Bagging, Fitted
 from assay.ensemble._out_of_bag import Curve
 from assay.ensemble._vote_claims import vote_statements
@@ -32,6 +31,7 @@ from assay.ensemble._votes import (
     mean_squared_error,
     strength_of,
 )
+from assay.guarantees.ledger import Statement
 from assay.params import choice, refuse
 from assay.scan import Rows, rows
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -83,7 +83,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     True
     """
 
-    family = "tree-vote-classifier"
+    family = "trees.vote"
     classes_: np.ndarray
     card = Card(
         name="Bagging classifier",
@@ -218,7 +218,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     array([3., 4.])
     """
 
-    family = "tree-mean-regressor"
+    family = "trees.mean"
     card = Card(
         name="Bagging regressor",
         zh="自助聚合",

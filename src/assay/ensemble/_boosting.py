@@ -4,12 +4,12 @@
     gain of a split = G_l^2 / (H_l + l2) + G_r^2 / (H_r + l2) - G^2 / (H + l2),     leaf value = -G / (H + l2)
 
 Columns are cut into at most 255 bins once; a tree needs the sums of g and h for each bin of each node, which
-`_histogram` finds with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman,
+`_hist_loops` finds with one integer addition per row and column. Leaf values are sums of the exact g and h. Friedman,
 Annals of Statistics 29, 2001.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -19,20 +19,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner, label_classes
+from assay.base import Learner
 from assay.card import Card
-from assay.ensemble._growing import Binner, Rule, find_bins
 from assay.ensemble._losses import Loss
 from assay.ensemble._rounds import Rounds
-from assay.ensemble._walk import Walk
 from assay.fitlog import FitLog
-from assay.params import choice, count, flag, number, positive, refuse
-from assay.scan import Rows, one_blas_thread, rows, rows_per_block, thread_map
-from assay.tree._decision_tree import monotone_signs
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
+from assay.scan import Rows, one_blas_thread, rows_per_block, thread_map
+from assay.tree._bin_walk import SumOfTrees
+from assay.tree._decision_tree import known_rows, monotone_signs
 from assay.tree._nodes import TreeModel, joined
 from assay.tree._predict import clipped_errors, squared_error
-from assay.tree._reading import Read, nominal_levels, read_columns
+from assay.tree._reading import Read, nominal_levels, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._bins import Binner, find_bins
+from assay.tree.growth._hist_grower import Rule
 
 _SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _MIN_HESSIAN = 1e-3
@@ -42,6 +43,21 @@ class _GradientBoosting(TreeModel, Learner):
     """What the classifier and the regressor share."""
 
     n_iter_: int
+    constraints: ClassVar = {
+        "learning_rate": Positive(),
+        "n_estimators": Count(),
+        "subsample": Number(low=0.0, high=1.0, open_low=True),
+        "max_features": Number(low=0.0, high=1.0, open_low=True),
+        "warm_start": Flag,
+        "tol": Number(low=0.0),
+        "max_bins": Count(low=2),
+        "max_leaf_nodes": Maybe(Count(low=2)),
+        "max_depth": Maybe(Count()),
+        "l2_regularization": Number(low=0.0),
+        "min_samples_leaf": Count(),
+        "n_iter_no_change": Maybe(Count()),
+        "validation_fraction": Number(low=0.0, high=1.0, open_low=True),
+    }
 
     def __init__(
         self,
@@ -86,7 +102,7 @@ class _GradientBoosting(TreeModel, Learner):
 
     # Fitting
 
-    def _boost(self, X: Any, data: Read, loss: Loss) -> None:
+    def _boost(self, data: Read, loss: Loss) -> None:
         rng = check_random_state(self.random_state)
         data, held = self._hold_out(data, rng)
         more = self.warm_start and hasattr(self, "trees_")
@@ -95,16 +111,12 @@ class _GradientBoosting(TreeModel, Learner):
                 self,
                 f"n_estimators is {self.n_estimators}, but {self.n_iter_} trees exist already (warm_start).",
             )
+        binner = self._bins(data, rng)
         if not more:
-            levels = nominal_levels(self)
-            if levels and max(levels.values()) > 255:
-                raise refuse(self, f"a nominal column has {max(levels.values())} levels; at most 255 can be binned.")
-            found = find_bins(data.X, int(self.max_bins), levels, _SAMPLE, rng, self.n_jobs)
-            self.bin_edges_, self.bin_edge_counts_, self.bin_nominal_ = found
             self.base_score_ = loss.start(data.y, data.weight)
             self.n_iter_, self.train_score_, self.validation_score_ = 0, np.empty(0), np.empty(0)
-        with one_blas_thread(), FitLog(self, self.n_estimators, X, data.y) as log:
-            run = Rounds(self, loss, data, held, rng, log)
+        with one_blas_thread(), FitLog(self, self.n_estimators, *data.shown) as log:
+            run = Rounds(self, binner, loss, data, held, rng, log)
             grown = run.rounds(self.n_estimators - self.n_iter_)
         made = ([self.nodes_] if more else []) + grown
         self.trees_ = joined(made).as_dict()
@@ -112,38 +124,37 @@ class _GradientBoosting(TreeModel, Learner):
         self.train_score_ = np.append(self.train_score_, run.train)
         self.validation_score_ = np.append(self.validation_score_, run.validation)
 
+    def _bins(self, data: Read, rng: Any) -> Binner:
+        """Return the bins of the columns, from a sample of the rows."""
+        levels, n = nominal_levels(self), data.rows.n_rows
+        if levels and max(levels.values()) > 255:
+            raise refuse(self, f"a nominal column has {max(levels.values())} levels; at most 255 can be binned.")
+        chosen = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
+        return find_bins(data.rows.take(chosen), self.max_bins, levels, self.n_jobs)
+
     def _hold_out(self, data: Read, rng: Any) -> tuple[Read, Read | None]:
         if self.n_iter_no_change is None:
             return data, None
-        count(self, "n_iter_no_change")
-        share = number(self, "validation_fraction", low=0.0, high=1.0, open_low=True)
         fit, held = train_test_split(
             np.arange(len(data.y)),
-            test_size=share,
+            test_size=float(self.validation_fraction),
             random_state=rng.randint(2**31),
             stratify=data.y if isinstance(self, ClassifierMixin) else None,
         )
         return data.take(np.sort(fit)), data.take(np.sort(held))
 
-    def _rule(self, n_columns: int) -> Rule:
-        leaves = 2**31 if self.max_leaf_nodes is None else count(self, "max_leaf_nodes", low=2)
-        depth = 2**31 if self.max_depth is None else count(self, "max_depth")
-        signs = monotone_signs(self, n_columns)
-        monotone = np.zeros(n_columns, dtype=np.int64) if signs is None else signs
-        if np.any(self.bin_nominal_[monotone != 0]):
+    def _rule(self, binner: Binner) -> Rule:
+        leaves = 2**31 if self.max_leaf_nodes is None else self.max_leaf_nodes
+        depth = 2**31 if self.max_depth is None else self.max_depth
+        signs = monotone_signs(self, self.n_features_in_)
+        monotone = np.zeros(self.n_features_in_, dtype=np.int64) if signs is None else signs
+        if np.any(binner.nominal[monotone != 0]):
             raise refuse(self, "monotonic_cst names a nominal column, whose values have no order.")
-        l2 = number(self, "l2_regularization", low=0.0)
-        samples = count(self, "min_samples_leaf")
-        return Rule(l2, samples, _MIN_HESSIAN, 0.0, leaves, depth, monotone)
+        return Rule(self.l2_regularization, self.min_samples_leaf, _MIN_HESSIAN, 0.0, leaves, depth, monotone)
 
     def _check(self) -> None:
-        positive(self, "learning_rate")
-        count(self, "n_estimators")
-        number(self, "subsample", low=0.0, high=1.0, open_low=True)
-        number(self, "max_features", low=0.0, high=1.0, open_low=True)
-        flag(self, "warm_start")
-        positive(self, "tol", allow_inf=False) if self.tol != 0 else None
-        if count(self, "max_bins", low=2) > 255:
+        check(self)
+        if self.max_bins > 255:
             raise refuse(
                 self,
                 f"max_bins must be at most 255 (a bin is one byte); got {self.max_bins}.",
@@ -151,38 +162,31 @@ class _GradientBoosting(TreeModel, Learner):
 
     # Prediction
 
-    @property
-    def _binner(self) -> Binner:
-        return Binner(self.bin_edges_, self.bin_edge_counts_, self.bin_nominal_)
-
     def _rounding(self) -> float:
         """Return how far two orders of summation can differ: 4 u times trees times the largest sum."""
         leaves = np.abs(self.nodes_.value).max() * len(self.nodes_.root) + np.abs(self.base_score_).max()
         return 2.0**-50 * (len(self.nodes_.root) + 1) * float(leaves)
 
+    def _trees(self) -> SumOfTrees:
+        check_is_fitted(self)
+        return SumOfTrees(self.nodes_.check(self.n_features_in_), self.n_features_in_, len(self.base_score_))
+
     def _raw(self, X: Any) -> np.ndarray:
         """Return the scores (rows, outputs)."""
-        check_is_fitted(self)
-        X = read_columns(self, X).X
-        scores = np.tile(self.base_score_, (len(X), 1))
-        walk = Walk(self.nodes_.check(self.n_features_in_), len(self.base_score_))
-        step = rows_per_block(X.shape[1])
+        trees, X = self._trees(), read_columns(self, X).X
+        scores, step = np.tile(self.base_score_, (len(X), 1)), rows_per_block(X.shape[1])
 
         def work(i: int) -> None:
-            walk.add(self._binner, X[i : i + step], scores[i : i + step])
+            trees.add(X[i : i + step], scores[i : i + step])
 
         thread_map(work, range(0, len(X), step), n_jobs=self.n_jobs)
         return scores
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
-        check_is_fitted(self)
-        X = read_columns(self, X).X
-        outputs = len(self.base_score_)
-        nodes = self.nodes_.check(self.n_features_in_)
+        trees, X, outputs = self._trees(), read_columns(self, X).X, len(self.base_score_)
         scores = np.tile(self.base_score_, (len(X), 1))
-        for start in range(0, len(nodes.root), outputs):
-            walk = Walk(nodes._replace(root=nodes.root[start : start + outputs]), outputs)
-            walk.add(self._binner, X, scores)
+        for first in range(0, len(trees.nodes.root), outputs):
+            trees.add(X, scores, first, first + outputs)
             yield scores.copy()
 
     @property
@@ -195,14 +199,7 @@ class _GradientBoosting(TreeModel, Learner):
         return gains / gains.sum() if gains.sum() > 0 else gains
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        data = read_columns(self, X, y, sample_weight)
-        if np.isnan(data.X).any():
-            raise refuse(
-                self,
-                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
-            )
-        known = rows(data.X, data.y, data.weight, n_jobs=self.n_jobs)
-        return known.encoded(self.classes_) if isinstance(self, ClassifierMixin) else known
+        return known_rows(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,7 +260,8 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
     True
     """
 
-    family = "tree-sum-classifier"
+    family = "trees.sum-classifier"
+    constraints: ClassVar = {"loss": Choice("log_loss", "exponential")}
     classes_: np.ndarray
     card = Card(
         name="Gradient boosting classifier",
@@ -322,17 +320,13 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
-        choice(self, "loss", ("log_loss", "exponential"))
         self._check()
-        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
-        known: Any = rows(data.X, data.y)
-        self.classes_ = label_classes(self, known)
+        data = read_labelled(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
         K = len(self.classes_)
-        codes = known.encoded(self.classes_).y.astype(np.uint8 if K <= 256 else np.int32)
+        data.y = data.y.astype(np.uint8 if K <= 256 else np.int32)
         if K > 2 and self.loss == "exponential":
             raise refuse(self, f"the exponential loss tells two classes apart; the data have {K}. Use log_loss.")
-        loss = Loss("multinomial", 0.0, K) if K > 2 else Loss(self.loss)
-        self._boost(X, Read(data.X, codes, data.weight), loss)
+        self._boost(data, self._loss())
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -414,7 +408,11 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     array([1., 1., 5., 7.])
     """
 
-    family = "tree-sum-regressor"
+    family = "trees.sum-regressor"
+    constraints: ClassVar = {
+        "loss": Choice("squared_error", "absolute_error", "huber", "quantile", "poisson"),
+        "alpha": Number(low=0.0, high=1.0, open_low=True),
+    }
     card = Card(
         name="Gradient boosting regressor",
         zh="梯度提升树",
@@ -474,13 +472,11 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingRegressor":
         """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""
-        choice(self, "loss", ("squared_error", "absolute_error", "huber", "quantile", "poisson"))
         self._check()
-        number(self, "alpha", low=0.0, high=1.0, open_low=True)
         data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
         if self.loss == "poisson" and (data.y.min() < 0 or not data.y.sum() > 0):
             raise refuse(self, "the Poisson loss needs numbers y >= 0 that are not all zero.")
-        self._boost(X, data, Loss(self.loss, float(self.alpha)))
+        self._boost(data, Loss(self.loss, float(self.alpha)))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
-from assay.certificate.votes import Bags, out_of_bag_vote
+from assay.claims.claim import NotApplicable
 from assay.ensemble._bags import bag
 from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
+from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.params import count, refuse
 from assay.scan import Rows, rows
 from assay.tree._decision_tree import known_rows, row_count
@@ -63,7 +63,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     True
     """
 
-    family = "tree-committee-classifier"
+    family = "trees.committee"
     classes_: np.ndarray
     card = Card(
         name="Committee of forests",
@@ -95,7 +95,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         """Fit to rows X and labels y."""
         members = count(self, "n_forests")
         base = RandomForestClassifier(60) if self.estimator is None else self.estimator
-        if getattr(base, "family", None) != "tree-vote-classifier":
+        if getattr(base, "family", None) != "trees.vote":
             raise refuse(self, f"estimator must be a forest, or bagging of assay's trees, for classes; got {base!r}.")
         data = read_columns(self, X, y, reset=True)
         known: Any = rows(data.X, data.y)

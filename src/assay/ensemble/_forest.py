@@ -10,24 +10,18 @@ Every tree has its own seed, so that the forest is the same for any number of th
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner, label_classes
+from assay.base import Learner
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
-from assay.ensemble._counting import grow_forest, grow_regression_forest
-from assay.ensemble._extra import grow_extra_trees
-from assay.ensemble._growing import find_bins
-from assay.ensemble._mixed import grow_mixed, is_mixed
 from assay.ensemble._out_of_bag import Curve, out_of_bag
 from assay.ensemble._vote_claims import sampling, vote_statements
 from assay.ensemble._votes import (
@@ -40,14 +34,20 @@ from assay.ensemble._votes import (
     strength_of,
 )
 from assay.fitlog import FitLog
-from assay.params import choice, count, flag, number, refuse
-from assay.scan import Rows, rows, thread_map
+from assay.guarantees.ledger import Statement
+from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
+from assay.scan import Rows, thread_map
 from assay.tree._decision_tree import feature_count, impurity_importances, known_rows, row_count
-from assay.tree._exact import Limits, encode, grow_exact
 from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import mean_values
-from assay.tree._reading import Read, read_columns
+from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._bins import find_bins
+from assay.tree.growth._exact import encode, grow_exact
+from assay.tree.growth._forest_extra import grow_extra_trees
+from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
+from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
+from assay.tree.growth._records import Limits
 
 _EXACT = 5_000  # rows up to which every border is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
@@ -59,44 +59,42 @@ class Forest(TreeModel, Analysed, Learner):
     """What all forests share."""
 
     extra = False
+    constraints: ClassVar = {
+        "n_estimators": Count(),
+        "bootstrap": Flag,
+        "oob_score": Flag,
+        "max_bins": Maybe(Count(low=2)),
+        "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
+        "max_depth": Maybe(Count()),
+        "max_leaf_nodes": Maybe(Count(low=2)),
+        "min_impurity_decrease": Number(low=0.0),
+    }
 
     def _fit(self, data: Read, n_classes: int) -> None:
-        n, d = data.X.shape
-        n_trees = count(self, "n_estimators")
-        flag(self, "bootstrap"), flag(self, "oob_score")
+        n, d = data.rows.n_rows, data.rows.n_features
         if self.oob_score and not self.bootstrap:
             raise refuse(self, "oob_score needs bootstrap=True: without it no row is out of the bag.")
         size = self._sample_size(n)
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=n_trees)
-        bins = None if self.max_bins is None else count(self, "max_bins", low=2)
+        seeds = rng.randint(2**31 - 1, size=self.n_estimators)
         mixed = is_mixed(self, data)
-        bins = None if n <= _EXACT or mixed else bins
+        bins = None if n <= _EXACT or mixed else self.max_bins
         self.binned_rows_, self.bin_seed_ = 0 if bins is None else n, int(rng.randint(2**31 - 1))
         limits = self._limits(data, d)
 
         def times_of(seed: int) -> np.ndarray:
             return np.bincount(bag(seed, n, size), minlength=n) if self.bootstrap else np.ones(n, dtype=np.int64)
 
-        with FitLog(self, 1, data.X, data.y) as log:
+        of_trees = seeds.tolist(), times_of
+        with FitLog(self, 1, *data.shown) as log:
             if mixed:
-                nodes = grow_mixed(self, data, seeds.tolist(), times_of, n_classes, limits)
+                nodes = grow_mixed(self, data, *of_trees, n_classes, limits)
             elif self.extra and bins is None:
-                nodes = grow_extra_trees(data, seeds.tolist(), times_of, n_classes, self.criterion, limits, self.n_jobs)
+                nodes = grow_extra_trees(data, *of_trees, n_classes, self.criterion, limits, self.n_jobs)
             elif bins is not None and not self.extra and self._sums(n_classes, bins, data, size):
-                self.binned_rows_ = min(n // 5, _SAMPLE)
-                sample = data.X[bag(self.bin_seed_, n, self.binned_rows_, replace=False)]
-                shifts = np.arange(_GRIDS) / _GRIDS - 0.5
-                grids = [find_bins(sample, bins, {}, len(sample), rng, self.n_jobs, shift) for shift in shifts]
-                of_trees = seeds.tolist(), times_of
-                if n_classes:
-                    nodes = grow_forest(
-                        data.X, data.y, grids, *of_trees, n_classes, self.criterion, limits, self.n_jobs
-                    )
-                else:
-                    nodes = grow_regression_forest(data.X, data.y, data.weight, grids, *of_trees, limits, self.n_jobs)
+                nodes = self._binned_trees(data, *of_trees, n_classes, bins, limits)
             else:
-                nodes = self._weighted_trees(data, seeds.tolist(), times_of, n_classes, bins, limits)
+                nodes = self._weighted_trees(data, *of_trees, n_classes, bins, limits)
             left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
             log.step(float(left), 0.0)
         self.trees_ = nodes.as_dict()
@@ -104,6 +102,19 @@ class Forest(TreeModel, Analysed, Learner):
         self.sampled_by_ = sampling(self)
         if self.oob_score:
             self._out_of_bag(data, n_classes)
+
+    def _binned_trees(
+        self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int, limits: Limits
+    ) -> Nodes:
+        """Return a tree for each seed on rows in bins, whose edges are quantiles of a sample of the rows."""
+        n = data.rows.n_rows
+        self.binned_rows_ = min(n // 5, _SAMPLE)
+        sample = data.rows.take(np.sort(bag(self.bin_seed_, n, self.binned_rows_, replace=False)))
+        grids = [find_bins(sample, bins, {}, self.n_jobs, shift) for shift in np.arange(_GRIDS) / _GRIDS - 0.5]
+        if n_classes:
+            kind = n_classes, self.criterion
+            return grow_forest(data.rows, data.y, grids, seeds, times_of, *kind, limits, self.n_jobs)
+        return grow_regression_forest(data.rows, data.y, data.weight, grids, seeds, times_of, limits, self.n_jobs)
 
     def _weighted_trees(
         self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int | None, limits: Limits
@@ -133,11 +144,11 @@ class Forest(TreeModel, Analysed, Learner):
         total = float(n if data.weight is None else data.weight.sum())
         return Limits(
             row_count(self, "min_samples_leaf", n, 1),
-            number(self, "min_weight_fraction_leaf", low=0.0, high=0.5) * total,
+            self.min_weight_fraction_leaf * total,
             row_count(self, "min_samples_split", n, 2),
-            2**31 if self.max_depth is None else count(self, "max_depth"),
-            0 if self.max_leaf_nodes is None else count(self, "max_leaf_nodes", low=2),
-            number(self, "min_impurity_decrease", low=0.0) * total,
+            2**31 if self.max_depth is None else self.max_depth,
+            self.max_leaf_nodes or 0,
+            self.min_impurity_decrease * total,
             feature_count(self, d),
             self.extra,
         )
@@ -184,21 +195,13 @@ class Forest(TreeModel, Analysed, Learner):
 
 class _Classifier(ClassifierMixin, Forest):
     classes_: np.ndarray
-    family = "tree-vote-classifier"
+    family = "trees.vote"
+    constraints: ClassVar = {"criterion": Choice("gini", "entropy", "log_loss"), "voting": Choice("soft", "hard")}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and labels y."""
-        choice(self, "criterion", ("gini", "entropy", "log_loss"))
-        choice(self, "voting", ("soft", "hard"))
-        data = read_columns(self, X, y, sample_weight, reset=True)
-        known: Any = rows(data.X, data.y)
-        self.classes_ = label_classes(self, known)
-        weight = data.weight
-        if self.class_weight is not None:
-            factor = compute_sample_weight(self.class_weight, data.y)
-            weight = factor if weight is None else weight * factor
-        codes = np.asarray(known.encoded(self.classes_).y, dtype=np.int64)
-        self._fit(Read(data.X, codes, weight), len(self.classes_))
+        check(self)
+        self._fit(read_labelled(self, X, y, sample_weight), len(self.classes_))
         if self.voting == "hard":
             self.trees_["value"] = np.eye(len(self.classes_))[self.trees_["value"].argmax(axis=1)]
         return self
@@ -258,11 +261,12 @@ class _Classifier(ClassifierMixin, Forest):
 
 
 class _Regressor(RegressorMixin, Forest):
-    family = "tree-mean-regressor"
+    family = "trees.mean"
+    constraints: ClassVar = {"criterion": Choice("squared_error", "absolute_error", "friedman_mse", "poisson")}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and numbers y."""
-        choice(self, "criterion", ("squared_error", "absolute_error", "friedman_mse", "poisson"))
+        check(self)
         data = read_columns(self, X, y, sample_weight, reset=True)
         self._fit(data, 0)
         return self
@@ -283,12 +287,6 @@ class _Regressor(RegressorMixin, Forest):
         self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors
         error = ((found.values[found.seen, 0] - y[found.seen]) ** 2).sum()
         self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
-
-
-def _set(self: Any, values: dict[str, Any]) -> None:
-    for name, value in values.items():
-        if name not in ("self", "__class__"):
-            setattr(self, name, value)
 
 
 class RandomForestClassifier(_Classifier):
@@ -329,6 +327,7 @@ class RandomForestClassifier(_Classifier):
         strategy="Gini or entropy at each node; averaging",
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -353,7 +352,24 @@ class RandomForestClassifier(_Classifier):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        _set(self, locals())
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.voting = voting
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_samples = max_samples
+        self.class_weight = class_weight
+        self.max_bins = max_bins
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
 
 class RandomForestRegressor(_Regressor):
@@ -374,6 +390,7 @@ class RandomForestRegressor(_Regressor):
         strategy="squared error at each node; averaging",
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -396,7 +413,22 @@ class RandomForestRegressor(_Regressor):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        _set(self, locals())
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
 
 class ExtraTreesClassifier(_Classifier):
@@ -420,6 +452,7 @@ class ExtraTreesClassifier(_Classifier):
         strategy="Gini or entropy among random splits; averaging",
         algorithm="random columns and borders at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -444,7 +477,24 @@ class ExtraTreesClassifier(_Classifier):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        _set(self, locals())
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.voting = voting
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_samples = max_samples
+        self.class_weight = class_weight
+        self.max_bins = max_bins
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
 
 class ExtraTreesRegressor(_Regressor):
@@ -465,6 +515,7 @@ class ExtraTreesRegressor(_Regressor):
         strategy="squared error among random splits; averaging",
         algorithm="random columns and borders at each node, trees on threads",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -487,4 +538,19 @@ class ExtraTreesRegressor(_Regressor):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        _set(self, locals())
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs

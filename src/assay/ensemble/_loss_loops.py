@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.jit import compiled
 from assay.loops.logistic import exp_of_negative
+from assay.losses.compiled import EXPONENTIAL, margin_terms, residual_terms
 
 _STRETCH = 512
 _PRODUCT = 64  # factors below 2 that a double holds
@@ -76,8 +77,10 @@ def exponential(y, f, weight, parameter, start, stop, g, h):
     total, top_g, top_h = 0.0, 0.0, 0.0
     for i in range(start, stop):
         sign = 2.0 * y[i] - 1.0
-        e = (weight[i] if weight.size else 1.0) * exp(-sign * f[i])
-        g[i], h[i] = -sign * e, e
+        w = weight[i] if weight.size else 1.0
+        e, slope = margin_terms(EXPONENTIAL, sign, f[i])
+        e *= w
+        g[i], h[i] = w * slope, e
         total += e
         top_g, top_h = max(top_g, e), max(top_h, e)
     return total, top_g, top_h
@@ -98,25 +101,12 @@ def poisson(y, f, weight, parameter, start, stop, g, h):
 
 @compiled
 def residual(y, f, weight, parameter, start, stop, g, h):
-    """Losses of r = f - y with constant curvature; `parameter` (kind, level).
-
-    kind 0: r^2 / 2; 1: |r|; 2: Huber, r^2 / 2 up to |r| = level; 3: quantile, (1 - level) r or -level r.
-    """
-    kind, level = int(parameter[0]), parameter[1]
+    """Losses of r = f - y with constant curvature; `parameter` (code, level) as in `assay.losses.compiled`."""
+    code, level = int(parameter[0]), parameter[1]
     total, top_g, top_h = 0.0, 0.0, 0.0 if weight.size else 1.0
     for i in range(start, stop):
         w = weight[i] if weight.size else 1.0
-        r = f[i] - y[i]
-        a = abs(r)
-        if kind == 0:
-            slope, loss = r, 0.5 * r * r
-        elif kind == 1:
-            slope, loss = np.sign(r), a
-        elif kind == 2:
-            slope, loss = min(max(r, -level), level), 0.5 * r * r if a <= level else level * (a - 0.5 * level)
-        else:
-            slope = 1.0 - level if r > 0 else -level
-            loss = slope * r
+        loss, slope = residual_terms(code, level, f[i] - y[i])
         g[i] = w * slope
         total += w * loss
         top_g = max(top_g, abs(g[i]))

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
+from assay.losses import CODES
+
 _ROWS = 65_536  # rows of one task
 
 
@@ -31,7 +33,7 @@ class Loss:
 
     def __init__(self, name: str, level: float = 0.0, n_outputs: int = 1):
         self.name, self.level, self.n_outputs = name, level, n_outputs
-        self.kind = {"squared_error": 0, "absolute_error": 1, "huber": 2, "quantile": 3}.get(name)
+        self.of_residual = name in ("squared_error", "absolute_error", "huber", "quantile")
 
     @property
     def by_residuals(self) -> bool:
@@ -65,7 +67,7 @@ class Loss:
             "poisson": loops.poisson,
         }.get(self.name, loops.residual)
         w = np.empty(0) if weight is None else weight
-        level = np.array([self.kind or 0, self.level], dtype=np.float64)
+        level = np.array([CODES.index(self.name) if self.of_residual else 0, self.level], dtype=np.float64)
         n, whole = len(y), self.name == "multinomial"
         f, g, h = (F, buffers.g, buffers.h) if whole else (F[0], buffers.g[0], buffers.h[0])
         parts = spread(lambda i: loop(y, f, w, level, i, min(i + _ROWS, n), g, h), range(0, n, _ROWS))
@@ -77,7 +79,7 @@ class Loss:
         )
 
     def buffers(self, n: int, weighted: bool) -> Slopes:
-        constant = self.kind is not None and not weighted
+        constant = self.of_residual and not weighted
         h = np.ones((1, 1), dtype=np.float32) if constant else np.empty((self.n_outputs, n), dtype=np.float32)
         return Slopes(np.empty((self.n_outputs, n), dtype=np.float32), h, 0.0, 0.0, 0.0)
 

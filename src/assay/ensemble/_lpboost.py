@@ -23,12 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner, label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
-from assay.ensemble._adaboost import AdaBoostClassifier, Sorted, sort_columns, stump_nodes
+from assay.claims.claim import Claim, NotApplicable
+from assay.ensemble._adaboost import AdaBoostClassifier
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
-from assay.ensemble._programme import Programme, soft_margin, solve_programme
+from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_margin
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.params import count, number, positive
 from assay.scan import Rows, one_blas_thread, rows, thread_map
 from assay.tree._decision_tree import known_rows
@@ -36,6 +36,7 @@ from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._stumps import Sorted, sort_columns, stump_nodes
 
 _ROUNDS = 100
 _LEAST_NU, _MOST_NU = 0.1, 0.95  # of nu = "auto"
@@ -69,7 +70,7 @@ class Search:
 
     def best(self, u: np.ndarray) -> tuple[float, list[Side]]:
         """Return the largest edge of all stumps, and the stumps with the largest edges of stretches of columns."""
-        from assay.ensemble import _stump as loops
+        from assay.tree.growth import _stump_loops as loops
 
         signed, d = u * self.sign, self.X.shape[1]
         edges, places = np.zeros((d, self.parts)), np.full((d, self.parts), -1)
@@ -132,7 +133,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     (0.3333, True, 1.0)
     """
 
-    family = "stump-vote-classifier"
+    family = "trees.weighted-vote"
     classes_: np.ndarray
     card = Card(
         name="LPBoost",
@@ -198,7 +199,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
             if bound - reached <= tol or (not new and aim == 0.1 * tol):
                 break
             stumps, signed = stumps + new, np.column_stack([signed, _signed(new, X, sign)])
-            now = solve_programme(signed, caps, aim if new else 0.1 * tol)
+            now = solve_soft_margin(signed, caps, aim if new else 0.1 * tol)
             u, reached = now.u, max(reached, soft_margin(signed @ now.a, caps))
             aim = max(0.1 * tol, min(1e-2, 0.05 * (bound - reached))) if new else 0.1 * tol
             if log.step(-reached, max(0.0, bound - reached)):
@@ -297,7 +298,7 @@ def _fewer(signed: np.ndarray, c: np.ndarray, now: Programme, limit: int, tol: f
     kept, a = _in_use(np.arange(signed.shape[1]), now)
     while True:
         heavy = np.sort(kept[np.argsort(-a, kind="stable")[: max(limit, int(0.8 * len(kept)))]])
-        kept, a = _in_use(heavy, solve_programme(signed[:, heavy], c, 0.01 * tol))
+        kept, a = _in_use(heavy, solve_soft_margin(signed[:, heavy], c, 0.01 * tol))
         if len(kept) <= limit:
             return kept, a
 

@@ -5,42 +5,37 @@ from typing import Any
 
 import numpy as np
 
-from assay.ensemble._growing import Binner, Grower, Node
 from assay.ensemble._losses import Loss, Slopes, weighted_quantile
-from assay.ensemble._walk import add_trees
 from assay.fitlog import FitLog
 from assay.scan import thread_map
+from assay.tree._bin_walk import SumOfTrees, add_trees
 from assay.tree._nodes import Nodes
 from assay.tree._reading import Read
+from assay.tree.growth._bins import Binner
+from assay.tree.growth._hist_grower import Grower, Node, grown_nodes
 
 _ROWS = 65_536
-_ABOVE_ALL = 1e150
 
 
 class Rounds:
     """One fit: scores of the training and validation rows, and the rounds that improve them."""
 
-    def __init__(self, learner: Any, loss: Loss, data: Read, held: Read | None, rng: Any, log: FitLog):
-        self.learner, self.loss, self.data, self.held, self.rng, self.log = (
-            learner,
-            loss,
-            data,
-            held,
-            rng,
-            log,
-        )
+    def __init__(
+        self, learner: Any, binner: Binner, loss: Loss, data: Read, held: Read | None, rng: Any, log: FitLog
+    ):
+        self.learner, self.binner, self.loss, self.data, self.held = learner, binner, loss, data, held
+        self.rng, self.log = rng, log
         self.spread = partial(thread_map, n_jobs=learner.n_jobs)
-        n, d = data.X.shape
-        binner = learner._binner
-        self.binned = binner.transform(data.X, learner.n_jobs)
-        self.grower = Grower(self.binned, learner._rule(d), learner.n_jobs)
+        n = data.rows.n_rows
+        self.binned = binner.transform(data.rows)
+        self.grower = Grower(self.binned, learner._rule(binner), learner.n_jobs)
         self.scores = np.repeat(learner.base_score_[:, None], n, axis=1)
         self.buffers = loss.buffers(n, data.weight is not None)
         self.train: list[float] = []
         self.validation: list[float] = []
         self.rows: np.ndarray = np.empty(0, dtype=np.int64)
         if held is not None:
-            self.held_binned = binner.transform(held.X, learner.n_jobs)
+            self.held_binned = binner.transform(held.rows, by_column=False)
             self.held_scores = np.repeat(learner.base_score_[:, None], len(held.y), axis=1)
             self.held_buffers = loss.buffers(len(held.y), held.weight is not None)
         if learner.n_iter_:
@@ -72,7 +67,7 @@ class Rounds:
 
     def _draw(self) -> None:
         """Draw the rows and columns of the next round."""
-        n, d = self.data.X.shape
+        n, d = self.data.rows.n_rows, self.data.rows.n_features
         share = float(self.learner.subsample)
         self.rows = np.empty(0, dtype=np.int64)
         if share < 1:
@@ -82,7 +77,7 @@ class Rounds:
             self.allowed[self.rng.permutation(d)[max(1, int(self.learner.max_features * d)) :]] = 0
 
     def _tree(self, slopes: Slopes, k: int) -> Nodes:
-        from assay.ensemble._histogram import LEVELS, pack_block
+        from assay.tree.growth._hist_loops import LEVELS, pack_block
 
         g, h = slopes.g[k], slopes.h[min(k, len(slopes.h) - 1)]
         units = (slopes.top_g or 1.0) / LEVELS, (slopes.top_h or 1.0) / (2 * LEVELS)
@@ -98,14 +93,14 @@ class Rounds:
         values = self.spread(lambda node: self._settle(node, g, h, k), leaves)
         for node, value in zip(leaves, values):
             node.value = value
-        tree = _nodes(grown, self.learner._binner)
+        tree = grown_nodes(grown, self.binner)
         if len(self.rows):
-            add_trees(tree, self.learner._binner, self.binned, self.scores[k], self.spread)
+            add_trees(tree, self.binner, self.binned, self.scores[k], self.spread)
         return tree
 
     def _settle(self, node: Node, g: np.ndarray, h: np.ndarray, k: int) -> float:
         """Return the value of a leaf, and add it to the scores of its rows."""
-        from assay.ensemble._histogram import add_to_rows, leaf_sums
+        from assay.tree.growth._hist_loops import add_to_rows, leaf_sums
 
         entries = self.grower.entries
         if self.loss.by_residuals:
@@ -126,7 +121,7 @@ class Rounds:
 
     def _validate(self, made: list[Nodes]) -> None:
         for k, tree in enumerate(made):
-            add_trees(tree, self.learner._binner, self.held_binned, self.held_scores[k], self.spread)
+            add_trees(tree, self.binner, self.held_binned, self.held_scores[k], self.spread)
         held: Any = self.held
         slopes = self.loss.slopes(held.y, self.held_scores, held.weight, self.held_buffers, self.spread)
         self.validation.append(slopes.mean)
@@ -140,55 +135,8 @@ class Rounds:
         return min(self.validation[-wait:]) > min(self.validation[:-wait]) - self.learner.tol
 
     def _add_existing(self) -> None:
-        nodes, outputs = self.learner.nodes_, self.loss.n_outputs
-        for k in range(outputs):
-            part = nodes._replace(root=nodes.root[k::outputs])
-            add_trees(part, self.learner._binner, self.binned, self.scores[k], self.spread)
-            if self.held is not None:
-                add_trees(part, self.learner._binner, self.held_binned, self.held_scores[k], self.spread)
-
-
-def _nodes(grown: list[Node], binner: Binner) -> Nodes:
-    """Return a grown tree as arrays; `impurity` holds the loss that a split removed."""
-    n = len(grown)
-    inner = np.array([node.accepted for node in grown])
-    split = np.array([node.split if node.accepted else np.zeros(7) for node in grown])
-    column = np.where(inner, split[:, 1], -1).astype(np.int32)
-    nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
-    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
-    width = max((len(table) for table in tables), default=0)
-    return Nodes(
-        root=np.zeros(1, dtype=np.int32),
-        column=column,
-        threshold=np.array([_threshold(binner, *split[i, 1:3]) if inner[i] else 0.0 for i in range(n)]),
-        table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
-        child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
-        n_children=np.where(inner, 2, 0).astype(np.int32),
-        missing=np.array([_missing(node) if node.accepted else -1 for node in grown], dtype=np.int32),
-        value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
-        weight=np.array([float(node.stop - node.start) for node in grown]),
-        impurity=split[:, 0].copy(),
-        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(
-            len(tables), width
-        ),
-    )
-
-
-def _threshold(binner: Binner, column: float, last: float) -> float:
-    """Return the upper edge of the last bin on the left; a number above all others if only missing values go
-    right."""
-    f, at = int(column), int(last)
-    return float(binner.edges[f, at]) if at < binner.n_edges[f] else _ABOVE_ALL
-
-
-def _missing(node: Node) -> int:
-    """Return the child that takes missing values: where they went, or where most rows went if there were
-    none."""
-    left, right = node.children
-    if node.saw_missing:
-        return 0 if node.goes_left[255] else 1
-    return 0 if left.stop - left.start >= right.stop - right.start else 1
-
-
-def _table(goes_left: np.ndarray, levels: int) -> np.ndarray:
-    return 1 - goes_left[:levels].astype(np.int32)
+        """Add the trees that exist already to the scores."""
+        existing = SumOfTrees(self.learner.nodes_, self.data.rows.n_features, self.loss.n_outputs)
+        self.scores += existing.sums(self.data.rows).T
+        if self.held is not None:
+            self.held_scores += existing.sums(self.held.rows).T

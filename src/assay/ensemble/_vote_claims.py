@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
-from assay.certificate.votes import Bags, out_of_bag_vote
+from assay.claims.claim import NotApplicable
 from assay.ensemble._bags import bag
+from assay.guarantees.ledger import Statement
+from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.scan import Rows
 from assay.tree._predict import leaves
 

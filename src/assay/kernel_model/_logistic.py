@@ -18,19 +18,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, log_expit, xlogy
+from scipy.special import expit, log_expit
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
-from assay.certificate.stability import stability_statement
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.ledger import Statement
+from assay.guarantees.stability import stability_statement
+from assay.losses import log_loss
 from assay.optim.duality import enclosure, outward
 from assay.params import count, flag, positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
 from assay.svm._facts import scores, why_no_gap
@@ -180,7 +181,8 @@ class KernelLogisticRegression(ExpansionClassifier):
                     status = "converged"
                     break
                 if stopped:
-                    raise KeyboardInterrupt
+                    status = "interrupted"
+                    break
         except KeyboardInterrupt:
             status = "interrupted"
         except np.linalg.LinAlgError:
@@ -307,7 +309,7 @@ class _Problem:
 
     def objective(self, values: np.ndarray, beta: np.ndarray, b: float) -> float:
         """Return 1/2 beta' K beta + sum C_i ln(1 + exp(-y_i f_i)), values = K beta."""
-        return 0.5 * float(beta @ values) - float(self.cost @ log_expit(self.y * (values + b)))
+        return 0.5 * float(beta @ values) + float(self.cost @ log_loss.value(self.y, values + b))
 
     def point(self, beta: np.ndarray, b: float) -> _Point:
         """Return the iterate with its coefficients moved into their box, which an optimum never leaves."""
@@ -323,11 +325,11 @@ class _Problem:
         """Return beta, b and K beta after a Newton step, shortened until the objective falls; None if it does not."""
         f = values + b
         chance = expit(-self.y * f)
-        pull, curvature = self.cost * chance * self.y, self.cost * chance * (1 - chance)
-        new, new_b = self._newton_point(curvature, curvature * f + pull, b)
+        dual, curvature = self.cost * chance * self.y, self.cost * chance * (1 - chance)
+        new, new_b = self._newton_point(curvature, curvature * f + dual, b)
         toward, toward_b = new - beta, new_b - b
         toward_values = self.gram @ toward
-        slope = float((beta - pull) @ toward_values) - float(pull.sum()) * toward_b
+        slope = float((beta - dual) @ toward_values) - float(dual.sum()) * toward_b
         before, t = self.objective(values, beta, b), 1.0
         for _ in range(_HALVINGS):
             trial = beta + t * toward, b + t * toward_b, values + t * toward_values
@@ -377,5 +379,6 @@ def _divergence_above(theta: np.ndarray, cost: np.ndarray, z: np.ndarray, slack:
 
 def _divergence(theta: np.ndarray, cost: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return kl(p || sigma(-z)) of p = theta / cost, 0 where a row costs nothing."""
-    p = np.clip(np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0), 0.0, 1.0)
-    return np.maximum(xlogy(p, p) + xlogy(1 - p, 1 - p) + p * z - log_expit(z), 0.0)
+    p = np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0)
+    assert log_loss.dual is not None
+    return log_loss.dual.bracket(1.0, z, p)

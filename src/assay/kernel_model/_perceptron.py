@@ -21,12 +21,12 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.params import count, flag
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, require_finite_values
 from assay.svm._facts import scores

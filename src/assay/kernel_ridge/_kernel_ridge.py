@@ -20,17 +20,17 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from assay.base import read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.regression import Norm
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
+from assay.guarantees.norm import Norm
 from assay.optim.duality import enclosure, outward
 from assay.params import positive, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
 from assay.svm._facts import clipped_errors, kernel_magnitude, scores, squared_error, why_no_gap
-from assay.svm._norms import function_norm
+from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
 
@@ -64,7 +64,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
     True
     """
 
-    family = "kernel-regressor"
+    family = "kernel.regressor"
     card = Card(
         name="Kernel ridge regression",
         zh="核岭回归",

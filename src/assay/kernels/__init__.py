@@ -22,7 +22,7 @@ from assay.kernels._algebra import (
 )
 from assay.kernels._choice import choose_kernel, median_gamma, named_kernel
 from assay.kernels._psd import Definiteness, definiteness, embedding, find_counterexample
-from assay.kernels._space import Expansion
+from assay.kernels._rkhs import Expansion
 
 __all__ = [
     "Definiteness",

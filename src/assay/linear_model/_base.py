@@ -8,13 +8,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.certificate.claim import NotApplicable
-from assay.certificate.margins import linear_statements
-from assay.certificate.regression import Norm
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.ledger import Statement
+from assay.guarantees.margins import linear_statements
+from assay.guarantees.norm import Norm
 from assay.optim.duality import score_error, score_rounding
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 _LEAST = 1e-140  # what underflow can hide of a mean square, generously
@@ -44,7 +44,7 @@ class LinearModel(Learner):
 class LinearClassifier(LinearModel):
     """Predicts the class by the sign of one score, or by the largest of one score per class."""
 
-    family = "linear-classifier"
+    family = "linear.classifier"
     classes_: np.ndarray
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -84,7 +84,7 @@ class LinearClassifier(LinearModel):
 class LinearRegressor(LinearModel):
     """Predicts f(x) itself."""
 
-    family = "linear-regressor"
+    family = "linear.regressor"
 
     def predict(self, X: Any) -> np.ndarray:
         """Return <w, x> + b for each row."""
@@ -103,7 +103,7 @@ class LinearRegressor(LinearModel):
 
     def function_norm(self, rows: Rows) -> Norm | str:
         """Return |(w, b)|, the sum of the squared lengths of the rows, and whether there is an intercept."""
-        if self.family != "linear-regressor" or np.ndim(self.coef_) > 1:
+        if self.family != "linear.regressor" or np.ndim(self.coef_) > 1:
             return "The bound is about one score that is the prediction itself."
         length = float(np.hypot(np.linalg.norm(self.coef_), np.max(np.abs(self.intercept_))))
         return Norm(length, float(rows.sum(_squared_length)), bool(getattr(self, "fit_intercept", True)))

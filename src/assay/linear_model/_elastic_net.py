@@ -25,13 +25,13 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._objective import SquaredObjective
 from assay.optim.gap import Problem, gap_claims
 from assay.params import Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import LinearFunctions
 
 _MOST_COLUMNS = 20_000  # their second moments take 3.2 GB

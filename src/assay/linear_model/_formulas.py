@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+
+from assay.losses.deviance import inverse_link, link_function
 
 
 class SquaredError(NamedTuple):
@@ -32,7 +33,7 @@ def sigmoid(z: Any) -> Any:
     >>> float(sigmoid(0.0)), float(sigmoid(-800.0)), float(sigmoid(800.0))
     (0.5, 0.0, 1.0)
     """
-    return expit(z)
+    return inverse_link("logit", np.asarray(z, dtype=np.float64))
 
 
 def logit(p: Any) -> Any:
@@ -41,9 +42,8 @@ def logit(p: Any) -> Any:
     >>> float(logit(0.5))
     0.0
     """
-    p = np.asarray(p, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        return np.log(p) - np.log1p(-p)
+        return link_function("logit", np.asarray(p, dtype=np.float64))
 
 
 def likelihood_term(y: Any, positive: Any) -> Any:

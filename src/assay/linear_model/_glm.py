@@ -26,11 +26,11 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
-from assay.linear_model._glm_sums import FAMILIES, LINKS, inverse_link, link_function
 from assay.linear_model._least_squares_solver import solve
+from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
@@ -147,7 +147,7 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
     @property
     def family(self) -> str:  # type: ignore[override]
         """Which of the checker's predictors reads the coefficients: it depends on the link."""
-        return "linear-regressor" if self.link_ == "identity" else f"{self.link_}-link-regressor"
+        return f"glm.{self.link_}"
 
     @property
     def link_(self) -> str:
@@ -234,9 +234,8 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         x = problem.pack(self.coef_, self.intercept_)
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
-        pulls = (
-            float(rows.sum(sums.pull_size, self.coef_, self.intercept_, self.distribution, self.link_)) / problem.weight
-        )
+        size = rows.sum(sums.slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
+        pulls = float(size) / problem.weight
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
         slack = largest * (
             4 * gamma(rows) * (pulls + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)

@@ -1,50 +1,18 @@
-"""Links and sums over rows of generalised linear models: deviance, gradient, curvature, residuals."""
+"""Sums over rows of generalised linear models: deviance, gradient, curvature, residuals."""
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri, xlogy
 
-from assay.linear_model._formulas import logit, sigmoid
-from assay.scan.blocks import Block
-
-FAMILIES = ("gaussian", "poisson", "gamma", "binomial")
-LINKS = ("identity", "log", "logit", "probit", "inverse")
-"""Compiled loops know a family and a link by their places in these lists."""
-
-
-def inverse_link(link: str, f: np.ndarray) -> np.ndarray:
-    """Return g^-1(f): the mean of rows with that score.
-
-    >>> inverse_link("log", np.array([0.0])).tolist()
-    [1.0]
-    """
-    return {
-        "identity": lambda f: f,
-        "log": np.exp,
-        "logit": sigmoid,
-        "probit": ndtr,
-        "inverse": lambda f: 1.0 / f,
-    }[link](f)
-
-
-def link_function(link: str, mean: np.ndarray) -> np.ndarray:
-    """Return g(mean); for "logit" the logarithm of the odds mean / (1 - mean).
-
-    >>> link_function("logit", np.array([0.5])).tolist()
-    [0.0]
-    """
-    table = {
-        "identity": lambda m: m,
-        "log": np.log,
-        "logit": logit,
-        "probit": ndtri,
-        "inverse": lambda m: 1.0 / m,
-    }
-    return table[link](mean)
+from assay.data.blocks import Block
+from assay.losses.deviance import FAMILIES, LINKS, inverse_link, second_derivative, unit_deviance
 
 
 def _target(block: Block, distribution: str) -> np.ndarray:
     y = np.ascontiguousarray(block.y.reshape(len(block.X)), dtype=np.float64)
     return np.log(y) if distribution == "lognormal" else y
+
+
+def _family(distribution: str) -> str:
+    return "gaussian" if distribution == "lognormal" else distribution
 
 
 def _weights(block: Block) -> np.ndarray:
@@ -87,58 +55,25 @@ def curvature(
     y = _target(block, distribution)
     if observed:
         f = block.X @ w + b
-        h = second_derivative(distribution, LINKS[link], y, f) * (1.0 if block.weight is None else block.weight)
+        h = second_derivative(_family(distribution), LINKS[link], y, f)
+        h = h if block.weight is None else h * block.weight
     else:
         h = curvatures(block.X, y, _weights(block), family, link, w, b)
     return moments(block.X, np.empty((len(y), 0)), h, np.zeros(block.X.shape[1]))
 
 
-def second_derivative(distribution: str, link: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Return the second derivative of each loss by its score, for the convex pairs."""
-    if distribution in ("gaussian", "lognormal"):
-        return np.ones_like(f)
-    if distribution == "poisson":
-        return np.exp(f) if link == "log" else y / f**2
-    if distribution == "gamma":
-        return y * np.exp(-f) if link == "log" else 1.0 / f**2
-    if link == "logit":
-        return expit(f) * expit(-f)
-    if link == "probit":
-        up, down = _mills(f), _mills(-f)
-        return y * up * (f + up) + (1 - y) * down * (down - f)
-    if link == "log":
-        return (1 - y) * np.exp(f) / np.expm1(f) ** 2
-    return y / f**2 + (1 - y) / (1 - f) ** 2
-
-
-def _mills(f: np.ndarray) -> np.ndarray:
-    """Return phi(f) / Phi(f)."""
-    from scipy.special import log_ndtr
-
-    return np.exp(-0.5 * f * f - 0.5 * np.log(2 * np.pi) - log_ndtr(f))
-
-
-def pull_size(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
+def slope_size(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
     """Return a bound of the sum of s |d loss / d f|, up to a small factor."""
-    from assay.loops.glm import pull_size_block
+    from assay.loops.glm import slope_size_block
 
     y, f = _target(block, distribution), block.X @ w + b
     family, code = (0, 0) if distribution == "lognormal" else (FAMILIES.index(distribution), LINKS.index(link))
-    return float(pull_size_block(y, f, _weights(block), family, code))
+    return float(slope_size_block(y, f, _weights(block), family, code))
 
 
 def deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str) -> float:
     y, f = _target(block, distribution), block.X @ w + b
-    if distribution in ("gaussian", "lognormal"):
-        unit = (y - (f if distribution == "lognormal" else inverse_link(link, f))) ** 2
-    else:
-        mu = inverse_link(link, f)
-        if distribution == "poisson":
-            unit = 2 * (xlogy(y, y / mu) - y + mu)
-        elif distribution == "gamma":
-            unit = 2 * (y / mu - 1 - np.log(y / mu))
-        else:
-            unit = 2 * (xlogy(y, y / mu) + xlogy(1 - y, (1 - y) / (1 - mu)))
+    unit = unit_deviance(_family(distribution), y, f if distribution == "lognormal" else inverse_link(link, f))
     return float(unit.sum() if block.weight is None else block.weight @ unit)
 
 

@@ -23,7 +23,7 @@ from sklearn.callback import with_callbacks
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import pilot, powers_of_two, second_moments, solve
 from assay.linear_model._objective import SquaredObjective

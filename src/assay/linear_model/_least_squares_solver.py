@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _EASY = 1e2  # condition number of the Gram matrix up to which the factor is used as it is
 _REFINABLE = 1e6  # ... up to which one refinement step in double precision restores what was lost

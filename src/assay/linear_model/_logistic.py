@@ -26,8 +26,9 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.stability import Penalised
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.stability import Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._formulas import logit
@@ -38,7 +39,6 @@ from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outwar
 from assay.optim.newton import Found
 from assay.params import Choice, Count, Flag, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from assay.certificate.claim import Claim
+from assay.claims.claim import Claim
 from assay.fitlog import FitLog
 from assay.linear_model import _logistic_sums as sums
 from assay.optim.duality import gamma, outward, score_rounding

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
 
 Sums = tuple[float, np.ndarray, np.ndarray]
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.losses import log_loss, multinomial, squared_error
 
 
 class Objective:
@@ -37,7 +38,7 @@ class SquaredObjective(Objective):
     """1/2 sum |y - f|^2 plus a penalty."""
 
     def _losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        return 0.5 * ((y.reshape(len(y), -1) - scores) ** 2).sum(axis=1)
+        return squared_error.value(y.reshape(len(y), -1), scores).sum(axis=1)
 
 
 class LogisticObjective(Objective):
@@ -49,9 +50,9 @@ class LogisticObjective(Objective):
     def _losses(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
         codes = np.searchsorted(self.classes_, y)
         if scores.shape[1] == 1:
-            losses = np.logaddexp(0.0, -np.where(codes == 1, 1.0, -1.0) * scores[:, 0])
+            losses = log_loss.value(np.where(codes == 1, 1.0, -1.0), scores[:, 0])
         else:
-            losses = logsumexp(scores, axis=1) - scores[np.arange(len(codes)), codes]
+            losses = multinomial.value(codes, scores)
         return losses if np.isinf(self.C) else self.C * losses
 
     def _penalty(self, W: np.ndarray, n: int) -> float:

@@ -21,10 +21,11 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.compression import Updates, perceptron_statements
-from assay.certificate.duplicates import gather
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.compression import Updates, perceptron_statements
+from assay.guarantees.error_floor import gather
+from assay.guarantees.ledger import Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._packed_rows import packed
@@ -32,7 +33,6 @@ from assay.linear_model._separation import inseparability_claim, separation_clai
 from assay.optim.duality import gamma
 from assay.params import Count, Flag, Positive, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.certificate.compression import outside
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
+from assay.guarantees.compression import outside
 
 _UNIT = 2.0**-53
 _LEAST = 1e-290  # what underflow can hide

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._packed_rows import packed

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.linear_model import _logistic_sums as sums
 from assay.optim.duality import gamma
 from assay.optim.lp import intersecting_hulls
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _LP_ROWS = 50_000
 _EXACT_COLUMNS = 50

@@ -22,14 +22,14 @@ from sklearn.callback import with_callbacks
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim
 from assay.optim.lp import intersecting_hulls
 from assay.params import Count, Flag, check
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Linear
 
 _FIRST = 200  # rows of the first programme

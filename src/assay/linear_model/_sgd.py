@@ -1,4 +1,4 @@
-"""Linear models by stochastic and mini-batch gradient descent, for every loss of `assay.optim.losses`.
+"""Linear models by stochastic and mini-batch gradient descent, for the losses of `assay.losses` listed below.
 
     minimise over w, b    P(w, b) = alpha/2 |w|^2 + 1/n sum_i s_i c(y_i) loss(y_i, <w, x_i> + b)
 
@@ -23,13 +23,12 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import label_classes, read_rows
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity
-from assay.linear_model._sgd_descent import PARAMETERS, Descent, in_memory
-from assay.optim.gap import DUALS
-from assay.optim.losses import LOSSES
+from assay.linear_model._sgd_descent import LOSSES, PARAMETERS, Descent, in_memory
+from assay.losses import named
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear, LinearFunctions
@@ -198,7 +197,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
         logistic loss, how little nearby coefficients could gain."""
-        if not DUALS.get(self.loss, DUALS["hinge"]).labels:
+        if not named(self.loss).labels:
             yield NotApplicable("D04/1", "The claim of this loss is about a numeric target, not about labels.")
             return
         if self.loss == "log_loss" and self.unpenalised and len(self.classes_) == 2:
@@ -238,7 +237,7 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
     )
 
     constraints: ClassVar = {
-        "loss": Choice(*(name for name, loss in LOSSES.items() if not loss.labels)),
+        "loss": Choice(*(name for name in LOSSES if not named(name).labels)),
         "epsilon": Number(low=0.0),
     }
 

@@ -16,17 +16,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from assay.base import fit_log, require_finite
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
 from assay.linear_model._logistic_sums import largest_norm
 from assay.linear_model._packed_rows import Packed, packed
+from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
 from assay.optim.gap import Problem, gap_claims
-from assay.optim.losses import LOSSES, NAMES
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
 from assay.scan import Rows
 
+LOSSES = (
+    "squared_error",
+    "absolute_error",
+    "epsilon_insensitive",
+    "log_loss",
+    "hinge",
+    "squared_hinge",
+    "exponential",
+    "sigmoid_squared",
+)
 _STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0}
 """Losses whose slope grows with the score, and a bound of their curvature near zero."""
 
@@ -206,7 +216,7 @@ class Descent(LinearModel):
         if settings.shuffle:
             shuffle(order, int(work.random.randint(1, 2**62)))
         rule, schedule, alpha = settings.rule, settings.schedule, settings.alpha
-        code, epsilon, intercept = NAMES.index(self.loss), float(self.epsilon), bool(self.fit_intercept)
+        code, epsilon, intercept = named(self.loss).code, float(self.epsilon), bool(self.fit_intercept)
         rates = (schedule.code, schedule.eta, schedule.decay, t, intercept, w, b)
         if rule.name == "plain" and settings.batch == 1:
             arguments = (y, costs, order, code, epsilon, alpha, *rates)
@@ -217,13 +227,13 @@ class Descent(LinearModel):
         return batch_epoch(*table, y, costs, order, settings.batch, code, epsilon, alpha, *how, *rates, work.state[k])
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
-        losses = LOSSES[self.loss].value(y[rows], X @ w + b, float(self.epsilon))
+        losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)
         return float(np.mean(losses if not costs.size else costs[rows] * losses))
 
     def _gap_facts(
         self, rows: Rows, class_weight: tuple[float, float] | None = None
     ) -> Iterator[Claim | NotApplicable]:
-        if not LOSSES[self.loss].convex:
+        if not named(self.loss).convex:
             reason = "The squared loss of the sigmoid is not convex: no dual bounds its minimum."
         elif self.unpenalised:
             reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
@@ -265,7 +275,7 @@ def _first_rate(loss: str, alpha: float, steepness: float) -> float:
     """Return a first learning rate: a typical weight for losses of bounded slope (Bottou), else half of what
     curvature allows; `steepness` is the largest s (1 + |x|^2)."""
     rate = float(np.sqrt(1.0 / np.sqrt(max(alpha, 1e-9))))
-    if loss in _STEEP or not LOSSES[loss].labels:
+    if loss in _STEEP or not named(loss).labels:
         rate = min(rate, 0.5 / (_STEEP.get(loss, 1.0) * steepness))
     return min(rate, 0.99 / alpha) if alpha > 0 else rate
 

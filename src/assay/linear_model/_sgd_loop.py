@@ -1,39 +1,14 @@
 """Compiled epochs of stochastic gradient descent over packed rows. Losses, rules and schedules go by their numbers."""
 
-from math import exp, log, log1p, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
 from assay.jit import compiled, prefetch
 from assay.linear_model._row_loops import add, dot
+from assay.losses.compiled import LOG_LOSS, loss_and_slope
 
 _AHEAD = 6  # rows fetched before they are needed
-
-
-@compiled
-def loss_and_slope(code: int, epsilon: float, y: float, f: float) -> tuple[float, float]:
-    """Return the loss and its derivative by f; the codes are places in `assay.optim.losses.NAMES`."""
-    if code <= 2:
-        r = f - y
-        if code == 0:
-            return 0.5 * r * r, r
-        beyond = abs(r) - (epsilon if code == 2 else 0.0)
-        return (beyond, 1.0 if r > 0 else -1.0) if beyond > 0 else (0.0, 0.0)
-    z = y * f
-    if code == 3:
-        small = exp(-abs(z))
-        s = small / (1.0 + small) if z > 0 else 1.0 / (1.0 + small)
-        return log1p(small) + max(-z, 0.0), -y * s
-    if code == 4:
-        return (1.0 - z, -y) if z < 1.0 else (0.0, 0.0)
-    if code == 5:
-        return ((1.0 - z) ** 2, -2.0 * y * (1.0 - z)) if z < 1.0 else (0.0, 0.0)
-    if code == 6:
-        e = exp(-max(z, -500.0))
-        return e, -y * e
-    small = exp(-abs(z))
-    s = small / (1.0 + small) if z > 0 else 1.0 / (1.0 + small)
-    return s * s, -2.0 * y * s * s * (1.0 - s)
 
 
 @compiled
@@ -85,7 +60,7 @@ def dense_epoch(
         for j in range(d):
             f += x[j] * w[j]
         f = stretch * f + bias
-        if code == 3 and not weighted:  # one logarithm for the product of many factors 1 + exp(-|z|)
+        if code == LOG_LOSS and not weighted:  # one logarithm for the product of many factors 1 + exp(-|z|)
             z = y[order[k]] * f
             small = exp(-abs(z))
             slope = -y[order[k]] * (small if z > 0 else 1.0) / (1.0 + small)

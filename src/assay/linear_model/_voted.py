@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.online import Pass, vote_statements
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Statement
+from assay.guarantees.progressive import Pass, vote_statements
 from assay.linear_model._perceptron_votes import PerceptronVotes, error_counts, lost_rows, sure_positions, tally
 from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
@@ -106,7 +106,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
         guarantee=("progressive.vote", "compression.voted-perceptron"),
         most_rows=20_000,
     )
-    family = "voted-classifier"
+    family = "voted.classifier"
     constraints: ClassVar = {
         "fit_intercept": Flag,
         "shuffle": Flag,

@@ -95,9 +95,9 @@ def loss_block(
             scratch[r] *= C
             offset += scratch[r]
         for r in range(size):
-            pull = scratch[r]
+            gradient = scratch[r]
             for j in range(d):
-                slope[j] += pull * X[start + r, j]
+                slope[j] += gradient * X[start + r, j]
     return loss, slope, offset
 
 
@@ -117,14 +117,14 @@ def curvatures(
 
 
 @compiled(reduction=True)
-def pull_block(
+def dual_sums_block(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return per class sum alpha_i, sum C_i exp(-z_i) (both (2,)) and sum alpha_i x_i (2, d), where
     alpha_i = C_i sigma(-z_i)."""
     n, d = X.shape
     f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
-    total, tail, pulled = np.zeros(2), np.zeros(2), np.zeros((2, d))
+    total, tail, vectors = np.zeros(2), np.zeros(2), np.zeros((2, d))
     for start in range(0, n, _PANEL):
         for r in range(_scores(X, w, b, start, f, e, scratch)):
             k = y[start + r]
@@ -134,5 +134,5 @@ def pull_block(
             total[k] += alpha
             tail[k] += C * (e[r] if right else 1.0 / e[r])
             for j in range(d):
-                pulled[k, j] += alpha * X[start + r, j]
-    return total, tail, pulled
+                vectors[k, j] += alpha * X[start + r, j]
+    return total, tail, vectors

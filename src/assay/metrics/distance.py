@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from assay.table import Table
+from assay.data.table import Table
 
 
 class Distance:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.mixture._components import Components, GaussianProblem, plain_step
 from assay.mixture._density import rounding_of
 from assay.optim.duality import outward
 from assay.optim.em import em
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _MOST_WORK = 2e8  # rows x components x (columns^2 + 50) x steps that are worth making again
 _MOST_ENTRIES = 2**26  # components x columns^2 up to which the checker holds moments

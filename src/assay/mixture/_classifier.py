@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.mixture._claims import stationary
 from assay.mixture._components import Components, GaussianProblem, covariances_of
@@ -30,7 +31,6 @@ from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
 from assay.params import check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Space, Unbounded
 
 
@@ -79,7 +79,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     0.98
     """
 
-    family = "mixture-classifier"
+    family = "mixture.classifier"
     classes_: np.ndarray
     constraints: ClassVar = CONSTRAINTS
 
@@ -305,6 +305,13 @@ class ClassRows(Rows):
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         found = self.rows.map(_on_rows_of_class, self.code, self.before, function, *parameters)
         return [one for one in found if one is not None]
+
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        def take(start: int, found: Any) -> None:
+            if found is not None:
+                consume(self.before[start], found)
+
+        self.rows.collect(take, _on_rows_of_class, self.code, self.before, function, *parameters)
 
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from assay.data.blocks import Block
 from assay.optim.em import Expected
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 KINDS = ("full", "tied", "diag", "spherical")
 LOG_2PI = math.log(2 * math.pi)

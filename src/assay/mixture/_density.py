@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay import scan
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.mixture._components import Components, covariances_of
 from assay.params import refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 
@@ -73,7 +73,7 @@ class GaussianEstimator(DensityEstimator):
     @property
     def family(self) -> str:  # type: ignore[override]
         """Which of the checker's predictors reads the fitted parameters."""
-        return f"{self.covariance_kind_}-gaussian-mixture"
+        return f"mixture.{self.covariance_kind_}"
 
     @property
     def components_(self) -> Components:

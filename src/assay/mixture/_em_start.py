@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
+from assay.data.blocks import Block
 from assay.mixture._components import KINDS, Components, GaussianProblem, Sums, factors_of, weighted_sums
 from assay.params import Choice, Count, Number, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 STARTS = ("kmeans", "k-means++", "random", "random_from_data")
 CONSTRAINTS = {

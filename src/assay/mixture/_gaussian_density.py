@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.mixture._components import (
     _SINGULAR,
@@ -33,7 +34,6 @@ from assay.mixture._gaussian_mixture import enough
 from assay.optim.em import Expected, em
 from assay.params import Choice, Count, Number, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _KINDS = {"full": "tied", "diag": "diag", "spherical": "spherical"}  # one component: a matrix is shared by all
 

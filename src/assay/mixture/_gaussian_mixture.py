@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.mixture._components import Components, GaussianProblem
 from assay.mixture._density import GaussianEstimator, attributes
@@ -25,7 +26,6 @@ from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
 from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 
 
 class GaussianMixture(GaussianEstimator):

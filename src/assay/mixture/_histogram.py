@@ -17,12 +17,12 @@ from sklearn.callback import with_callbacks
 
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.mixture._claims import log_likelihood
 from assay.mixture._density import DensityEstimator, on_rows
 from assay.params import Number, check, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _MOST_CELLS = 2**62
 _UNIT = 2.0**-53
@@ -61,7 +61,7 @@ class HistogramDensity(DensityEstimator):
     [0.375, 0.125, 0.0]
     """
 
-    family = "histogram-density"
+    family = "histogram"
     card = Card(
         name="Histogram",
         zh="直方图密度估计",

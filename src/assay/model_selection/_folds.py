@@ -18,9 +18,9 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from assay import scan
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.holdout import positions
-from assay.certificate.risk import OUTWARD, Statement, Vacuous, claim
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.holdout import positions
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
 from assay.params import Count, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper
@@ -65,10 +65,16 @@ class CrossValidated(ClassifierMixin, Learner):
         self.folds = folds
         self.random_state = random_state
 
+    def members(self) -> list[Any]:
+        return self.fold_models_
+
+    def _take_members(self, members: Any) -> None:
+        self.fold_models_ = list(members)
+
     @property
     def family(self) -> str:  # type: ignore[override]
         """The checker's predictor: a vote of models of one family."""
-        return f"folds:{self.fold_models_[0].family}"
+        return "folds"
 
     def fit(self, X: Any, y: Any) -> "CrossValidated":
         """Fit a model to the rows outside each fold."""

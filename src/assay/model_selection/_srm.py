@@ -21,9 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_array, check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.certificate.claim import Certificate, Claim
-from assay.certificate.risk import Asked, Vacuous
-from assay.certificate.seal import Others, issue, risks
+from assay.claims.claim import Certificate, Claim
+from assay.guarantees.ledger import CertifyOptions, Vacuous
+from assay.guarantees.seal import Others, issue, risks
 from assay.params import Number, check, refuse
 
 _DIGITS = Context(prec=12, rounding=ROUND_DOWN)
@@ -145,7 +145,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         others = Others(Decimal(repr(float(self.delta))), entries)
         self.best_estimator_ = best.learner
         self.certificate_ = issue(
-            best.learner, cuts[self.best_index_], delta=Decimal(best.delta), asked=Asked(), others=others
+            best.learner, cuts[self.best_index_], delta=Decimal(best.delta), asked=CertifyOptions(), others=others
         )
         return self
 
@@ -203,7 +203,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 
 def _candidate(name: str, learner: Learner, cut: Any, share: Decimal) -> Candidate:
-    stated = risks(learner, cut, delta=share, asked=Asked())
+    stated = risks(learner, cut, delta=share, asked=CertifyOptions())
     rates = [one for one in stated if isinstance(one, Claim) and one.quantity and one.direction == "upper"]
     best = min(rates, key=lambda one: one.value, default=None)
     ledger = tuple((one.template, one.delta) for one in stated if isinstance(one, (Claim, Vacuous)))

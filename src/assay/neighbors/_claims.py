@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Vacuous, error_rate
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.ledger import Vacuous, error_rate
 from assay.neighbors._base import without
 from assay.neighbors._search import nearest
 from assay.scan import Rows

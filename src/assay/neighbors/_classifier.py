@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.ledger import Statement
 from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import loo_statement, neighbor_facts, predicted_codes, vote_facts, why_not
 from assay.params import refuse
@@ -92,7 +92,7 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
         guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
         most_rows=50_000,
     )
-    family = "neighbors-classifier"
+    family = "neighbors.classifier"
 
     constraints: ClassVar = {"weights": VoteWeights()}
 

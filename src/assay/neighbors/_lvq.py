@@ -96,7 +96,7 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         algorithm="passes over the rows in random order (LVQ1)",
         guarantee=("vc",),
     )
-    family = "prototype-classifier"
+    family = "neighbors.prototypes"
 
     constraints: ClassVar = {
         "learning_rate": Positive(why="the share of its gap that a prototype moves"),

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import exact_neighbors, neighbor_facts, why_not
 from assay.neighbors._classifier import KNeighborsClassifier, NearestRows
@@ -59,7 +59,7 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
         guarantee=("knn.neighbors",),
         most_rows=50_000,
     )
-    family = "neighbors-regressor"
+    family = "neighbors.regressor"
 
     constraints: ClassVar = {"weights": VoteWeights()}
 

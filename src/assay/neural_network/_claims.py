@@ -14,11 +14,11 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.neural_network._network import OUTPUTS, UNITS, sums_of_last, unpack
 from assay.neural_network._objective import targets
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.theory.spaces import Unbounded
 
 _UNIT = 2.0**-53

@@ -21,7 +21,8 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import Certificate
+from assay.claims.claim import Certificate
+from assay.data.blocks import Block
 from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs
@@ -29,7 +30,6 @@ from assay.neural_network._objective import targets
 from assay.neural_network._parameters import ATTRIBUTES, PARAMETERS
 from assay.params import Choice, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 
 class MLPClassifier(ClassifierMixin, Network):
@@ -55,7 +55,7 @@ class MLPClassifier(ClassifierMixin, Network):
     [0, 1, 1, 0]
     """
 
-    family = "network-classifier"
+    family = "network.classifier"
     card = Card(
         name="Neural network classifier",
         zh="多层前馈神经网络",

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from assay.data.blocks import Block
 from assay.neural_network._epochs import Penalty
 from assay.neural_network._network import Shape
 from assay.optim.search import anneal, evolve
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 
 SWEEP = 100
 """Proposals of the annealing that count as one iteration."""

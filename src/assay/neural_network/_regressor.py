@@ -17,13 +17,13 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import column_or_1d
 
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs
 from assay.neural_network._parameters import ATTRIBUTES, PARAMETERS
 from assay.params import Choice, refuse
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT, _LEAST = 2.0**-53, 1e-140
 
@@ -51,7 +51,7 @@ class MLPRegressor(RegressorMixin, Network):
     True
     """
 
-    family = "network-regressor"
+    family = "network.regressor"
     card = Card(
         name="Neural network regression",
         zh="神经网络回归",

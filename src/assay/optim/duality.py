@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
-from assay.certificate.claim import Claim
+from assay.claims.claim import Claim
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 _FAR = -250.0  # logarithm of a probability too small to be told from zero
@@ -116,11 +116,11 @@ def logistic_gap(
     """
     w, b = np.ravel(coef), float(np.ravel(intercept)[0])
     cost = C * class_weight
-    total, tail, pulled = rows.sum(_pull, w, b, cost)
+    total, tail, vectors = rows.sum(_dual_sums, w, b, cost)
     shrink = np.ones(2)
     if free_intercept:
         shrink = np.divide(total.min(), total, out=shrink, where=total > total.min())
-    v = shrink[1] * pulled[1] - shrink[0] * pulled[0]
+    v = shrink[1] * vectors[1] - shrink[0] * vectors[0]
     rounding = score_rounding(rows, coef, intercept)[0]
     error = (gamma(rows) + 2 * rounding) * rows.largest_entries * total.sum()
     quadratic = 0.5 * float(np.sum((np.abs(w - v) + error) ** 2))
@@ -134,10 +134,10 @@ def logistic_gap(
     return quadratic + divergence + float(slack)
 
 
-def _pull(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from assay.loops.logistic import pull_block
+def _dual_sums(block: Block, w: np.ndarray, b: float, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from assay.loops.logistic import dual_sums_block
 
-    return pull_block(block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost, w, b)
+    return dual_sums_block(block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost, w, b)
 
 
 def _divergence(block: Block, w: np.ndarray, b: float, cost: np.ndarray, shift: np.ndarray) -> float:

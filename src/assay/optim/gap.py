@@ -11,103 +11,39 @@ by shrinking the heavier sign where it lives in a box, and by a common factor fo
 slopes; a smoothed one is taken and becomes the witness.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, xlogy
 
-from assay.certificate.claim import Claim
+from assay.claims.claim import Claim
+from assay.data.blocks import Block
+from assay.losses import Dual, named, quantile
 from assay.optim.duality import enclosure, gamma, outward, score_rounding
 from assay.scan import Rows
-from assay.scan.blocks import Block
 
 _UNIT = 2.0**-53
 
 
-class Dual(NamedTuple):
-    """Name and parameters of the loss as claims know it, tau(y, f), bracket(y, f, tau), and what the claim
-    needs."""
+class Claimed(NamedTuple):
+    """A loss as claims know it: its name and parameters there, its dual, and how many of it the learner's loss is."""
 
     name: str
-    tau: Callable[..., np.ndarray]
-    bracket: Callable[..., np.ndarray]
+    params: dict[str, float]
     labels: bool
-    boxed: bool
-    witness: bool = False
-    factor: float = 1.0  # the loss is this many times the claim's
+    dual: Dual
+    factor: float = 1.0
 
 
-def _hinge(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
-    z, a = y * f, y * tau
-    return np.where(z < 1, (1 - a) * (1 - z), a * (z - 1))
-
-
-def _squared_hinge(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
-    z, a = y * f, y * tau
-    return np.where(z < 1, (1 - z - a / 2) ** 2, a * a / 4 + a * (z - 1))
-
-
-def _logistic(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
-    z, a = y * f, np.clip(y * tau, 0.0, 1.0)
-    return np.maximum(xlogy(a, a) + xlogy(1 - a, 1 - a) + np.logaddexp(0.0, -z) + a * z, 0.0)
-
-
-def _entropy(a: np.ndarray, log_rate: np.ndarray) -> np.ndarray:
-    """Return a ln(a / rate) - a + rate."""
-    return np.maximum(xlogy(a, a) - a * log_rate - a + np.exp(log_rate), 0.0)
-
-
-def _insensitive(y: np.ndarray, f: np.ndarray, tau: np.ndarray, e: float) -> np.ndarray:
-    r = y - f
-    return np.maximum(np.abs(r) - e, 0.0) - tau * r + e * np.abs(tau)
-
-
-def _smoothed(t: np.ndarray) -> np.ndarray:
-    """Return a slope in [0, 1] that rises from 0 to 1 over the middle tenth of the scores' spread."""
-    width = 0.05 * float(np.std(t)) + 1e-12
-    return np.clip(0.5 + t / (2 * width), 0.0, 1.0)
-
-
-DUALS: dict[str, Dual] = {
-    "squared_error": Dual("squared", lambda y, f, e: y - f, lambda y, f, t, e: 0.5 * (y - f - t) ** 2, False, False),
-    "absolute_error": Dual(
-        "quantile",
-        lambda y, f, e: _smoothed(y - f) - 0.5,
-        lambda y, f, t, e: 0.5 * np.abs(y - f) - t * (y - f),
-        False,
-        True,
-        True,
-        2.0,
-    ),
-    "epsilon_insensitive": Dual(
-        "epsilon-insensitive",
-        lambda y, f, e: np.sign(y - f) * _smoothed(np.abs(y - f) - e),
-        _insensitive,
-        False,
-        True,
-        True,
-    ),
-    "log_loss": Dual("logistic", lambda y, f, e: y * expit(-y * f), _logistic, True, True),
-    "hinge": Dual("hinge", lambda y, f, e: y * _smoothed(1 - y * f), _hinge, True, True, True),
-    "squared_hinge": Dual(
-        "squared-hinge", lambda y, f, e: 2 * y * np.maximum(1 - y * f, 0.0), _squared_hinge, True, True
-    ),
-    "exponential": Dual(
-        "exponential",
-        lambda y, f, e: y * np.exp(-y * f),
-        lambda y, f, t, e: _entropy(np.maximum(y * t, 0.0), -y * f),
-        True,
-        True,
-    ),
-    "poisson": Dual(
-        "poisson",
-        lambda y, f, e: y - np.exp(f),
-        lambda y, f, t, e: _entropy(np.maximum(y - t, 0.0), f),
-        False,
-        True,
-    ),
-}
+def claimed(name: str, epsilon: float = 0.0) -> Claimed:
+    """Return how claims speak of a learner's loss: the absolute error is two quantile losses of level 1/2."""
+    halves = name == "absolute_error"
+    loss = quantile(0.5) if halves else named(name, epsilon)
+    if loss.dual is None:
+        raise ValueError(f"the loss {name} has no dual: it is not convex.")
+    known = {"squared_error": "squared", "log_loss": "logistic"}
+    params = {"quantile": {"level": 0.5}, "epsilon_insensitive": {"epsilon": epsilon}}.get(loss.name, {})
+    title = known.get(loss.name, loss.name.replace("_", "-"))
+    return Claimed(title, params, loss.labels, loss.dual, 2.0 if halves else 1.0)
 
 
 class Problem(NamedTuple):
@@ -135,45 +71,44 @@ def gap_claims(
     rows: Rows, coef: np.ndarray, intercept: float, problem: Problem, template: str = "D04/1"
 ) -> list[Claim]:
     """Return the claim of the gap and, with an L2 penalty, the enclosure of w that follows."""
-    dual = DUALS[problem.loss]
+    loss = claimed(problem.loss, problem.epsilon)
     w, b = np.ravel(coef), float(np.ravel(intercept)[0])
     repair = _repair(rows, w, b, problem)
     gap = outward(_gap(rows, w, b, problem, repair))
     if template == "D07/1":
         params: dict[str, Any] = {"l1": problem.l1, "l2": problem.l2, "intercept": problem.intercept}
     else:
-        named = {"epsilon-insensitive": {"epsilon": problem.epsilon}, "quantile": {"level": 0.5}}
         params = {
-            "loss": dual.name,
-            "loss_params": named.get(dual.name, {}),
-            "scale": problem.scale * dual.factor,
+            "loss": loss.name,
+            "loss_params": loss.params,
+            "scale": problem.scale * loss.factor,
             "penalty": {"L1": problem.l1, "L2": problem.l2},
             "intercept": problem.intercept,
         }
         if problem.class_weight is not None:
             params["class_weight"] = list(problem.class_weight)
-    witness = {"theta": np.concatenate(rows.map(_theta, w, b, problem))} if dual.witness else {}
+    witness = {"theta": np.concatenate(rows.map(_theta, w, b, problem))} if loss.dual.kinks else {}
     claims = [Claim(template, gap, params=params, witness=witness)]
     return [*claims, enclosure(template, gap, problem.l2)] if problem.l2 > 0 else claims
 
 
 def _parts(block: Block, w: np.ndarray, b: float, problem: Problem) -> tuple[np.ndarray, ...]:
     """Return targets, scores, costs c_i of the claim's loss, and tau before repair."""
-    dual = DUALS[problem.loss]
-    y = 2.0 * block.y - 1.0 if dual.labels else block.y.astype(np.float64)
+    loss = claimed(problem.loss, problem.epsilon)
+    y = 2.0 * block.y - 1.0 if loss.labels else block.y.astype(np.float64)
     f = block.X @ w + b
-    c = problem.scale * dual.factor * (np.ones(len(f)) if block.weight is None else block.weight)
+    c = problem.scale * loss.factor * (np.ones(len(f)) if block.weight is None else block.weight)
     if problem.class_weight is not None:
         c = c * np.asarray(problem.class_weight)[block.y]
     with np.errstate(over="ignore"):
-        return y, f, c, dual.tau(y, f, problem.epsilon)
+        return y, f, c, loss.dual.point(y, f)
 
 
 def _theta(block: Block, w: np.ndarray, b: float, problem: Problem) -> np.ndarray:
     """Return c tau before repair: the witness."""
     *_, c, tau = _parts(block, w, b, problem)
     theta = c * tau
-    limit = c * (0.5 if DUALS[problem.loss].name == "quantile" else 1.0)
+    limit = c * claimed(problem.loss, problem.epsilon).params.get("level", 1.0)
     return np.where(np.abs(theta) < 1e-150, 0.0, np.clip(theta, -limit, limit))
 
 
@@ -186,7 +121,7 @@ def _repair(rows: Rows, w: np.ndarray, b: float, problem: Problem) -> Repair:
     repair = Repair()
     if problem.intercept:
         up, down, weight = rows.sum(_signed_sums, w, b, problem)
-        if not DUALS[problem.loss].boxed:
+        if not claimed(problem.loss, problem.epsilon).dual.boxed:
             repair = Repair(mean=(up - down) / weight)
         else:
             least = min(up, down)
@@ -214,7 +149,7 @@ def _products(
     fixed = _repaired(tau, repair)
     theta = c * fixed
     with np.errstate(over="ignore", invalid="ignore"):
-        brackets = float(c @ DUALS[problem.loss].bracket(y, f, fixed, problem.epsilon))
+        brackets = float(c @ claimed(problem.loss, problem.epsilon).dual.bracket(y, f, fixed))
     sums = np.array([brackets, c.sum(), c @ (1 + np.abs(fixed) + np.abs(tau) + np.abs(y)), c @ np.abs(tau - fixed)])
     return theta @ block.X, float(np.abs(theta).sum()), sums
 

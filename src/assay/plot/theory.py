@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.certificate.claim import Certificate
+from assay.claims.claim import Certificate
 from assay.plot import theory_frames as frames
 from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, INK, ORANGE, PALE, _canvas, _short
 from assay.theory.concepts import VersionSpace

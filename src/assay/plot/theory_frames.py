@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.certificate.claim import Certificate
+from assay.claims.claim import Certificate
 from assay.theory import bottleneck
 from assay.theory.concepts import VersionSpace
 

@@ -1,4 +1,4 @@
-"""The report of a study: one self-contained HTML page."""
+"""The report of what `assay learn` found: one self-contained HTML page."""
 
 from assay.report.page import write_report
 

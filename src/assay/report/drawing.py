@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from assay.study import Study
+from assay.learning import Result
+from assay.text import shown
 
 
-def figures(study: Study) -> Iterator[str]:
+def figures(result: Result) -> Iterator[str]:
     """Yield each figure that the chosen model allows as an HTML element; a sentence if none can be drawn."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         yield "<p>No figures: matplotlib is not installed (<code>pip install 'assay[plot]'</code>).</p>"
         return
-    for caption, draw in _drawings(study):
+    for caption, draw in _drawings(result):
         image = f"<img alt='{caption}' src='data:image/svg+xml;base64,{_svg(draw())}'>"
         yield f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _drawings(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
     from assay import plot
 
-    model, (X, y) = study.model.learner, study.holdout
-    if study.task == "classify":
+    model, (X, y) = result.model.learner, result.holdout
+    if result.task == "classify":
         yield "Hold-out rows by true and predicted class.", partial(plot.confusion, model, X, y)
         if hasattr(model, "predict_proba"):
             yield (
@@ -38,18 +39,22 @@ def _drawings(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
     if hasattr(model, "coef_"):
         yield (
             "Largest coefficients of the encoded columns.",
-            partial(plot.coefficients, model, study.model.feature_names()),
+            partial(plot.coefficients, model, result.model.encoding.feature_names()),
         )
     if len(getattr(model, "history_", ())) > 1:
         yield "How the fit went.", partial(plot.history, model)
 
 
 def _svg(figure: Any) -> str:
-    """Return the figure as SVG; the browser sets its text, so that labels in any script can be read."""
+    """Return the figure as SVG; the browser sets its text, so that labels in any script can be read.
+
+    Characters that XML forbids are written as their escapes.
+    """
     from matplotlib import rc_context
 
-    content = io.BytesIO()
+    content = io.StringIO()
     with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(content, format="svg", metadata={"Date": None})
-    return base64.b64encode(content.getvalue()).decode()
+    lines = (shown(line) for line in content.getvalue().split("\n"))
+    return base64.b64encode("\n".join(lines).encode()).decode()

@@ -9,10 +9,11 @@ from html import escape
 
 import numpy as np
 
-from assay.certificate.words import sections
+from assay.claims.words import sections
 from assay.files import written_whole
+from assay.learning import TASKS, Candidate, Result, percent
 from assay.report.drawing import figures
-from assay.study import TASKS, Candidate, Study, percent
+from assay.text import shown
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #5b6770; --line: #d9dee3; --paper: #fff;
@@ -48,56 +49,56 @@ dd { margin: 0; }
 """
 
 
-def write_report(study: Study, path: str | os.PathLike[str], source: str) -> None:
+def write_report(result: Result, path: str | os.PathLike[str], source: str) -> None:
     """Write the page; an existing file is replaced in one step."""
     with written_whole(path) as part:
-        part.write_text(page(study, source), encoding="utf-8")
+        part.write_text(page(result, source), encoding="utf-8")
 
 
-def page(study: Study, source: str) -> str:
+def page(result: Result, source: str) -> str:
     """Return the report as HTML text."""
-    card = study.model.learner.card
-    train, held = study.rows
-    title = f"{card.name} for {study.model.target.name}"
+    card = result.model.learner.card
+    train, held = result.rows
+    title = f"{card.name} for {result.model.target.name}"
     sections = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p class='soft'>{escape(source)}: {train + held:,} rows, {len(study.model.columns)} columns, "
-        f"{TASKS[study.task]} of <b>{escape(study.model.target.name)}</b>; {train:,} rows to fit, "
+        f"<h1>{_html(title)}</h1>",
+        f"<p class='soft'>{_html(source)}: {train + held:,} rows, {len(result.model.columns)} columns, "
+        f"{TASKS[result.task]} of <b>{_html(result.model.target.name)}</b>; {train:,} rows to fit, "
         f"{held:,} held out.</p>",
-        f"<p class='lead'>{escape(study.why)}</p>",
+        f"<p class='lead'>{_html(result.why)}</p>",
         "<h2>Learners compared</h2>",
-        _leaderboard(study),
-        _list(study.notes),
+        _leaderboard(result),
+        _list(result.notes),
         "<h2>The chosen model</h2>",
-        _card(study),
+        _card(result),
         "<h2>What is certified</h2>",
-        _certificate(study),
+        _certificate(result),
         "<h2>Figures</h2>",
-        f"<div class='figures'>{''.join(figures(study))}</div>",
+        f"<div class='figures'>{''.join(figures(result))}</div>",
     ]
     body = "\n".join(section for section in sections if section)
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'>"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f"<title>{_html(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 
 
-def _leaderboard(study: Study) -> str:
+def _leaderboard(result: Result) -> str:
     head = (
         "Learner",
         "Training error",
         "Held-out error",
-        f"Certified at most ({percent(study.confidence)})",
+        f"Certified at most ({percent(result.confidence)})",
         "Seconds",
     )
     kind, counted = (
         ("share of rows predicted wrongly", "count rows whose classes tie within rounding as wrong, and hold")
-        if study.task == "classify"
+        if result.task == "classify"
         else ("mean absolute error", "are of errors up to --clip, and hold")
     )
-    rows = "".join(_row(one, study) for one in study.candidates)
-    cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{escape(text)}</th>" for i, text in enumerate(head))
+    rows = "".join(_row(one, result) for one in result.leaderboard)
+    cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{_html(text)}</th>" for i, text in enumerate(head))
     return (
         f"<div class='scroll'><table><tr>{cells}</tr>{rows}</table></div>"
         f"<p class='soft'>Errors: {kind}. The bounds {counted} for all learners of the table at once, so "
@@ -105,20 +106,21 @@ def _leaderboard(study: Study) -> str:
     )
 
 
-def _row(one: Candidate, study: Study) -> str:
-    def shown(value: float | None) -> str:
+def _row(one: Candidate, result: Result) -> str:
+    def error(value: float | None) -> str:
         if value is None or np.isnan(value):
             return "none" if one.learner is None else "needs --clip"
-        return f"{100 * value:.2f} %" if study.task == "classify" else f"{value:.5g}"
+        return f"{100 * value:.2f} %" if result.task == "classify" else f"{value:.5g}"
 
-    note = f"<tr><td class='note' colspan='5'>{escape(one.note)}</td></tr>" if one.note else ""
-    numbers = (shown(one.training_error), shown(one.holdout_error), shown(one.bound), f"{one.seconds:.2f}")
+    note = f"<tr><td class='note' colspan='5'>{_html(one.note)}</td></tr>" if one.note else ""
+    numbers = (error(one.training_error), error(one.holdout_error), error(one.bound), f"{one.seconds:.2f}")
     cells = "".join(f"<td class='n'>{text}</td>" for text in numbers)
-    return f"<tr{' class=chosen' if one is study.chosen else ''}><td>{escape(one.name)}</td>{cells}</tr>{note}"
+    return f"<tr{' class=chosen' if one is result.chosen else ''}><td>{_html(one.name)}</td>{cells}</tr>{note}"
 
 
-def _card(study: Study) -> str:
-    learner, card = study.model.learner, study.model.learner.card
+def _card(result: Result) -> str:
+    learner, encoding = result.model.learner, result.model.encoding
+    card = learner.card
     settings = ", ".join(f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items()))
     facts = {
         "Method": f"{card.name} ({card.zh})",
@@ -127,22 +129,26 @@ def _card(study: Study) -> str:
         "Algorithm": card.algorithm,
         "Guarantee": ", ".join(card.guarantee),
         "Settings": settings,
-        "Input": f"{len(study.model.columns)} columns encoded as {study.holdout[0].shape[1]}: "
-        "numbers scaled, gaps filled and marked, names one-hot",
+        "Input": f"{len(result.model.columns)} columns encoded as {result.holdout[0].shape[1]}: "
+        f"numbers scaled, gaps filled and marked, names one-hot ({len(encoding.nominal())} of them as they are)",
     }
-    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items()) + "</dl>"
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{_html(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
-def _certificate(study: Study) -> str:
-    parts = [f"<h3>{escape(title)}</h3>{_list(lines)}" for title, lines in sections(study.certificate)]
+def _certificate(result: Result) -> str:
+    parts = [f"<h3>{_html(title)}</h3>{_list(lines)}" for title, lines in sections(result.certificate)]
     parts.append(
         "<p class='soft'>Anyone with the model file and the table can check all of this: "
-        "<code>assay verify</code>. The claims are about the encoded rows, and scikit-learn's transformers "
-        "are trusted to encode them. That the labels are right, only those who wrote them can know.</p>"
+        "<code>assay verify</code>. The claims are about the encoded rows, and the encoding is "
+        "what the training rows give. That the labels are right, only those who wrote them can know.</p>"
     )
     return "\n".join(parts)
 
 
+def _html(text: str) -> str:
+    return escape(shown(text))
+
+
 def _list(items: Iterable[str]) -> str:
-    listed = "".join(f"<li>{escape(item)}</li>" for item in items)
+    listed = "".join(f"<li>{_html(item)}</li>" for item in items)
     return f"<ul>{listed}</ul>" if listed else ""

@@ -1,13 +1,13 @@
 """Learning by summing: the only room that spreads work over threads, files and machines.
 
 `rows(...)` makes a `Rows` of arrays, Parquet files or Dask collections; `rows.sum(statistic, *parameters)` adds a
-function of one block of rows over all blocks, in a fixed order; `thread_map` runs anything else on threads. This
-file imports `blocks` alone, because the checker of certificates reads blocks and must start no thread.
+function of one block of rows over all blocks, in a fixed order; `thread_map` runs anything else on threads. What
+spreads the work is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from assay.scan.blocks import Block, rows_per_block
+from assay.data.blocks import Block, rows_per_block
 
 if TYPE_CHECKING:
     from assay.scan.memory import one_blas_thread, thread_map

@@ -14,7 +14,7 @@ import dask
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from assay.scan.blocks import Block, blocks, rows_per_block
+from assay.data.blocks import Block, blocks, rows_per_block
 from assay.scan.memory import on_block, one_blas_thread, thread_count
 from assay.scan.source import Rows, Statistic
 from assay.scan.total import Node, Total
@@ -49,6 +49,14 @@ class DaskRows(Rows):
         call = _packed(function, parameters)
         lists = [delayed(_part_map)(part, call, row) for part, row in zip(self.parts, self._first_rows, strict=True)]
         return [result for results in self._computed(lists) for result in results]
+
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        call = _packed(_with_start, (function, *parameters))
+        lists = [delayed(_part_map)(part, call, row) for part, row in zip(self.parts, self._first_rows, strict=True)]
+        for i in range(0, len(lists), MERGED_AT_ONCE):
+            for results in self._computed(lists[i : i + MERGED_AT_ONCE]):
+                for start, result in results:
+                    consume(start, result)
 
     def blocks(self) -> Iterator[Block]:
         for part, first_row in zip(self.parts, self._first_rows, strict=True):
@@ -180,6 +188,10 @@ def _part_map(part: Part, call: bytes, first_row: int) -> list[Any]:
     function, parameters = cloudpickle.loads(call)
     with one_blas_thread():
         return [on_block(function, block, parameters) for block in _blocks(part, first_row)]
+
+
+def _with_start(block: Block, function: Callable[..., Any], *parameters: Any) -> tuple[int, Any]:
+    return block.start, function(block, *parameters)
 
 
 def _has_client() -> bool:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from assay.scan.blocks import Block, block, blocks, rows_per_block
+from assay.data.blocks import Block, block, blocks, rows_per_block
 from assay.scan.source import Rows, Statistic, class_codes
 from assay.scan.total import Total
 
@@ -67,8 +67,17 @@ class MemoryRows(Rows):
             n_jobs=self.n_jobs,
         )
 
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        def work(start: int) -> None:
+            consume(start, on_block(function, self._block(start), parameters))
+
+        thread_map(work, self._starts(), n_jobs=self.n_jobs)
+
     def blocks(self) -> Iterator[Block]:
         return blocks(self.X, self.y, self.weight)
+
+    def take(self, numbers: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X[numbers], dtype=np.float64)
 
     def sample(self, size: int) -> "MemoryRows":
         step = max(1, self.n_rows // size)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from assay.scan.blocks import Block, rows_per_block
+from assay.data.blocks import Block, rows_per_block
 from assay.scan.memory import on_block, one_blas_thread, spread, thread_count
 from assay.scan.source import Rows, Statistic
 from assay.scan.total import Total
@@ -128,6 +128,9 @@ class ArrowRows(Rows):
 
         self._each(keep)
         return [results[i] for i in range(len(results))]
+
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        self._each(lambda _, block: consume(block.start, on_block(function, block, parameters)))
 
     def blocks(self) -> Iterator[Block]:
         for number, pieces in enumerate(self._stream(threads=1)):

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.scan.blocks import Block
+from assay.data.blocks import Block
 
 Statistic = Callable[..., Any]
 
 
 class Rows(ABC):
-    """Rows of a table, cut into fixed blocks (`scan.blocks`), wherever they are kept.
+    """Rows of a table, cut into fixed blocks (`data.blocks`), wherever they are kept.
 
     Attributes
     ----------
@@ -45,8 +45,23 @@ class Rows(ABC):
         """Return function(block, *parameters) of each block, in order. The results are all kept in memory."""
 
     @abstractmethod
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        """Call consume(first row, function(block, *parameters)) for each block, in any order, on threads of this
+        process; the function itself runs where the rows are. Only a few results exist at a time."""
+
+    @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks in order, on the caller's thread; one pass."""
+
+    def take(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the rows of X with the given numbers, which ascend; one pass."""
+        found = np.empty((len(numbers), self.n_features))
+
+        def place(start: int, part: tuple[int, np.ndarray]) -> None:
+            found[part[0] : part[0] + len(part[1])] = part[1]
+
+        self.collect(place, _chosen, np.asarray(numbers))
+        return found
 
     def sample(self, size: int) -> "Rows":
         """Return about `size` of the rows, in memory: for a first guess, never for a result.
@@ -87,6 +102,9 @@ class EncodedRows(Rows):
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         return self.rows.map(_on_encoded, self.classes, function, *parameters)
 
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        self.rows.collect(consume, _on_encoded, self.classes, function, *parameters)
+
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():
             yield block._replace(y=class_codes(block, self.classes))
@@ -101,6 +119,12 @@ def _every(block: Block, step: int) -> tuple[np.ndarray, np.ndarray | None, np.n
     chosen = slice(-block.start % step, None, step)
     y, weight = (None if part is None else part[chosen].copy() for part in (block.y, block.weight))
     return block.X[chosen].copy(), y, weight
+
+
+def _chosen(block: Block, numbers: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return the place of the first chosen row of the block among all chosen ones, and those rows."""
+    first, end = np.searchsorted(numbers, (block.start, block.start + len(block.X)))
+    return int(first), block.X[numbers[first:end] - block.start]
 
 
 def _largest(block: Block) -> np.ndarray:

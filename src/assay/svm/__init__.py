@@ -1,7 +1,6 @@
 """Support vector machines: classification, regression, novelty detection, with a kernel; and the textbook
 route to them."""
 
-from assay.svm import _losses as losses
 from assay.svm._geometry import (
     canonical,
     distances,
@@ -14,10 +13,10 @@ from assay.svm._geometry import (
 )
 from assay.svm._linear import LinearSVC, LinearSVR
 from assay.svm._nu_svc import NuSVC
-from assay.svm._routes import hinge_only
+from assay.svm._platt_smo import smo
+from assay.svm._reference_solvers import hinge_only
 from assay.svm._svc import SVC
 from assay.svm._svr import SVR, NuSVR, OneClassSVM
-from assay.svm._textbook import smo
 
 __all__ = [
     "SVC",
@@ -33,7 +32,6 @@ __all__ = [
     "geometric_margin",
     "hinge_only",
     "intertwined_curves",
-    "losses",
     "margin_through_origin",
     "problem_size",
     "smo",

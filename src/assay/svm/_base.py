@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, read_rows, require_finite
-from assay.certificate.claim import Certificate
+from assay.claims.claim import Certificate
 from assay.kernels import Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles
@@ -66,7 +66,7 @@ class KernelMachine(Learner):
         positive(self, "tol", why="the optimality conditions are met up to it")
         count(self, "max_iter", low=-1, why="-1 sets no limit")
         if self.cache_size != "auto":
-            positive(self, "cache_size", why="megabytes of kernel values; 'auto' looks at the free memory")
+            positive(self, "cache_size", why="megabytes of kernel values; 'auto' is 1500")
         choice(self, "shrinking", (True, False))
         if not isinstance(self.verbose, bool):
             count(self, "verbose", low=0)
@@ -76,7 +76,7 @@ class KernelMachine(Learner):
         if self.verbose and iteration & (iteration - 1) == 0:
             print(
                 f"{type(self).__name__}: iteration {iteration}: dual objective {objective:.10g}, "
-                f"conditions of an optimum broken by {violation:.3g}"
+                f"KKT violation {violation:.3g}"
             )
 
     def _tell_end(self) -> None:
@@ -84,7 +84,7 @@ class KernelMachine(Learner):
             status = "not converged" if self.fit_status_ else "converged"
             print(
                 f"{type(self).__name__}: {status}, {len(self.support_)} support vectors, {int(np.sum(self.n_iter_))} "
-                f"pair steps, conditions of an optimum broken by {self.violation_:.3g}"
+                f"pair steps, KKT violation {self.violation_:.3g}"
             )
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:

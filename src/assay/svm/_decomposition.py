@@ -4,7 +4,7 @@
     lo <= beta <= hi
 
 A round takes the free variables and some that violate optimality, optimises them alone on their Gram matrix
-(`_position`), computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates K beta.
+(`_dual_state`), computes the kernel rows of what moved (BLAS and compiled transforms on all cores) and updates K beta.
 The Gram matrix is kept for the next round and grows with the set of free variables, as far as memory allows.
 Variables at a bound that would stay there are left out of the rounds (shrinking); what their rows missed is added when
 they come back, before the end at the latest.
@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.kernels._tiles import Tiles
-from assay.svm._gram import GrowingGram
+from assay.svm._dual_state import DualState, Problem, descend, fill_gram
+from assay.svm._growing_gram import GrowingGram
 from assay.svm._kernel_rows import KernelRows, cache_floats, products
-from assay.svm._position import Position, Problem, descend, fill_gram
 
 _WORKING = (2048, 6144)  # least variables of a working set, and most (in single precision) that need no cache
 _WHOLE = 1500  # variables up to which the whole problem is one working set
@@ -80,18 +80,18 @@ def solve(
                 status = "interrupted"
                 break
             run.round(tol, limit)
-            run.look()
+            run.update_violation()
             if tell is not None and tell(run.snapshot()):
                 status = "interrupted"
                 break
     except KeyboardInterrupt:
         status = "interrupted"
     run.bring_back()
-    run.look()
+    run.update_violation()
     return run.snapshot(status)
 
 
-class _Run(Position):
+class _Run(DualState):
     """State of one solve. Arrays named without `full_` belong to the active variables."""
 
     shrinking = True
@@ -162,9 +162,9 @@ class _Run(Position):
     # One round
 
     def optimal(self, tol: float) -> bool:
-        self.look()
+        self.update_violation()
         if self.violation <= tol and self.bring_back():
-            self.look()
+            self.update_violation()
         return self.violation <= tol
 
     def snapshot(self, status: str = "running") -> Solution:
@@ -193,7 +193,7 @@ class _Run(Position):
         self.gram.hold(self.source, self.choose(*self._size()))
         members = self.gram.members
         part = self.problem.take(members)
-        inside = Position(part, self.beta[members], self.F[members], self.random)
+        inside = DualState(part, self.beta[members], self.F[members], self.random)
         aim, most = max(_AIM * self.violation, 0.5 * tol), min(_STEPS * len(members), limit - self.steps)
         self.steps += descend(self.gram.small, self.gram.values, inside, aim, most, self.n_jobs)
         change = inside.beta - self.beta[members]
@@ -213,7 +213,7 @@ class _Run(Position):
         moved = change != 0
         self.F[everything] += self.whole[:, moved] @ change[moved]
 
-    def _update(self, members: np.ndarray, change: np.ndarray, inside: Position) -> None:
+    def _update(self, members: np.ndarray, change: np.ndarray, inside: DualState) -> None:
         """Add K change to F."""
         moved = change != 0
         if self.source.dear:
@@ -246,4 +246,4 @@ class _Run(Position):
         gone[self.gram.members] = False
         if gone.sum() > 0.2 * self.source.n and not gone.all():
             self._set_aside(gone)
-            self.look()
+            self.update_violation()

@@ -10,13 +10,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
 from assay.params import refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.svm._base import KernelMachine
 from assay.svm._facts import scores
 
@@ -26,7 +26,7 @@ _THREADS_FROM = 2_000  # rows of a matrix from which BLAS gets its threads
 class ExpansionClassifier(ClassifierMixin, KernelMachine):
     """What kernel classifiers with one function per class share (two classes have one function alone)."""
 
-    family = "expansion-classifier"
+    family = "expansion.classifier"
     pair_coef_: np.ndarray
     intercept_: np.ndarray
     support_: np.ndarray

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
 from assay.optim.duality import enclosure, outward
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import support_rows
 
 _UNIT = 2.0**-53

@@ -95,7 +95,7 @@ def _least_norm(X: np.ndarray, y: np.ndarray, margin: np.ndarray) -> tuple[np.nd
     """Return the smallest w, with b, such that y (<w, x> + b) >= margin; None if there is none."""
     from scipy import sparse
 
-    from assay.svm._routes import _clarabel, _solved
+    from assay.svm._reference_solvers import _clarabel, _solved
 
     if len(X) == 0 or not margin.any():
         return np.zeros(X.shape[1]), 0.0
@@ -118,7 +118,7 @@ def margin_through_origin(K: np.ndarray, y: np.ndarray, C: float = np.inf) -> np
     from scipy import sparse
 
     from assay.kernels import embedding
-    from assay.svm._routes import _clarabel, _solved
+    from assay.svm._reference_solvers import _clarabel, _solved
 
     embedding(K)  # refuses an indefinite K, for which the program is not convex
     n = len(y)

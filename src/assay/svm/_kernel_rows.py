@@ -5,8 +5,6 @@ Reading a kept row back is faster than computing it, but writing it costs as muc
 variables that are free to move again are kept, for as long as there is room; none is ever thrown out for another.
 """
 
-import os
-
 import numpy as np
 
 from assay.kernels._tiles import MatrixTiles, Tiles
@@ -14,19 +12,12 @@ from assay.scan import thread_map
 
 _TILE = (512, 256)  # rows and columns
 _STRIP = 4096  # columns of kept rows that are added together
-_MOST_KEPT = 1.5e9  # bytes
+_AUTO = 1500.0  # megabytes; fixed, because the size of working sets, and so the bits of a model, follow from it
 
 
 def cache_floats(megabytes: float | str, itemsize: int) -> int:
-    """Return how many kernel values may be kept: `megabytes`, or with "auto" a tenth of the free memory, from 100 MB
-    to 1.5 GB."""
-    if megabytes == "auto":
-        try:
-            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        except (AttributeError, ValueError, OSError):
-            free = 4_000_000_000
-        return int(min(_MOST_KEPT, max(0.1 * free, 1e8))) // itemsize
-    return int(float(megabytes) * 1e6) // itemsize
+    """Return how many kernel values may be kept: `megabytes`, or with "auto" 1500 of them."""
+    return int(1e6 * (_AUTO if megabytes == "auto" else float(megabytes))) // itemsize
 
 
 class KernelRows:

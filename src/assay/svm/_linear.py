@@ -24,8 +24,8 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from assay.base import fit_log, label_classes, read_rows
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.stability import Penalised
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.stability import Penalised
 from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.params import choice, number, refuse
 from assay.scan import Rows

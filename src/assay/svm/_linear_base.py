@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite
 
 from assay.base import require_finite
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
 from assay.params import choice, count, flag, positive, refuse
 from assay.scan import Rows, one_blas_thread
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 from assay.svm._linear_interior import by_interior
 from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton, is_sparse

@@ -3,8 +3,8 @@
 Sweeps over the rows in random order move one dual variable at a time to its best value and keep u = sum theta_i
 (x_i, s), so that the gap is a sum of brackets (Hsieh et al. 2008). Rows that are held at an end of their range are
 left out until the others have settled. Once few variables go in or out of their range during a sweep, those inside are
-moved by Newton's method (`_linear_face`) before the next. The brackets met during a sweep estimate the gap for nothing;
-when their sum is small enough a pass over all rows settles it.
+moved by Newton's method (`_linear_dual_newton`) before the next. The brackets met during a sweep estimate the gap for
+nothing; when their sum is small enough a pass over all rows settles it.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.scan.memory import MemoryRows
-from assay.svm._linear_face import newton_step
-from assay.svm._linear_problem import Losses, Optimum, Watch, pulled
+from assay.svm._linear_dual_newton import newton_step
+from assay.svm._linear_problem import Losses, Optimum, Watch, transposed_product
 
 _PART = 4096  # rows in one task of a pass for the gap
 _SLOW = 0.15  # fall of the logarithm of the brackets in a sweep, below which Newton's steps are tried
@@ -65,7 +65,7 @@ def by_coordinates(
                 taken = newton_step(table, losses, squares, theta, u, accuracy, 0.5 * target, most, rows.n_jobs)
                 pace.step(taken, inside)
     except KeyboardInterrupt:
-        u = pulled(rows, losses, theta)
+        u = transposed_product(rows, losses, theta)
         objective, gap = measured(rows, table, losses, theta, u)
         status = "interrupted"
     return Optimum(u, theta, objective, gap, n_iter, status)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.optim.duality import enclosure, gamma, outward, score_rounding
 from assay.scan import Rows
-from assay.svm._linear_problem import Losses, pulled, residuals
+from assay.svm._linear_problem import Losses, residuals, transposed_product
 
 _UNIT = 2.0**-53
 _LEAST = 1e-150  # smaller dual variables are zero in a certificate
@@ -37,15 +37,15 @@ def _feasible(theta: np.ndarray, rows: Rows, losses: Losses) -> np.ndarray:
     high = np.where(losses.t < 0, 0.0, limit) if losses.labels else limit
     theta = np.clip(theta, low, high)
     if losses.l1:
-        v, error = _pulled(rows, losses, theta)
+        v, error = _transposed_product(rows, losses, theta)
         theta = theta * min(1.0, (1 - 1e-12) / float(np.max(np.abs(v) + error)))
     return np.where(np.abs(theta) < _LEAST, 0.0, theta)
 
 
-def _pulled(rows: Rows, losses: Losses, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _transposed_product(rows: Rows, losses: Losses, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return v = sum theta_i (x_i, s), and how far rounding can move it."""
     largest = np.append(rows.largest_entries, losses.column)
-    return pulled(rows, losses, theta), gamma(rows) * largest * float(np.abs(theta).sum())
+    return transposed_product(rows, losses, theta), gamma(rows) * largest * float(np.abs(theta).sum())
 
 
 def gap_above(rows: Rows, losses: Losses, w: np.ndarray, b: float, theta: np.ndarray) -> float:
@@ -53,7 +53,7 @@ def gap_above(rows: Rows, losses: Losses, w: np.ndarray, b: float, theta: np.nda
     s = losses.column
     u = np.append(w, b / s if s > 0 else 0.0)
     r = residuals(rows, losses, u)
-    v, error = _pulled(rows, losses, theta)
+    v, error = _transposed_product(rows, losses, theta)
     apart = np.abs(u - v) + error + 4 * _UNIT * np.abs(u)
     penalty = 0.5 * float(apart @ apart)
     if losses.l1:

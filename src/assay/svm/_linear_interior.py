@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from assay.data.blocks import Block
 from assay.scan import Rows
-from assay.scan.blocks import Block
-from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, pulled, residuals, sampled_start
+from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, residuals, sampled_start, transposed_product
 
 _WHOLE = 5_000  # pieces up to which all are taken at once
 _SHARE = 0.15  # of the pieces, taken first otherwise
@@ -38,7 +38,7 @@ def by_interior(rows: Rows, losses: Losses, target: float, max_iter: int, watch:
     least = max(_BEYOND * target, SMALL * losses.at_zero)
     for _ in range(_ROUNDS):
         kept, fixed = np.flatnonzero(taken), np.where(on & ~taken, c, 0.0)
-        a = pulled(rows, losses, _by_row(side * fixed, losses))
+        a = transposed_product(rows, losses, _by_row(side * fixed, losses))
         A = side[kept, None] * _gathered(rows, losses, owner[kept])
         near = Pieces(A, m[kept], c[kept], a, float(fixed @ m))
         found = interior_point(near, u, least, max_iter - steps, watch)
@@ -180,12 +180,12 @@ def _moves(
 
     def newton(e: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, ...]:
         """Solve for moves with alpha dp + p da = e, beta dq - q da = g, and both linear equations met."""
-        pull = e / alpha - g / beta - slip
-        right = (pull / D) @ A - rest
+        residual = e / alpha - g / beta - slip
+        right = (residual / D) @ A - rest
         if not np.isfinite(right).all():  # an alpha has come to its bound exactly
             raise LinAlgError
         du = cho_solve(factor, right)
-        da = (pull - A @ du) / D
+        da = (residual - A @ du) / D
         return du, da, (e - p * da) / alpha, (g + q * da) / beta
 
     def length(da: np.ndarray, dp: np.ndarray, dq: np.ndarray) -> float:

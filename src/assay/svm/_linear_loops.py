@@ -100,7 +100,7 @@ def scores_of(
 
 
 @compiled
-def pull(
+def transposed_product(
     starts: np.ndarray,
     columns: Columns,
     values: np.ndarray,
@@ -125,12 +125,12 @@ def box(t: float, c: float, labels: bool, linear: bool) -> tuple[float, float]:
 
 
 @compiled
-def best(pull: float, curvature: float, epsilon: float, low: float, high: float) -> float:
-    """Return the theta in [low, high] that maximises theta pull - epsilon |theta| - curvature theta^2 / 2."""
-    if pull > epsilon:
-        return min((pull - epsilon) / curvature, high)
-    if pull < -epsilon:
-        return max((pull + epsilon) / curvature, low)
+def best(gradient: float, curvature: float, epsilon: float, low: float, high: float) -> float:
+    """Return the theta in [low, high] that maximises theta gradient - epsilon |theta| - curvature theta^2 / 2."""
+    if gradient > epsilon:
+        return min((gradient - epsilon) / curvature, high)
+    if gradient < -epsilon:
+        return max((gradient + epsilon) / curvature, low)
     return 0.0
 
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.optim.newton import Solve, newton
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.scan.memory import MemoryRows
 
 SMALL = 1e-14  # gap, relative to the objective at zero, that rounding hides
@@ -101,7 +101,7 @@ def residuals(rows: Rows, losses: Losses, u: np.ndarray) -> np.ndarray:
     return losses.t - np.concatenate(rows.map(_scores, u, losses.column))
 
 
-def pulled(rows: Rows, losses: Losses, theta: np.ndarray) -> np.ndarray:
+def transposed_product(rows: Rows, losses: Losses, theta: np.ndarray) -> np.ndarray:
     """Return v = sum theta_i (x_i, s)."""
     product = rows.X.T @ theta if is_sparse(rows) else rows.sum(_weighted_sum, theta)
     return np.append(product, losses.column * theta.sum())

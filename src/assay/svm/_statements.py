@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import NotApplicable
-from assay.certificate.compression import Supported, kernel_perceptron_statement, support_statement
-from assay.certificate.margins import Scores, statements
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.compression import Supported, kernel_perceptron_statement, support_statement
+from assay.guarantees.ledger import Statement
+from assay.guarantees.margins import Scores, statements
 from assay.kernels import Precomputed
 from assay.scan import Rows
-from assay.scan.blocks import Block
 from assay.svm._base import support_rows
 from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
 
@@ -23,7 +23,7 @@ def margin_statements(machine: Any, rows: Rows) -> Iterator[Statement | NotAppli
     """Yield P12 (P13 for a score per class) and P18 in the kernel's space, with a constant column if b is free."""
     several = len(machine.classes_) > 2
     reason = why_not_fixed(machine) or _why_no_space(machine)
-    if several and machine.family == "kernel-classifier":
+    if several and machine.family == "kernel.classifier":
         reason = "More than two classes decide by votes of pairs, which are not scores of one space."
     if reason is not None:
         yield from (NotApplicable(template, reason) for template in ("P13/1" if several else "P12/1", "P18/1"))

@@ -8,7 +8,7 @@ C = infinity is the hard margin. NuSVC: rho is a variable, and nu bounds the sha
 one machine per pair of classes, decided by votes; the machines share the Gram blocks of the classes.
 
 Claims: the duality gap of each machine (kernel positive semidefinite), the margin from both sides (hard margin).
-Method: working-set decomposition with second-order pair steps (`_decomposition`), or the routes of `_routes`.
+Method: working-set decomposition with second-order pair steps (`_decomposition`), or those of `_reference_solvers`.
 """
 
 import warnings
@@ -28,9 +28,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.ledger import Statement
 from assay.kernels._tiles import MatrixTiles, Tiles
 from assay.params import choice, positive, refuse
 from assay.scan import Rows, thread_map
@@ -80,7 +80,7 @@ Watch = Callable[[_PairMachine], bool]
 class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     """What SVC and NuSVC share."""
 
-    family = "kernel-classifier"
+    family = "kernel.classifier"
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         self._check_common()
@@ -142,9 +142,12 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
                     batch = range(first, min(first + crew, len(pairs)))
                     for p, machine in zip(batch, thread_map(train, batch, n_jobs=self.n_jobs), strict=True):
                         machines[p] = machine
-                        if self._watch(log, X, codes, machines, machine):
-                            raise KeyboardInterrupt
+                        self._watch(log, X, codes, machines, machine)
+                    if log.stopped:
+                        break
             except KeyboardInterrupt:
+                log.stopped = True
+            if log.stopped:
                 machines[-1].status = "interrupted"
         return machines
 
@@ -222,9 +225,9 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     def _report(self, statuses: set[str]) -> None:
         if statuses == {"converged"}:
             return
-        how = "interrupted" if "interrupted" in statuses else f"stopped after max_iter={self.max_iter} pair steps"
+        how = "interrupted" if "interrupted" in statuses else f"stopped after {int(self.n_iter_.sum())} steps"
         warnings.warn(
-            f"{type(self).__name__}: {how}; the conditions of an optimum are broken by {self.violation_:.3g} "
+            f"{type(self).__name__}: {how}; the KKT violation is {self.violation_:.3g} "
             f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
             ConvergenceWarning,
             stacklevel=4,
@@ -394,7 +397,7 @@ class SVC(SupportVectorClassifier):
     tol : float > 0
         Largest violation of the optimality conditions that is accepted.
     cache_size : float or "auto"
-        Megabytes of kernel values that are kept; "auto" is a tenth of the free memory, from 100 MB to 1.5 GB. Values
+        Megabytes of kernel values that are kept at most; "auto" is 1500, whatever is free. Values
         that cost less to compute than to keep (few features) are not kept, whatever the size.
     class_weight : None, "balanced" or dict
         Factor of C for each class.
@@ -518,9 +521,9 @@ class SVC(SupportVectorClassifier):
             tell = None if watch is None else lambda found: watch(self._finished(rows, problem, found))
             found = self._solve(source, problem, tell, touch)
         else:
-            from assay.svm import _routes
+            from assay.svm import _reference_solvers
 
-            found = _routes.ROUTES[self.solver](source, problem, float(self.tol))
+            found = _reference_solvers.REFERENCE_SOLVERS[self.solver](source, problem, float(self.tol))
         if touch is not None and touch(found.beta, found.F):
             raise refuse(
                 self,

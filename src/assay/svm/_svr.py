@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from assay.card import Card
-from assay.certificate.claim import Claim, NotApplicable
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.kernels._tiles import Tiles
 from assay.params import number, positive, refuse
@@ -93,9 +93,9 @@ class _OneFunction(KernelMachine):
         self._tell_end()
         if found.status == "converged":
             return
-        how = f"stopped after max_iter={self.max_iter} pair steps" if found.status == "max_iter" else found.status
+        how = "interrupted" if found.status == "interrupted" else f"stopped after {found.steps} steps"
         warnings.warn(
-            f"{type(self).__name__}: {how}; the conditions of an optimum are broken by "
+            f"{type(self).__name__}: {how}; the KKT violation is "
             f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. "
             "The best model so far is kept.",
             ConvergenceWarning,
@@ -115,7 +115,7 @@ class _OneFunction(KernelMachine):
 
 
 class _Regressor(RegressorMixin, _OneFunction):
-    family = "kernel-regressor"
+    family = "kernel.regressor"
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._check_common()
@@ -152,7 +152,7 @@ class _Regressor(RegressorMixin, _OneFunction):
 
     def function_norm(self, rows: Rows) -> Any:
         """Return the length of the weights in the kernel's space, or why there is none."""
-        from assay.svm._norms import function_norm
+        from assay.svm._rkhs_norm import function_norm
 
         return function_norm(self, rows, True)
 
@@ -351,7 +351,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     [1, -1]
     """
 
-    family = "expansion-map"
+    family = "expansion.map"
     card = Card(
         name="One-class support vector machine",
         zh="单类支持向量机",

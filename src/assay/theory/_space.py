@@ -32,6 +32,16 @@ class Space(ABC):
     exact_growth: ClassVar[bool] = True
     exact_vc: ClassVar[bool] = True
 
+    @property
+    def price(self) -> int:
+        """By how much delta is divided where the size of the class was not fixed in advance."""
+        return 1
+
+    @property
+    def why_no_bound(self) -> str:
+        """Why a class without a finite VC dimension has no bound by its size."""
+        return f"{self}: the class has no finite VC dimension, so no bound of this kind exists."
+
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)

@@ -1,10 +1,10 @@
 """Decision trees: ID3, C4.5, CART; nominal columns, missing values, pruning; rules for people."""
 
-from assay.tree._general import impurity
 from assay.tree._oblique import ObliqueTreeClassifier
 from assay.tree._presets import C45, CART, ID3
 from assay.tree._scores import ColumnScore, column_scores
 from assay.tree._trees import DecisionTreeClassifier, DecisionTreeRegressor
+from assay.tree.growth._nominal_missing import impurity
 
 __all__ = [
     "C45",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.certificate.claim import Claim, NotApplicable
-from assay.certificate.risk import Statement, Vacuous, error_rate
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.ledger import Statement, Vacuous, error_rate
 from assay.scan import Rows
 from assay.theory import pac, rademacher
 from assay.theory.spaces import Space, Stumps, Unbounded

@@ -6,7 +6,7 @@
     predict class shares, or the mean, of the leaf that a row reaches
 
 Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values and the
-gain ratio take the general way (`_general`). Both find the same splits where both apply.
+gain ratio take the general way (`_nominal_missing`). Both find the same splits where both apply.
 """
 
 from collections.abc import Iterator
@@ -18,22 +18,23 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner
-from assay.certificate.claim import Claim, NotApplicable
+from assay.base import Learner, _streams, read_rows
+from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import choice, count, number, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
 from assay.tree import _rules
 from assay.tree._claims import grown_part, pruning_fact, shortened
-from assay.tree._exact import Limits, encode, grow_exact
-from assay.tree._general import Method, grow_general
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
+from assay.tree.growth._exact import encode, grow_exact
+from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
+from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
-    from assay.table import ColumnType
+    from assay.data.columns import ColumnType
 
 _PRUNING = (None, "pre", "reduced_error", "pessimistic", "cost_complexity")
 
@@ -90,10 +91,10 @@ class DecisionTree(TreeModel, Learner):
         n, d = data.X.shape
         levels = nominal_levels(self)
         limits = self._limits(data, d)
-        plain = not levels and self.criterion != "gain_ratio" and not np.isnan(data.X).any()
+        plain = not levels and self.criterion != "gain_ratio" and not data.has_gaps
         monotone = self._monotone(d, n_classes, plain)
         if plain and self.criterion == "absolute_error":
-            from assay.tree._absolute import grow_absolute
+            from assay.tree.growth._absolute import grow_absolute
 
             rng = check_random_state(self.random_state)
             return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
@@ -131,7 +132,7 @@ class DecisionTree(TreeModel, Learner):
                 "the columns.",
             )
         weight = np.ones(n) if data.weight is None else data.weight
-        return grow_general(
+        return grow_nominal_missing(
             data.X,
             data.y,
             weight,
@@ -350,13 +351,16 @@ class DecisionTree(TreeModel, Learner):
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
-    data = read_columns(learner, X, y, sample_weight)
-    if np.isnan(data.X).any():
-        raise refuse(
-            learner,
-            "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
-        )
-    known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
+    if _streams(X, y):
+        known = read_rows(learner, X, y, sample_weight, reset=False)
+    else:
+        data = read_columns(learner, X, y, sample_weight)
+        if data.has_gaps:
+            raise refuse(
+                learner,
+                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+            )
+        known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known
 
 

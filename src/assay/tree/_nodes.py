@@ -43,10 +43,17 @@ class Nodes(NamedTuple):
 
     def depths(self) -> np.ndarray:
         """Return the depth of each node, 0 at a root; a node stands after its parent."""
-        depth = np.zeros(len(self.child), dtype=np.int64)
-        for at in np.flatnonzero(self.child >= 0):
-            depth[self.child[at] : self.child[at] + self.n_children[at]] = depth[at] + 1
+        depth, level = np.zeros(len(self.child), dtype=np.int64), self.root.astype(np.int64)
+        while len(level := self.children_of(level)):
+            depth[level] = depth.max() + 1
         return depth
+
+    def children_of(self, level: np.ndarray) -> np.ndarray:
+        """Return all children of some nodes, those of one node side by side."""
+        inner = level[self.child[level] >= 0]
+        counts = self.n_children[inner].astype(np.int64)
+        first = self.child[inner].astype(np.int64) - np.append(0, np.cumsum(counts))[:-1]
+        return np.repeat(first, counts) + np.arange(counts.sum())
 
     def check(self, n_columns: int) -> "Nodes":
         """Refuse arrays that do not describe trees over that many columns: compiled code reads them

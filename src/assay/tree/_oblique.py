@@ -22,8 +22,8 @@ from assay.fitlog import FitLog
 from assay.params import choice, count, number, positive, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import row_count
-from assay.tree._general import impurity
 from assay.tree._spaces import OfAnySize
+from assay.tree.growth._nominal_missing import impurity
 
 
 class Cut(NamedTuple):
@@ -98,7 +98,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     True
     """
 
-    family = "oblique-tree-classifier"
+    family = "oblique.classifier"
     classes_: np.ndarray
     card = Card(
         name="Oblique tree classifier",
@@ -217,7 +217,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
     def _directions(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int) -> list[np.ndarray]:
         """Return a direction in units of the columns for each class of the node against the rest."""
-        from assay.tree._directions import DIRECTIONS
+        from assay.tree.growth._directions import DIRECTIONS
 
         mean, deviation = X.mean(axis=0), X.std(axis=0)
         used = np.flatnonzero(deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from assay.scan import Rows, rows_per_block, thread_map
-from assay.tree._general import branches
 from assay.tree._nodes import Nodes
+from assay.tree.growth._nominal_missing import branches
 
 
 def leaves(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:

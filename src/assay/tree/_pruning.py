@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from assay.tree._exact import compact
 from assay.tree._nodes import Nodes
 from assay.tree._predict import visits
+from assay.tree.growth._exact import compact
 
 
 class Path(NamedTuple):

@@ -4,11 +4,13 @@ A frame says by its types which columns are nominal (text, categories, booleans)
 lists the positions of columns whose numbers are only names. A value that was not seen in `fit` counts as missing.
 """
 
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
@@ -17,41 +19,124 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from assay.base import Learner
+from assay import data
+from assay.base import Learner, _streams, label_classes, read_rows
+from assay.data.columns import ColumnType
 from assay.params import refuse
-from assay.table import ColumnType, read
+from assay.scan import Block, Rows
+from assay.scan import rows as rows_of
+from assay.scan.memory import MemoryRows
 
 
-class Read(NamedTuple):
-    """Rows as a learner of this room sees them."""
+class Read:
+    """Rows as a learner of this room sees them.
 
-    X: np.ndarray  # (rows, columns) doubles
-    y: np.ndarray
-    weight: np.ndarray | None
+    rows : the values, wherever they are kept;  y : (rows,) numbers or positions of classes;  weight : (rows,) or None
+    """
+
+    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray | None, n_jobs: int | None = None):
+        self.rows: Rows = rows_of(X, n_jobs=n_jobs)
+        self.y, self.weight = y, weight
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """(rows, columns) doubles; rows that are streamed are read into memory."""
+        return self.rows.X if isinstance(self.rows, MemoryRows) else self.rows.take(np.arange(self.rows.n_rows))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a value is missing; sources that are streamed refuse such values."""
+        return isinstance(self.rows, MemoryRows) and bool(np.isnan(self.X).any())
+
+    @property
+    def shown(self) -> tuple[Any, Any]:
+        """What callbacks are shown of X and y: nothing, if the rows are streamed."""
+        return (self.X, self.y) if isinstance(self.rows, MemoryRows) else (None, None)
 
     def take(self, at: np.ndarray) -> "Read":
         """Return some of the rows."""
-        return Read(self.X[at], self.y[at], None if self.weight is None else self.weight[at])
+        weight = None if self.weight is None else self.weight[at]
+        return Read(self.X[at], self.y[at], weight, self.rows.n_jobs)
 
 
 def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *, reset: bool = False) -> Read:
-    """Return checked rows; with `reset`, remember the columns in `columns_` (None if all are numeric)."""
+    """Return checked rows; with `reset`, remember the columns in `columns_` (None if all are numeric).
+
+    y is numbers for a regressor, else labels; Parquet files, Arrow tables and Dask collections name their columns.
+    """
+    if y is not None and _streams(X, y):
+        data = _streamed(learner, X, y, weight, reset)
+        data.y = learner.classes_[data.y] if is_classifier(learner) else data.y
+        return data
     if reset and y is None:
         raise ValueError(f"{type(learner).__name__} requires y to be passed, but the target y is None.")
     X = _matrix(learner, X, reset)
     if y is None:
-        return Read(X, np.empty(0), None)
+        return Read(X, np.empty(0), None, learner.n_jobs)
     numeric = not is_classifier(learner)
     y = _check_y(y, multi_output=False, y_numeric=numeric, estimator=learner)
     check_consistent_length(X, y)
     if weight is not None:
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.sum() > 0:
-            raise refuse(learner, "the sample weights are all zero; at least one row must count.")
-        if reset and not weight.all():  # a row that does not count must not move a border between values either
-            counts = np.flatnonzero(weight)
-            X, y, weight = X[counts], y[counts], weight[counts]
-    return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight)
+        X, y, weight = _that_count(learner, X, y, weight, reset)
+    return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight, learner.n_jobs)
+
+
+def _that_count(learner: Learner, X: Any, y: Any, weight: np.ndarray, reset: bool) -> tuple:
+    """Return the rows of weight > 0, if the learner is fitted to them: a row that does not count must not move a
+    threshold between values either."""
+    if not weight.sum() > 0:
+        raise refuse(learner, "the sample weights are all zero; at least one row must count.")
+    if not reset or weight.all():
+        return X, y, weight
+    counts = np.flatnonzero(weight)
+    return X.take(counts) if isinstance(X, Rows) else X[counts], y[counts], weight[counts]
+
+
+def _streamed(learner: Learner, X: Any, y: Any, weight: Any, reset: bool) -> Read:
+    """Return rows that are streamed, with y (of a classifier as positions in `classes_`) and the weights, which are
+    small, in memory."""
+    known = read_rows(learner, X, y, weight, reset=reset)
+    if reset:
+        learner.columns_ = None
+        if np.size(getattr(learner, "nominal", None) or ()):
+            raise refuse(learner, "nominal columns of rows that are streamed are not known; encode them.")
+        if is_classifier(learner):
+            learner.classes_ = label_classes(learner, known)
+    known = known.encoded(learner.classes_) if is_classifier(learner) else known
+    target, weights = np.empty(known.n_rows, np.int64 if is_classifier(learner) else np.float64), np.ones(known.n_rows)
+
+    def place(start: int, part: tuple) -> None:
+        at = slice(start, start + len(part[0]))
+        target[at], weights[at] = part[0], 1.0 if part[1] is None else part[1]
+
+    known.collect(place, _beside)
+    if not known.has_weight:
+        return Read(known, target, None)
+    if weights.min() < 0:
+        row = int(weights.argmin())
+        raise refuse(learner, f"row weights must be >= 0; row {row} (counted from 0) has a negative one.")
+    return Read(*_that_count(learner, known, target, weights, reset), learner.n_jobs)
+
+
+def _beside(block: Block) -> tuple[Any, np.ndarray | None]:
+    return block.y, block.weight
+
+
+def read_labelled(learner: Learner, X: Any, y: Any, weight: Any = None, *, reset: bool = True) -> Read:
+    """Return checked rows with y as positions in `classes_`, which are set; the weights with `class_weight`, if the
+    learner has one."""
+    if y is not None and _streams(X, y):
+        data = _streamed(learner, X, y, weight, reset)
+    else:
+        data = read_columns(learner, X, y, weight, reset=reset)
+        known: Any = rows_of(np.empty((len(data.y), 0)), data.y)
+        learner.classes_ = label_classes(learner, known)
+        data.y = np.asarray(known.encoded(learner.classes_).y, dtype=np.int64)
+    if getattr(learner, "class_weight", None) is not None:
+        factor = compute_sample_weight(learner.class_weight, learner.classes_[data.y])
+        data.weight = factor if data.weight is None else data.weight * factor
+    return data
 
 
 def nominal_levels(learner: Learner) -> dict[int, int]:
@@ -87,12 +172,12 @@ def _has_types(X: Any) -> bool:
 def _from_frame(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     _check_feature_names(learner, X, reset=reset)
     if reset:
-        table = read(X)
+        table = data.read(X)
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:
         raise refuse(learner, "X has columns of text, but was fitted on numbers alone.")
-    return read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
+    return data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
 
 
 def _declared(learner: Learner, X: np.ndarray) -> tuple[ColumnType, ...] | None:

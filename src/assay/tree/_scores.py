@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.tree._general import Method, _Growth, impurity
 from assay.tree._reading import nominal_levels
 from assay.tree._trees import DecisionTreeClassifier
+from assay.tree.growth._nominal_missing import Method, _Growth, impurity
 
 
 class ColumnScore(NamedTuple):

@@ -60,7 +60,7 @@ class VotesOfOneSize(_ByLogarithms, Votes):
 
     @property
     def price(self) -> int:
-        return self.T * (self.T + 1) * getattr(self.base, "price", 1)
+        return self.T * (self.T + 1) * self.base.price
 
     def __str__(self) -> str:
         return f"weighted votes of {self.T} members from {self.base}"

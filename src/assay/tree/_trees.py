@@ -5,19 +5,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
 
-from assay.base import label_classes
 from assay.card import Card
-from assay.certificate.claim import NotApplicable
-from assay.certificate.risk import Statement
+from assay.claims.claim import NotApplicable
+from assay.guarantees.ledger import Statement
 from assay.params import choice, refuse
-from assay.scan import Rows, rows
+from assay.scan import Rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space
 from assay.tree._decision_tree import DecisionTree
 from assay.tree._nodes import Nodes
 from assay.tree._predict import clipped_errors, mean_values, squared_error
-from assay.tree._reading import Read, read_columns
+from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
 
@@ -68,7 +66,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     x0 > 2.5: yes (2)
     """
 
-    family = "tree-classifier"
+    family = "trees.classifier"
     classes_: np.ndarray
     card = Card(
         name="Decision tree classifier",
@@ -79,6 +77,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
         algorithm="greedy splits, exact borders by counting or sorting codes",
         guarantee=("tree.facts", "tree.pruned", "occam", "vc", "rademacher.empirical"),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -140,14 +139,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         choice(self, "criterion", ("gini", "entropy", "log_loss", "gain", "gain_ratio"))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
-        data = read_columns(self, X, y, sample_weight, reset=True)
-        known = rows(data.X, data.y)
-        self.classes_ = label_classes(self, known)
-        weight = data.weight
-        if self.class_weight is not None:
-            factor = compute_sample_weight(self.class_weight, data.y)
-            weight = factor if weight is None else weight * factor
-        return Read(data.X, self._codes(data.y), weight), len(self.classes_)
+        data = read_labelled(self, X, y, sample_weight)
+        return data, len(self.classes_)
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
         at = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
@@ -207,7 +200,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     array([1., 4.])
     """
 
-    family = "tree-regressor"
+    family = "trees.regressor"
     card = Card(
         name="Decision tree regressor",
         zh="回归树",
@@ -217,6 +210,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
         algorithm="greedy splits, exact borders by counting or sorting codes",
         guarantee=("tree.facts",),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(

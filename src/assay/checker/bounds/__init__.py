@@ -1,0 +1,99 @@
+"""Bounds that several families share: statements about new data, from hold-out rows and from training rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.checker.bounds import error_rate, holdout, margins, norm, pac_bayes
+from assay.claims.definitions import (
+    HOLDOUT,
+    PRIOR,
+    UNIFORM,
+    Definition,
+    choice_in_words,
+    mean_loss,
+    outward,
+    percent,
+    up,
+)
+from assay.claims.definitions import error_rate as rate
+
+
+def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"{params['positives']} and {params['negatives']} hold-out rows of the two classes{choice_in_words(params)}"
+    return f"The area under the ROC curve on new data is at least {outward(value, direction, 4)} ({rows})."
+
+
+def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        "For every threshold of the score at once, the shares of either class above it differ between the hold-out "
+        f"rows and new data by at most {up(value, 4)}{choice_in_words(params)}."
+    )
+
+
+def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    alone, other = params["alone"], params["other_alone"]
+    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other"
+    if direction == "upper":
+        return f"The error rate on new data exceeds that of the other model by at most {percent(value)} ({rows})."
+    return f"The error rate on new data is at least {percent(value, direction)} below that of the other model ({rows})."
+
+
+def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"Prediction sets of size {up(value, 6)} (the interval prediction -+ size; the classes whose score is at most "
+        f"that far below the largest) hold the target of at least {percent(params['coverage'], 'lower')} of new data"
+        f"{choice_in_words(params)}."
+    )
+
+
+_RANGE = (*HOLDOUT, "A-RANGE")
+_BOTH = ("upper", "lower")
+_MARGINS = rate("margins of {rows} training rows, length of the weights")
+
+
+def _rate(name: str, rule: type, how: str, assumptions: tuple[str, ...], directions: tuple = ("upper",)) -> Definition:
+    return Definition(name, rule, rate(how), assumptions, directions, "error rate")
+
+
+def _loss(name: str, rule: type, how: str, assumptions: tuple[str, ...], directions: tuple = ("upper",)) -> Definition:
+    return Definition(name, rule, mean_loss(how), assumptions, directions, "mean loss")
+
+
+CLAIMS = {
+    "P01/1": _rate(
+        "holdout.binomial", error_rate.HoldoutBinomial, "{errors} errors in {rows} hold-out rows", HOLDOUT, _BOTH
+    ),
+    "P02/1": _loss("holdout.hoeffding", error_rate.Hoeffding, "Hoeffding, hold-out rows", _RANGE, _BOTH),
+    "P03/1": _loss("holdout.kl", holdout.KullbackLeibler, "Chernoff, hold-out rows", _RANGE),
+    "P04/1": _loss(
+        "holdout.empirical-bernstein", error_rate.EmpiricalBernstein, "empirical Bernstein, hold-out rows", _RANGE
+    ),
+    "P05/1": _loss("holdout.betting", holdout.Betting, "betting, hold-out rows in order", (*_RANGE, "A-ORDER")),
+    "P06/1": Definition("holdout.auc", holdout.AreaUnderCurve, _area, HOLDOUT, ("lower",)),
+    "P06/2": Definition("holdout.thresholds", holdout.Thresholds, _thresholds, HOLDOUT),
+    "P06/3": Definition("holdout.paired", holdout.Paired, _paired, HOLDOUT, _BOTH),
+    "P07/1": _rate(
+        "holdout.select",
+        error_rate.HoldoutSelect,
+        "{errors} errors in {rows} hold-out rows, Bonferroni-corrected for {compared} models compared on them",
+        HOLDOUT,
+    ),
+    "P08/1": _rate(
+        "finite.class", error_rate.FiniteClass, "{errors} errors in {rows} training rows, finite class", UNIFORM
+    ),
+    "P10/1": _rate(
+        "vc", error_rate.Vc, "{errors} errors in {rows} training rows, growth function of the class", UNIFORM
+    ),
+    "P12/1": Definition("margin.kernel", margins.Ramp, _MARGINS, PRIOR, quantity="error rate"),
+    "P13/1": Definition("margin.multiclass", margins.MulticlassRamp, _MARGINS, PRIOR, quantity="error rate"),
+    "P14/1": _rate(
+        "margin.l1", margins.L1Ramp, "margins of {rows} training rows, sum of the weights' magnitudes", PRIOR
+    ),
+    "P18/1": _rate(
+        "pac-bayes.linear", pac_bayes.LinearPacBayes, "margins of {rows} training rows, noise in the weights", PRIOR
+    ),
+    "P24/1": _loss(
+        "regression.rademacher", norm.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
+    ),
+    "P25/1": Definition("conformal.coverage", holdout.Coverage, _coverage, HOLDOUT),
+}

@@ -1,0 +1,117 @@
+"""Binomial and hypergeometric tails with rigorous error bounds, fast for millions of rows.
+
+The first term of a tail is evaluated in decimal arithmetic (correctly rounded logarithms, Stirling's series
+with its remainder); the others follow from it by ratios that fall monotonically, so what is left out is at
+most a geometric series.
+"""
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.checker.numerics import gamma
+
+_DIGITS = 60
+_STIRLING = (Fraction(1, 12), Fraction(-1, 360), Fraction(1, 1260), Fraction(-1, 1680), Fraction(1, 1188))
+_EXACT = 400  # factorials up to here are computed as integers
+_SLIP = Decimal("1e-22")  # bound of all decimal errors of one term: Stirling's remainder, 60-digit rounding
+_HALF_LN_TWO_PI = (2 * Decimal("3.14159265358979323846264338327950288419716939937510582097494459")).ln(
+    Context(prec=_DIGITS)
+) / 2
+
+
+class LogBounds(NamedTuple):
+    """Bounds of the natural logarithm of a probability."""
+
+    low: Decimal
+    high: Decimal
+
+
+NEVER, ALWAYS = LogBounds(Decimal("-Infinity"), Decimal("-Infinity")), LogBounds(Decimal(0), Decimal(0))
+
+
+def ln(value: Fraction | int) -> Decimal:
+    """Return the natural logarithm of a positive rational to 50 digits."""
+    with localcontext(prec=_DIGITS):
+        value = Fraction(value)
+        return Decimal(value.numerator).ln() - Decimal(value.denominator).ln()
+
+
+def ln_factorial(n: int) -> Decimal:
+    """Return ln n! with an absolute error below 1e-24 for n <= 2^53."""
+    with localcontext(prec=_DIGITS):
+        if n <= _EXACT:
+            return Decimal(math.factorial(n)).ln()
+        x = Decimal(n + 1)
+        series = sum(
+            (Decimal(c.numerator) / c.denominator / x ** (2 * i + 1) for i, c in enumerate(_STIRLING)),
+            Decimal(0),
+        )
+        return (x - Decimal("0.5")) * x.ln() - x + _HALF_LN_TWO_PI + series
+
+
+def ln_binomial(n: int, k: int) -> Decimal:
+    with localcontext(prec=_DIGITS):
+        return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
+
+
+def binomial_at_most(k: int, m: int, p: Fraction) -> LogBounds:
+    """Bound ln P[Bin(m, p) <= k] for 0 < p < 1."""
+    if not 0 <= k < m:
+        return NEVER if k < 0 else ALWAYS
+    if (k + 1) * (1 - p) > (m - k) * p * Fraction(3, 2):  # well above the mode: the other tail is the small one
+        return _complement(binomial_at_most(m - k - 1, m, 1 - p))
+    with localcontext(prec=_DIGITS):
+        first = ln_binomial(m, k) + k * ln(p) + (m - k) * ln(1 - p)
+    odds = float(p / (1 - p))
+    return _sum(first, k + 1, lambda j: (k - j) / ((m - k + 1.0) + j) / odds)
+
+
+def binomial_at_least(k: int, m: int, p: Fraction) -> LogBounds:
+    """Bound ln P[Bin(m, p) >= k] for 0 < p < 1."""
+    return binomial_at_most(m - k, m, 1 - p)
+
+
+def hypergeometric_at_most(k: int, total: int, marked: int, drawn: int) -> LogBounds:
+    """Bound ln P[at most k of the `drawn` out of `total` items are among the `marked` ones]."""
+    lowest, highest = max(0, drawn - (total - marked)), min(marked, drawn)
+    if not lowest <= k < highest:
+        return NEVER if k < lowest else ALWAYS
+    rest = total - marked - drawn
+    if 2 * (k + 1) * (rest + k + 1) > 3 * (marked - k) * (drawn - k):
+        return _complement(hypergeometric_at_most(drawn - k - 1, total, total - marked, drawn))
+    with localcontext(prec=_DIGITS):
+        first = ln_binomial(marked, k) + ln_binomial(total - marked, drawn - k) - ln_binomial(total, drawn)
+    below, beside = marked - k + 1.0, drawn - k + 1.0
+    return _sum(first, k - lowest + 1, lambda j: (k - j) * (rest + (k - j)) / ((below + j) * (beside + j)))
+
+
+def _sum(first: Decimal, terms: int, ratio: Callable) -> LogBounds:
+    """Bound the logarithm of a sum of `terms` terms: exp(first), then each the ratio(j), falling in j, of the
+    one before."""
+    total, last, at, rest = 1.0, 1.0, 0, 0.0
+    while at < terms - 1:
+        step = np.arange(at, min(at + 4096, terms - 1), dtype=np.float64)
+        products = last * np.cumprod(ratio(step))
+        total, last, at = total + float(products.sum()), float(products[-1]), at + len(step)
+        following = float(ratio(at))
+        if following < 1 and last < 1e-20 * (1 - following) * total:
+            rest = 1e-19 * total
+            break
+    error = gamma(16 * (at + 2))  # a ratio has at most eight roundings, and the sum one more per term
+    with localcontext(prec=_DIGITS, rounding=ROUND_CEILING):
+        high = first + Decimal((total + rest) * (1 + error)).ln() + _SLIP
+    with localcontext(prec=_DIGITS, rounding=ROUND_FLOOR):
+        low = first + Decimal(total * (1 - error)).ln() - _SLIP
+    return LogBounds(low, high)
+
+
+def _complement(tail: LogBounds) -> LogBounds:
+    with localcontext(prec=_DIGITS):
+        low, high = (1 - bound.exp() for bound in (tail.high, tail.low))
+        slip = Decimal("1e-50")
+        return LogBounds((low - slip).ln() if low > slip else NEVER.low, min((high + slip).ln(), Decimal(0)))

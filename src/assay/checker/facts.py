@@ -1,0 +1,156 @@
+"""Rules for facts that are recounted: which rows these are, the errors on them, the errors nobody can avoid."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from assay.checker.numerics import Sums, above
+from assay.checker.record import Refused, Rejected, number
+from assay.checker.rule import Context, Rule, View
+from assay.claims.claim import Claim
+from assay.claims.definitions import Definition, outward, up
+
+
+class AboutSet(Rule):
+    """A rule whose claim names the set it is about."""
+
+    def __init__(self, claim: Claim, context: Context):
+        named = claim.params.get("set")
+        if not isinstance(named, str) or named not in context.rows:
+            raise Rejected(f"set must be train or holdout, and described; it is {str(named)[:20]!r}")
+        self.set = named
+        super().__init__(claim, context)
+        self.read.add("set")
+
+
+class DataIdentity(AboutSet):
+    """D01: the fingerprint is compared for every set; what is left is the number of rows, and of the hold-out rows how
+    many are nearly copies of training rows."""
+
+    def measure(self) -> float:
+        if self.claim.value != self.rows:
+            raise Rejected(f"it speaks of {self.claim.value:g} rows; the {self.set} set has {self.rows}")
+        if self.set == "holdout":
+            near = self.context.near_copies
+            if near is None:
+                raise Refused("the training rows are needed too, to count hold-out rows that are nearly copies of them")
+            if self.count("near") != near:
+                raise Rejected(f"near is {self.params['near']}, recounted {near}")
+        return float(self.rows)
+
+
+class TrainErrors(AboutSet):
+    """D02: errors (or mean squared error) on the named set lie between `low` and the value."""
+
+    def prepare(self) -> None:
+        classifier = self.model.classes is not None
+        self.choice("loss", ["zero-one" if classifier else "squared"])
+        self.check_rows()
+        self.low = self.count("low") if classifier else number(self.param("low"), "low", zero=True)
+        self.total = ErrorCount() if classifier else SquaredErrors(self.rows)
+        if classifier and self.claim.value != int(self.claim.value):
+            raise Rejected("the number of errors must be an integer")
+
+    def block(self, view: View) -> None:
+        self.total.add(view)
+
+    def measure(self) -> float:
+        low, high = self.total.bounds()
+        if low < self.low:
+            raise Rejected(f"at least {self.low:.10g} claimed, measured {low:.10g}")
+        return float(high)
+
+
+class ErrorCount:
+    """Number of errors of the certified predictor: rows that are certainly wrong, and rows not certainly
+    right."""
+
+    low = high = 0
+
+    def add(self, view: View) -> None:
+        low, high = view.errors
+        self.low, self.high = self.low + low, self.high + high
+
+    def bounds(self) -> tuple[int, int]:
+        return self.low, self.high
+
+
+class SquaredErrors:
+    """Mean over rows and targets of the squared residual, between two bounds."""
+
+    def __init__(self, rows: int):
+        self.rows, self.targets, self.sums = rows, 1, Sums(2)
+
+    def add(self, view: View) -> None:
+        scores, errors = view.scores
+        residual = np.abs(view.targets - scores)
+        slack = errors + 2.0**-52 * residual
+        low, high = np.maximum(residual - slack, 0.0) ** 2, (residual + slack) ** 2
+        self.targets = residual.shape[1]
+        self.sums.add(np.stack([low.sum(axis=1), high.sum(axis=1)], axis=1))
+
+    def bounds(self) -> tuple[float, float]:
+        (low, high), (low_error, high_error) = self.sums.value, self.sums.error
+        count, loss = self.rows * self.targets, above(1.0, self.targets + 8) - 1
+        return max(0.0, float((low * (1 - loss) - 2 * low_error) / count)), float(
+            above((high + high_error) / count, self.targets + 8)
+        )
+
+
+class ErrorFloor(Rule):
+    """D03: rows of one group are identical, so a classifier errs on all but the most frequent label of
+    each."""
+
+    def prepare(self) -> None:
+        if self.model.classes is None:
+            raise Rejected("it needs a classifier")
+        self.check_rows()
+        self.where, self.group = self.listed("rows", "group")
+        if self.group.min() < 0 or self.group.max() >= len(self.group):
+            raise Rejected("groups must be numbered from 0")
+        groups = int(self.group.max()) + 1
+        self.first, self.known = np.zeros((groups, self.model.columns)), np.zeros(groups, dtype=bool)
+        self.labels = np.zeros((groups, len(self.model.classes) + 1), dtype=np.int64)
+
+    def block(self, view: View) -> None:
+        inside, at = view.pick(self.where)
+        group, X = self.group[inside], view.X[at]
+        new, first = np.unique(group[~self.known[group]], return_index=True)
+        self.first[new] = X[~self.known[group]][first]
+        self.known[new] = True
+        if not np.array_equal(X, self.first[group]):
+            raise Rejected("rows listed as identical differ")
+        np.add.at(self.labels, (group, view.codes[at] + 1), 1)
+
+    def measure(self) -> float:
+        if self.labels.sum() != len(self.where):
+            raise Rejected("it lists rows that do not exist")
+        return float(np.sum(self.labels.sum(axis=1) - self.labels.max(axis=1)))
+
+
+def _rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    about = f"The certificate is about exactly these {int(value)} {params['set']} rows"
+    if params["set"] == "train":
+        return f"{about}."
+    return f"{about}; {params['near']} of them are training rows again, or equal to one in the first three digits."
+
+
+def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"{params['rows']} {params['set']} rows"
+    if params["loss"] == "zero-one":
+        many = f"{int(value)}" if params["low"] == value else f"between {params['low']} and {int(value)}"
+        return f"On the {rows} the model makes {many} errors."
+    return f"On the {rows} the mean squared error lies between {outward(params['low'], 'lower', 6)} and {up(value, 6)}."
+
+
+def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    why = "because identical rows carry different labels"
+    return f"Every classifier makes at least {int(value)} training errors, {why}."
+
+
+CLAIMS = {
+    "D01/1": Definition("data.identity", DataIdentity, _rows, (), ("lower",)),
+    "D02/1": Definition("train.errors", TrainErrors, _errors),
+    "D03/1": Definition("train.error-floor", ErrorFloor, _floor, (), ("lower",)),
+}

@@ -1,0 +1,356 @@
+"""Rows near the closest of k centres (k-means): cost and fixed point (D20), what any centres cost (D21, D22), new rows
+(P26)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from assay.checker.families.projection import Scatter, deviation, eigenvalues, in_ball
+from assay.checker.family import NUMBERS, Family, Variant
+from assay.checker.numerics import UNDERFLOW, Products, Sums, U, above, gamma, norm_above
+from assay.checker.predictors import DistanceModel
+from assay.checker.record import Refused, Rejected, exact_decimal
+from assay.checker.rule import Rule, View
+from assay.claims.definitions import UNIFORM, WEIGHED, Definition, distance_risk, outward, up
+
+_KEPT = 2**25  # entries of X that are sorted in one pass over the rows
+_MOST_STEPS = 2**31  # of the programme over buckets
+_MOST_BUCKETS = 2048  # a number is held for each pair of them
+_MOST_CUTS = 2**22  # distinct values times clusters, for the exact optimum on a line
+
+
+@dataclass(frozen=True)
+class Centroids(DistanceModel):
+    """Each row belongs to the nearest of the centres."""
+
+    centers: np.ndarray  # (k, d)
+
+    @property
+    def columns(self) -> int:
+        return self.centers.shape[1]
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.centers)
+
+    def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of the squared distance of each row to the nearest centre: a sum of squares of differences."""
+        square = cdist(X, self.centers, "sqeuclidean")
+        nearest = square.argmin(axis=1)
+        least = square[np.arange(len(X)), nearest]
+        return least * (1 - gamma(2 * self.columns + 8)) * (least >= UNDERFLOW), self.enlarged(X, least, nearest)
+
+    def enlarged(self, X: np.ndarray, least: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+        """Return upper bounds of squared distances; squares that vanished are 0 only for a row that is a centre."""
+        high = above(least * (1 + gamma(2 * self.columns + 8)))
+        small = np.flatnonzero(least < UNDERFLOW)
+        beside = np.any(X[small] != self.centers[nearest[small]], axis=1)
+        high[small[beside]] = UNDERFLOW
+        return high
+
+
+def read_centroids(centers: np.ndarray, classes: Any) -> Centroids:
+    if centers.ndim != 2 or not centers.size:
+        raise Rejected(f"cluster_centers_ has shape {centers.shape}; it must be (k, d)")
+    return Centroids(centers)
+
+
+class ClusterRule(Rule):
+    def prepare(self) -> None:
+        if not isinstance(self.model, Centroids):
+            raise Rejected("it needs a model that is a set of centres")
+        if self.count("clusters", 1) != len(self.model.centers):
+            raise Rejected(f"clusters is {self.params['clusters']}; the model has {len(self.model.centers)}")
+        self.check_rows()
+
+
+class FixedPoint(ClusterRule):
+    """D20/1: the weighted sum of squared distances of the rows to their nearest centres is at most `value`, and no
+    centre that has rows is farther than `shift` from their weighted mean. A row goes to the centre whose computed
+    distance is smallest, which is the nearest up to the rounding of a sum of d squares."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        k, d = self.model.centers.shape
+        self.shift = self.number("shift", zero=True)
+        self.cost, self.counts, self.products = Sums(1), Sums(k), Products(d, k)
+
+    def block(self, view: View) -> None:
+        square = cdist(view.X, self.model.centers, "sqeuclidean")
+        nearest = square.argmin(axis=1)
+        rows = np.arange(len(nearest))
+        least = square[rows, nearest]
+        self.cost.add((self.model.enlarged(view.X, least, nearest) * view.weight)[:, None])
+        share = np.zeros_like(square)
+        share[rows, nearest] = view.weight
+        self.counts.add(share)
+        self.products.add(view.X, share, view.largest)
+
+    def measure(self) -> float:
+        counts = self.counts.value
+        full = counts > 0
+        means = self.products.value[full] / counts[full, None]
+        off = (self.products.error[full] + np.abs(means) * self.counts.error[full, None]) / counts[full, None]
+        off = above(off + 8 * U * np.abs(means))
+        apart = [norm_above(row) for row in np.abs(self.model.centers[full] - means) + off]
+        if max(apart, default=0.0) > self.shift:
+            raise Rejected(f"shift is {self.shift:.3g}; a centre is up to {max(apart):.3g} from the mean of its rows")
+        return float(above(self.cost.value[0] + self.cost.error[0]))
+
+
+class LowerBound(ClusterRule):
+    """D21/1: no centres, as many as the model has, cost less than `value` on these rows.
+
+    "spectral": the cost is at least trace S less the k - 1 largest eigenvalues of the scatter S about the mean.
+    "axes": at least the sum over columns of the least cost of k centres on that column alone (`column_cost`).
+    """
+
+    scatter: Any = None  # of the second pass
+
+    def prepare(self) -> None:
+        super().prepare()
+        k, d = self.model.centers.shape
+        self.form = self.choice("form", ["spectral", "axes"])
+        if self.form == "spectral":
+            self.means = Sums(d + 1)
+            return
+        self.buckets = self.count("buckets", 1)
+        if self.buckets > _MOST_BUCKETS or self.buckets**2 * k * d > _MOST_STEPS:
+            raise Refused("so many buckets take too long, or too much memory")
+        self.first, self.width, self.found = 0, max(1, _KEPT // self.rows), 0.0
+        self.parts: list[np.ndarray] = []
+        self.weights: list[np.ndarray] = []
+
+    def block(self, view: View) -> None:
+        if self.form == "axes":
+            self.parts.append(view.X[:, self.first : self.first + self.width].T.copy())
+            if self.first == 0:
+                self.weights.append(view.weight.copy())
+        elif self.scatter is None:
+            self.means.add(np.column_stack([view.X * view.weight[:, None], view.weight]))
+        else:
+            self.scatter.add(view)
+
+    def next_pass(self) -> bool:
+        if self.form == "axes":
+            columns, self.parts, weight = np.concatenate(self.parts, axis=1), [], np.concatenate(self.weights)
+            for column in columns:
+                self.found += column_cost(column, weight, len(self.model.centers), self.buckets)
+            self.first += self.width
+            return self.first < self.model.columns
+        if self.scatter is not None:
+            return False
+        *sums, weight = self.means.value
+        if not weight > 0:
+            raise Rejected("the rows have no weight")
+        self.scatter = Scatter(np.array(sums) / weight)
+        return True
+
+    def measure(self) -> float:
+        if self.form == "axes":
+            return max(self.found * (1 - gamma(2 * self.model.columns + 8)), 0.0)
+        S, k = self.scatter.S, len(self.model.centers)
+        values, off = eigenvalues((S + S.T) / 2)
+        top = values[: k - 1]
+        off = (len(top) + len(S)) * above(off + self.scatter.error) + self.scatter.mean_above()
+        bound = math.fsum(np.diag(S)) - math.fsum(np.maximum(top, 0.0))
+        return max(bound - above(off) - 8 * U * float(np.trace(S)), 0.0)
+
+
+def column_cost(column: np.ndarray, weight: np.ndarray, k: int, buckets: int) -> float:
+    """Return a lower bound of the least cost of k centres on a line.
+
+    The sorted values are cut into buckets. Clusters are intervals, so that each bucket lies in one cluster or is cut
+    by a border; what a cut bucket costs is left out. The least cost of the whole buckets over all ways to cut is
+    found by dynamic programming; a bucket of equal values need not be cut, since its values may all go to one side.
+    """
+    order = np.argsort(column, kind="stable")
+    kept = order[weight[order] > 0]
+    if not len(kept):
+        return 0.0
+    x, w = _about_mean(column[kept], weight[kept]), weight[kept]
+    edges = np.unique(np.linspace(0, len(x), min(buckets, len(x)) + 1).astype(np.int64))
+    prefix = [part[edges] for part in _prefix_sums(x, w)]
+    cuttable = x[edges[1:] - 1] > x[edges[:-1]]
+    cost = _interval_costs(*prefix)
+    best = cost[0]
+    for _ in range(k - 1):
+        begin = np.append(best[0], np.minimum(best[1:], np.where(cuttable, best[:-1], np.inf)))
+        best = np.min(begin[:, None] + cost, axis=0)
+    return max(float(best[-1]) * (1 - 4 * U) - k * _cost_error(x, w), 0.0)
+
+
+def _about_mean(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return x less a number near its mean."""
+    return x - math.fsum(x * w) / math.fsum(w)
+
+
+def _prefix_sums(x: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
+    """Return 0 and the running sums of w, w x and w x^2, in the widest numbers of the platform."""
+    x, w = x.astype(np.longdouble), w.astype(np.longdouble)
+    return [np.append(np.longdouble(0), np.cumsum(part)) for part in (w, w * x, w * x * x)]
+
+
+def _cost_error(x: np.ndarray, w: np.ndarray) -> float:
+    """Return a bound of the error of every cost(i, j) = S2 - S1^2 / S0, differences of running sums of n terms.
+
+    Running sums are off by g times those of magnitudes, g = (n + 8) u. S1^2 / S0 is S0 times the square of a mean, and
+    no mean is beyond the largest |x|; S0 is exact if weights are whole numbers. Rounding x - mean moves a cost by 4 U
+    sum w x^2.
+    """
+    g = (len(x) + 8) * float(np.finfo(np.longdouble).eps)
+    size, largest = np.abs(x), float(np.abs(x).max())
+    first, second, mass = math.fsum(w * size), math.fsum(w * size * size), math.fsum(w)
+    whole = bool(np.all(w == np.floor(w))) and mass < 2.0**53
+    error = (2 * g + 8 * U) * second + 4 * g * largest * first + (2 * g * first) ** 2 / float(w.min())
+    error += 0.0 if whole else 2 * g * mass * largest * largest
+    return float(above(error, 32)) * 1.01
+
+
+def _interval_costs(S0: np.ndarray, S1: np.ndarray, S2: np.ndarray) -> np.ndarray:
+    """Return sum w x^2 - (sum w x)^2 / sum w of the buckets i..j-1 at [i, j]; infinite for j < i."""
+    mass, first = S0[None, :] - S0[:, None], S1[None, :] - S1[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.maximum(S2[None, :] - S2[:, None] - np.where(mass > 0, first * first / mass, 0.0), 0.0)
+    return np.where(np.arange(len(S0))[:, None] <= np.arange(len(S0))[None, :], cost, np.inf)
+
+
+class LineOptimum(FixedPoint):
+    """D22/1: the cost of the centres is at most `value` above the least cost of as many centres; one column.
+
+    The exact programme: sorted distinct values, prefix sums about the mean,
+    best(m, j) = min_i best(m - 1, i) + cost(i, j).
+    """
+
+    def prepare(self) -> None:
+        ClusterRule.prepare(self)
+        if self.model.columns != 1:
+            raise Rejected("it is about one column")
+        self.cost = Sums(1)
+        self.parts: list[np.ndarray] = []
+
+    def block(self, view: View) -> None:
+        least = self.model.squared_distances(view.X)[1]
+        self.cost.add((least * view.weight)[:, None])
+        self.parts.append(np.stack([view.X[:, 0], view.weight]))
+
+    def measure(self) -> float:
+        x, w = np.concatenate(self.parts, axis=1)
+        return float(
+            above(max(self.cost.value[0] + self.cost.error[0] - line_optimum(x, w, len(self.model.centers)), 0.0))
+        )
+
+
+def line_optimum(column: np.ndarray, weight: np.ndarray, k: int) -> float:
+    """Return a lower bound of the least cost of k centres on a line, exact up to rounding.
+
+    Each of the k layers is found by halving: the best last border does not move left when the end moves right. Costs
+    are off by at most `slip`; a border that is only best up to rounding is best up to 2 slip for later ends too (the
+    costs satisfy the quadrangle inequality), so each halving adds that much.
+    """
+    order = np.argsort(column, kind="stable")
+    order = order[weight[order] > 0]
+    values, starts = np.unique(column[order], return_index=True)
+    if len(values) <= k:
+        return 0.0
+    if len(values) * k > _MOST_CUTS:
+        raise Refused(f"the exact optimum is found for at most {_MOST_CUTS} distinct values times clusters")
+    w = np.add.reduceat(weight[order].astype(np.longdouble), starts)
+    x = _about_mean(values, w)
+    prefix = _prefix_sums(x, w)
+    S0, S1, S2 = prefix
+    best = np.append(np.longdouble(0), S2[1:] - S1[1:] ** 2 / S0[1:])
+    for _ in range(k - 1):
+        best = _next_layer(best, *prefix)
+    rounded = 4 * U + len(column) * float(np.finfo(np.longdouble).eps)  # also of weights that were added
+    return max(float(best[-1]) * (1 - rounded) - k * (2 * len(values).bit_length() + 4) * _cost_error(x, w), 0.0)
+
+
+def _next_layer(before: np.ndarray, S0: np.ndarray, S1: np.ndarray, S2: np.ndarray) -> np.ndarray:
+    """Return min over i <= j of before[i] + cost(i, j) for each j, all ends of one level of the halving at once."""
+    n = len(before) - 1
+    size = 1 << n.bit_length()
+    choice, best = np.full(size + 1, n), np.empty(n + 1, dtype=before.dtype)
+    choice[0], best[0] = 0, 0.0
+    step = size
+    while step > 1:
+        step //= 2
+        ends = np.arange(step, size, 2 * step)
+        ends = ends[ends <= n]
+        low, high = choice[ends - step], np.minimum(choice[ends + step], ends)
+        lengths = np.maximum(high - low, 0) + 1
+        starts = np.append(0, np.cumsum(lengths)[:-1])
+        i = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
+        j = np.repeat(ends, lengths)
+        mass, first = S0[j] - S0[i], S1[j] - S1[i]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cost = np.where(mass > 0, S2[j] - S2[i] - first * first / mass, 0.0)
+        value = before[i] + np.maximum(cost, 0.0)
+        least = np.minimum.reduceat(value, starts)
+        hits = np.flatnonzero(value == np.repeat(least, lengths))
+        first_hit = hits[np.searchsorted(hits, starts)]
+        best[ends], choice[ends] = least, i[first_hit]
+    return best
+
+
+class ClusterRisk(ClusterRule):
+    """P26/1: mean cost of the training rows + 2 k (2 R sqrt(sum |x|^2) / n + R^2 / (2 sqrt n)) + 12 R^2
+    sqrt(ln(1/delta) / (2 n)), where |x| <= R for every row, and |c| <= R for every centre."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.R, self.delta = self.number("radius"), exact_decimal(self.claim.delta, "delta")
+        if any(norm_above(center) > self.R for center in self.model.centers):
+            raise Rejected("a centre lies outside the ball")
+        self.sums = Sums(2)
+
+    def block(self, view: View) -> None:
+        squares = in_ball(view, self.R)
+        self.sums.add(np.stack([self.model.squared_distances(view.X)[1], squares], axis=1))
+
+    def measure(self) -> float:
+        k, n, R = len(self.model.centers), self.rows, self.R
+        cost, squares = above(self.sums.value + self.sums.error)
+        complexity = k * (2 * R * math.sqrt(squares) / n + R * R / (2 * math.sqrt(n)))
+        return above(cost / n + 2 * above(complexity) + deviation(4 * R * R, self.delta, n))
+
+
+def _fixed_point(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The squared distances of the {params['rows']} training rows to the nearest of {params['clusters']} centres "
+        f"sum to at most {up(value, 10)}{WEIGHED}, and no centre is farther than {up(params['shift'], 2)} from the "
+        "mean of its rows."
+    )
+
+
+def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    how = {"spectral": "eigenvalues of the scatter", "axes": "the best clusters of each column alone"}[params["form"]]
+    least = outward(value, direction, 6)
+    rows = f"squared distances to the training rows that sum to less than {least}{WEIGHED}"
+    return f"No {params['clusters']} centres have {rows} ({how})."
+
+
+def _optimum(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The centres are the best {params['clusters']} on the line: their sum of squared distances to the training "
+        f"rows is at most {up(value)} above the least{WEIGHED}."
+    )
+
+
+CLAIMS = {
+    "D20/1": Definition("kmeans.fixed-point", FixedPoint, _fixed_point),
+    "D21/1": Definition("kmeans.lower-bound", LowerBound, _floor, (), ("lower",)),
+    "D22/1": Definition("kmeans-1d.optimal", LineOptimum, _optimum),
+    "P26/1": Definition(
+        "kmeans.risk",
+        ClusterRisk,
+        distance_risk("the nearest of the {clusters} centres"),
+        (*UNIFORM, "A-SUPP"),
+        quantity="mean squared distance",
+    ),
+}
+FAMILY = Family("centroids", {"": Variant({"cluster_centers_": NUMBERS}, read_centroids, target=False)}, CLAIMS)

@@ -1,0 +1,59 @@
+"""Gaussian classes: linear and quadratic discriminants.
+
+`linear`: `coef_`, `intercept_`, `classes_` as in the linear family. `quadratic`: scores <u, A u> + <w, u> + b,
+u = x - c, with `center_` (d,), `quadratic_` (K, d, d), `linear_` (K, d), `constant_` (K,); K = 1 for two classes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from assay.checker.families.linear import read_linear
+from assay.checker.family import NUMBERS, Family, Variant
+from assay.checker.predictors import Quadratic
+from assay.checker.record import Rejected
+from assay.checker.rules.moments import GaussianClasses
+from assay.checker.rules.scatter import FisherOptimality
+from assay.claims.definitions import Definition, up
+
+
+def read_quadratic(center: np.ndarray, A: np.ndarray, w: np.ndarray, b: np.ndarray, classes: Any) -> Quadratic:
+    """Return the model after checking that its arrays fit together."""
+    K, d = 1 if len(classes) == 2 else len(classes), center.size
+    if center.ndim != 1 or not d or A.shape != (K, d, d) or w.shape != (K, d) or b.shape != (K,):
+        raise Rejected(f"center_ {center.shape}, quadratic_ {A.shape}, linear_ {w.shape}, constant_ {b.shape} differ")
+    return Quadratic(center, A, w, b, classes)
+
+
+def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = "The direction" if params["form"] == "two-class" else "The first direction"
+    return f"{which} reaches the largest Fisher ratio up to {up(value)}: no other separates the class means better."
+
+
+def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    kept = "one covariance" if params["form"] == "linear" else "a covariance each"
+    shrunk = f", shrunk by {params['shrinkage']:g}" if params["shrinkage"] else ""
+    return (
+        f"The scores are those of Gaussian classes with {kept}{shrunk}, fitted to the rows by maximum likelihood: "
+        f"means and covariances are right to {up(params['error'], 1)} and scores near the centre to {up(value, 1)}, "
+        "columns in units of their spread."
+    )
+
+
+CLAIMS = {
+    "D19/1": Definition("lda.optimality", FisherOptimality, _fisher),
+    "D19/3": Definition("gaussian.mle", GaussianClasses, _gaussian),
+}
+FAMILY = Family(
+    "discriminant",
+    {
+        "linear": Variant({"coef_": NUMBERS, "intercept_": NUMBERS}, read_linear, classes=True),
+        "quadratic": Variant(
+            {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
+            read_quadratic,
+            classes=True,
+        ),
+    },
+    CLAIMS,
+)

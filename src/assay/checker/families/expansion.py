@@ -1,0 +1,63 @@
+"""Kernel expansions f_k(x) = sum_j c_kj kappa(v_j, x) + b_k: the class of the largest, or coordinates of a map.
+
+Arrays are those of the kernel family; a classifier has an output per class, one alone for two classes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.checker.families.kernel import ARRAYS
+from assay.checker.families.linear import enclosure, mistakes
+from assay.checker.family import Family, Variant
+from assay.checker.rules import duality, expansions, machines, spectrum
+from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
+from assay.checker.rules.stability import UniformStability
+from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, up
+
+
+def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The training objective (one class, nu = {params['nu']:g}) is at most {up(value)} above its minimum."
+
+
+def _variance(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    what = f"No {params['components']} directions of the kernel's space hold more of the rows' variance than these"
+    return f"{what}, up to {up(value)}."
+
+
+def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"In the kernel's space no directions reach a sum of Fisher ratios (mu = {params['mu']:g}) more than "
+        f"{up(value)} above that of these."
+    )
+
+
+CLAIMS = {
+    "D08/2": Definition("kernel-logistic.gap", expansions.KernelLogisticGap, machine_gap("logistic")),
+    "D12/1": Definition("one-class.gap", machines.OneClassGap, _one_class),
+    "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
+    "D17/2": Definition("kernel-perceptron.mistakes", expansions.KernelMistakes, mistakes),
+    "D18/2": Definition("kernel-pca.optimality", spectrum.KernelComponents, _variance),
+    "D19/2": Definition("kernel-lda.optimality", expansions.KernelFisher, _fisher),
+    "P16/3": Definition(
+        "compression.kernel-perceptron",
+        KernelPerceptronCompression,
+        error_rate("{errors} errors outside the {kept} of {rows} training rows that the updates were made on"),
+        PRIOR,
+        quantity="error rate",
+    ),
+    "P17/1": Definition(
+        "stability.uniform",
+        UniformStability,
+        error_rate("{rows} training rows, each of which moves the model little"),
+        PRIOR,
+        quantity="error rate",
+    ),
+}
+FAMILY = Family(
+    "expansion",
+    {
+        "classifier": Variant(ARRAYS, expansions.read_expansion, classes=True),
+        "map": Variant(ARRAYS, expansions.read_expansion, target=False),
+    },
+    CLAIMS,
+)

@@ -1,0 +1,136 @@
+"""Models of the folds of a cross-validation: their vote, and the mean of their error rates (P22)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from assay.checker.bounds.tails import binomial_at_most, ln
+from assay.checker.family import Family, Variant
+from assay.checker.numerics import above
+from assay.checker.predictors import Predictor, error_counts, margins
+from assay.checker.record import Rejected, exact_decimal
+from assay.checker.rule import Rule, View
+from assay.claims.definitions import Definition, percent
+
+
+@dataclass(frozen=True)
+class Folds(Predictor):
+    """Scores are votes: how many of the members decide for each class."""
+
+    members: tuple[Predictor, ...]
+    classes: tuple[str, ...]
+
+    @property
+    def columns(self) -> int:
+        return self.members[0].columns
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return max(member.width for member in self.members)
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        votes, open_votes = self._votes(X)
+        return votes, np.full(len(self.classes), float(open_votes.max(initial=0)))
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return np.repeat(self._votes(X)[1][:, None].astype(float), len(self.classes), axis=1)
+
+    def _votes(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the votes of members that rounding leaves certain, and the number of the others."""
+        votes, open_votes = np.zeros((len(X), len(self.classes))), np.zeros(len(X), dtype=np.int64)
+        for member in self.members:
+            guess, sure = _decided(member, X)
+            votes[np.flatnonzero(sure), guess[sure]] += 1
+            open_votes += ~sure
+        return votes, open_votes
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        """Return the votes for one row; only members that rounding leaves open are asked in rational arithmetic."""
+        votes = [Fraction(0)] * len(self.classes)
+        for member in self.members:
+            guess, sure = _decided(member, x[None])
+            winner = int(guess[0]) if sure[0] else _exact_winner(member, x)
+            if winner >= 0:
+                votes[winner] += 1
+        return votes
+
+
+def _decided(member: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class of each row, and whether rounding leaves it certain."""
+    scores, errors = member.scores(X, np.abs(X).max(axis=0, initial=0.0))
+    guess = (scores[:, 0] > 0).astype(np.int64) if member.binary else scores.argmax(axis=1)
+    margin, error = margins(member, scores, errors, guess)
+    return guess, margin > error
+
+
+def _exact_winner(member: Predictor, x: np.ndarray) -> int:
+    """Return the class with the largest exact score; -1 for a tie, which is a vote for nobody."""
+    scores = member.exact_scores(x)
+    scores = [-scores[0], scores[0]] if member.binary else scores
+    best = max(scores)
+    return scores.index(best) if scores.count(best) == 1 else -1
+
+
+def read_folds(members: list[Predictor], classes: tuple[str, ...] | None) -> Folds:
+    """Return the vote of the members, which must be classifiers of the same classes and columns."""
+    if not 2 <= len(members) <= 1000 or any(isinstance(one, Folds) for one in members):
+        raise Rejected("there must be two or more models of folds, and none of them folds again")
+    if classes is None or any((one.classes, one.columns) != (classes, members[0].columns) for one in members):
+        raise Rejected("the models of the folds must be classifiers of the same classes and columns")
+    return Folds(tuple(members), classes)
+
+
+class FoldMean(Rule):
+    """P22: the mean over folds of Clopper-Pearson limits, each at delta / folds, of each model on its own fold."""
+
+    def prepare(self) -> None:
+        if not isinstance(self.model, Folds):
+            raise Rejected("it is about the models of a cross-validation")
+        self.check_rows()
+        self.delta = exact_decimal(self.claim.delta, "delta")
+        self.folds = self.count("folds", 2)
+        if self.folds != len(self.model.members):
+            raise Rejected(f"folds is {self.folds}; there are {len(self.model.members)} models")
+        self.fold = self.witness("fold", self.rows, integer=True)
+        if self.fold.min() < 0 or self.fold.max() >= self.folds:
+            raise Rejected("the witness fold must name the fold of each row")
+        self.limits = self.witness("limits", self.folds)
+        self.errors = np.zeros(self.folds, dtype=np.int64)
+
+    def block(self, view: View) -> None:
+        here = self.fold[view.start : view.start + len(view.X)]
+        for k in np.unique(here):
+            X, codes, member = view.X[here == k], view.codes[here == k], self.model.members[k]
+            self.errors[k] += error_counts(member, X, codes, *member.scores(X, view.largest))[1]
+
+    def measure(self) -> float:
+        sizes = np.bincount(self.fold, minlength=self.folds)
+        share = ln(self.delta / self.folds)
+        for errors, size, limit in zip(self.errors.tolist(), sizes.tolist(), self.limits.tolist()):
+            proved = 0 < limit < 1 and binomial_at_most(errors, size, Fraction(limit)).high <= share
+            if limit < 1 and not proved:
+                raise Rejected(f"the limit for {errors} errors in {size} rows of a fold lies above {limit:.10g}")
+        return above(math.fsum(self.limits) / self.folds)
+
+
+def _mean(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The mean error rate on new data of the {params['folds']} models of the folds, which is that of one drawn at "
+        f"random for each row, is at most {percent(value)}; their vote errs at most twice as often."
+    )
+
+
+CLAIMS = {
+    "P22/1": Definition(
+        "cross-validation.mean",
+        FoldMean,
+        _mean,
+        ("A-IID(train)", "A-FOLDS", "A-DELTA"),
+        quantity="mean error rate of the folds",
+    )
+}
+FAMILY = Family("folds", {"": Variant({}, read_folds, classes=True, members=True)}, CLAIMS)

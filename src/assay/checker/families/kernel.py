@@ -1,0 +1,63 @@
+"""Support vector machines and kernel ridge regression: f(x) = sum_j beta_j kappa(v_j, x) + b.
+
+Arrays: `support_vectors_` (m, d), `pair_coef_` (outputs, m), `intercept_` (outputs,), `support_` (m,) row numbers,
+`kernel_numbers_` (kind, gamma, degree, coef0, columns). A classifier has an output for each pair of classes, and
+the pairs vote.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.checker.families.linear import enclosure, press
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
+from assay.checker.rules import duality, kernels, leave_one_out, machines
+from assay.checker.rules.support_vectors import SupportCompression
+from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, outward, up
+
+
+def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    if direction == "lower":
+        return (
+            f"The classes are separated in the kernel's space with a margin of at least {outward(value, direction, 6)}."
+        )
+    return (
+        f"No hyperplane of the kernel's space separates the classes with a margin above {outward(value, direction, 6)}."
+    )
+
+
+def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f" of pair {params['pair']} of classes" if "pair" in params else ""
+    return f"The largest KKT violation{which} is at most {up(value)}, in units of the margin."
+
+
+CLAIMS = {
+    "D06/2": Definition("kernel-ridge.gap", kernels.KernelRidgeGap, machine_gap("squared")),
+    "D10/1": Definition("svm.gap", kernels.HingeGap, machine_gap("hinge")),
+    "D11/1": Definition("svr.gap", kernels.InsensitiveGap, machine_gap("epsilon-insensitive")),
+    "D13/2": Definition("kernel-margin.bounds", kernels.KernelMargin, _margin, (), ("upper", "lower")),
+    "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
+    "D15/2": Definition("kkt.residual", machines.KktResidual, _kkt),
+    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, press),
+    "P16/2": Definition(
+        "compression.support-vectors",
+        SupportCompression,
+        error_rate("{errors} rows in doubt outside the {kept} support vectors among {rows} training rows"),
+        PRIOR,
+        quantity="error rate",
+    ),
+}
+ARRAYS = {
+    "support_vectors_": NUMBERS,
+    "pair_coef_": NUMBERS,
+    "intercept_": NUMBERS,
+    "support_": WHOLE,
+    "kernel_numbers_": NUMBERS,
+}
+FAMILY = Family(
+    "kernel",
+    {
+        "classifier": Variant(ARRAYS, kernels.read_kernel_machine, classes=True),
+        "regressor": Variant(ARRAYS, kernels.read_kernel_machine),
+    },
+    CLAIMS,
+)

@@ -1,0 +1,138 @@
+"""Linear models: scores X W' + b.
+
+Arrays: `coef_` (K, d), or (d,) for one output; `intercept_` (K,) or one number; `classes_` of a classifier, with one
+row of coefficients for two classes (positive: the second), one row per class for more (the largest wins).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from assay.checker.family import NUMBERS, Family, Variant
+from assay.checker.predictors import Linear
+from assay.checker.record import Rejected
+from assay.checker.rules import duality, geometry, gradient, leave_one_out, linear_machines, multinomial
+from assay.checker.rules.perceptron import PerceptronCompression
+from assay.checker.rules.stability import StabilityInBall
+from assay.claims.definitions import (
+    PRIOR,
+    Definition,
+    classes_in_words,
+    error_rate,
+    gap_sentence,
+    outward,
+    problem_in_words,
+    up,
+)
+
+
+def read_linear(W: np.ndarray, b: np.ndarray, classes: tuple[str, ...] | None) -> Linear:
+    """Return the model after checking that coefficients, intercepts and classes fit together."""
+    if not 1 <= W.ndim <= 2 or b.ndim > 1 or not W.size or b.size not in (1, len(np.atleast_2d(W))):
+        raise Rejected(f"coef_ has shape {W.shape} and intercept_ {b.shape}; they must be (K, d) and (K,)")
+    if W.ndim == 1 and classes is not None:
+        raise Rejected("coef_ of a classifier must have a row for each output")
+    W = np.atleast_2d(W)
+    if classes is not None and len(W) != len(classes) and (len(W), len(classes)) != (1, 2):
+        raise Rejected(f"coef_ has {len(W)} rows for {len(classes)} classes")
+    return Linear(W, np.broadcast_to(b, (len(W),)), classes)
+
+
+def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    problem = problem_in_words({**params, "loss": params["objective"]})
+    if params["form"] == "a":
+        return f"The training objective ({problem}) is at most {up(value)} above its minimum."
+    near = f"No coefficients within distance {params['radius']:.3g} of these lower the training objective"
+    return f"{near} ({problem}) by more than {up(value)}."
+
+
+def _machine_gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f" of class number {params['class']} against the rest" if "class" in params else ""
+    s = params["intercept_scaling"]
+    column = f"intercept penalised as coefficient of a column of {s:g}" if s else "no intercept"
+    problem = f"{problem_in_words(params)}, {column}"
+    return f"The training objective{which} ({problem}) is at most {up(value)} above its minimum."
+
+
+def _plane(params: Mapping[str, Any]) -> str:
+    return "hyperplane" if params["intercept"] is True else "hyperplane through the origin"
+
+
+def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    where = " in the space with a constant column added" if params["intercept"] == "augmented" else ""
+    plane, classes, margin = _plane(params), classes_in_words(params), outward(value, direction, 6)
+    if direction == "lower":
+        return f"Some {plane} separates {classes} with a margin of at least {margin}{where}."
+    return f"No {plane} separates {classes} with a margin above {margin}{where}."
+
+
+def _inseparable(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    if params["form"] == "ii":
+        listed = "a few listed rows already cannot be separated"
+        return f"No {_plane(params)} separates {classes_in_words(params)}: {listed}."
+    told = f" in telling {classes_in_words(params)}" if "class" in params else ""
+    return f"Every {_plane(params)} makes at least {int(value)} training errors{told}."
+
+
+def mistakes(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    """Return the sentence of Novikoff's bound."""
+    return (
+        f"To separate {classes_in_words(params)} the perceptron made {params['updates']} updates, within the bound "
+        f"(R / margin)^2 <= {up(value, 6)} for a separator of margin {outward(params['margin'], 'lower', 6)}."
+    )
+
+
+def enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    """Return the sentence of the distance to the exact optimum."""
+    text = f"The coefficients are within distance {up(value)} of the exact optimum's."
+    if "fixed_rows" in params:
+        text += f" The exact optimum predicts the same class on at least {params['fixed_rows']} training rows."
+    return text
+
+
+def press(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    """Return the sentence of the leave-one-out error."""
+    return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
+
+
+def _left_out(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The exact algorithm makes at most {int(value)} leave-one-out errors on these rows."
+
+
+CLAIMS = {
+    "D04/1": Definition("opt.duality-gap", duality.NamedGap, gap_sentence()),
+    "D05/1": Definition("opt.suboptimality", gradient.Suboptimality, _suboptimality),
+    "D06/1": Definition("ridge.gap", duality.RidgeGap, gap_sentence("squared")),
+    "D07/1": Definition("elastic-net.gap", duality.LassoGap, gap_sentence("squared")),
+    "D08/1": Definition("logistic.gap", duality.LogisticGap, gap_sentence("logistic")),
+    "D09/1": Definition("multinomial.gap", multinomial.MultinomialGap, gap_sentence("multinomial logistic")),
+    "D10/2": Definition("linear-svm.gap", linear_machines.LinearHingeGap, _machine_gap),
+    "D11/2": Definition("linear-svr.gap", linear_machines.LinearInsensitiveGap, _machine_gap),
+    "D13/1": Definition("margin.bounds", geometry.Margin, _margin, (), ("upper", "lower")),
+    "D14/1": Definition("inseparability", geometry.Inseparable, _inseparable, (), ("lower",)),
+    "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
+    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, press),
+    "D16/2": Definition("loo.errors", leave_one_out.LeaveOneOutErrors, _left_out),
+    "D17/1": Definition("perceptron.mistakes", geometry.PerceptronMistakes, mistakes),
+    "P16/1": Definition(
+        "compression.perceptron",
+        PerceptronCompression,
+        error_rate("{errors} errors outside the {kept} of {rows} training rows that the updates were made on"),
+        PRIOR,
+        quantity="error rate",
+    ),
+    "P17/2": Definition(
+        "stability.ball",
+        StabilityInBall,
+        error_rate("{rows} training rows, each of which moves the model little; no row longer than {radius:g}"),
+        (*PRIOR, "A-SUPP"),
+        quantity="error rate",
+    ),
+}
+_ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
+FAMILY = Family(
+    "linear",
+    {"classifier": Variant(_ARRAYS, read_linear, classes=True), "regressor": Variant(_ARRAYS, read_linear)},
+    CLAIMS,
+)

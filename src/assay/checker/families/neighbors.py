@@ -1,0 +1,378 @@
+"""Nearest rows: the checker's own search, rational where rounding leaves it open, and rows left out in turn (P23).
+
+Of rows at the same distance the ones that come first are nearer. Powers of distances (squares for the Euclidean
+distance) are bounded in rounding; rows that may lie on either side of the k-th place are compared as fractions.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from assay.checker.bounds.growth import MOST_COLUMNS, patterns
+from assay.checker.bounds.tails import ln
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
+from assay.checker.numerics import above, gamma
+from assay.checker.predictors import Predictor
+from assay.checker.record import Refused, Rejected, count, exact_decimal
+from assay.checker.rule import Rule, View
+from assay.claims.definitions import Definition, error_rate
+
+_ENTRIES = 4_000_000  # distances that are held at once
+_MOST_EXACT = 2**23  # differences that are taken in rational arithmetic for a block; more rows are left open
+_MOST_PAIRS = 2**26  # of a row and one that may be among its nearest, in a block
+_WHOLE = 2.0**20
+_SMALLEST = 1e-130
+_GROUPS = 16
+
+
+@dataclass(frozen=True)
+class Near:
+    """Pairs (query, stored row) that hold the nearest ones of each query, by query, power and stored row."""
+
+    query: np.ndarray
+    row: np.ndarray
+    power: np.ndarray
+
+
+@dataclass(frozen=True)
+class StoredRows(Predictor):
+    """The k nearest of the stored rows: votes for their labels, or the mean of their targets."""
+
+    X: np.ndarray
+    y: np.ndarray  # (n,) positions of labels, or (n, targets)
+    k: int
+    metric: int  # 0 Euclidean, 1 Manhattan, 2 Chebyshev
+    inverse: bool  # weights are inverse distances
+    classes: tuple[str, ...] | None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def columns(self) -> int:
+        return self.X.shape[1]
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, errors = self._predicted(X)
+        return values, errors if self.classes is None else errors.max(axis=0)
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self._predicted(X)[1]
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        """Return votes of one row, whose neighbours are exact; inverse distances that are nearly tied are left open."""
+        values, errors = self._predicted(x[None])
+        ranked = np.sort(values[0])
+        if errors.any() and not ranked[-1] - ranked[-2] > 4 * errors.max():
+            raise Refused("inverse distances are irrational numbers, and nearly tied")
+        return [Fraction(value) for value in values[0].tolist()]
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are
+        half-spaces, k(k-1)/2 of them, and the points have labels."""
+        if descriptor.get("class") != "prototypes":
+            return None
+        d, k = (count(descriptor.get(name), f"{name} of the class", 1) for name in ("d", "k"))
+        labels = count(descriptor.get("classes"), "classes of the class", 2)
+        if self.k != 1 or self.metric != 0 or self.classes is None:
+            raise Rejected("the model is not the label of the nearest prototype")
+        if len(self.X) > k or len(self.classes) > labels or not self.columns <= d <= MOST_COLUMNS:
+            raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
+        with localcontext(prec=60):
+            return ln(2 * patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
+
+    def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return votes or means (rows, K) and bounds of their errors."""
+        row, sure = self.nearest(X)
+        weight, loss = self._weights(X, row)
+        if self.classes is not None:
+            values = np.zeros((len(X), len(self.classes)))
+            for j in range(self.k):
+                values[np.arange(len(X)), self.y[row[:, j]]] += weight[:, j]
+            open_votes = np.where(sure, 0.0, weight.sum(axis=1) + self.k)
+            return values, np.repeat((open_votes + loss * weight.sum(axis=1))[:, None], len(self.classes), axis=1)
+        targets = self.y[row]
+        values = np.einsum("ij,ijt->it", weight, targets) / weight.sum(axis=1)[:, None]
+        size, spread = np.abs(self.y).max(axis=0), np.ptp(self.y, axis=0)
+        return values, (gamma(4 * self.k + 16) + 4 * loss) * size + np.where(sure[:, None], 0.0, above(spread))
+
+    def _weights(self, X: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the weights of the neighbours, and how far they are off, relatively."""
+        if not self.inverse:
+            return np.ones(row.shape), 0.0
+        power = np.stack([self._powers(X, row[:, j]) for j in range(self.k)], axis=1)
+        with np.errstate(divide="ignore"):
+            weight = 1.0 / (np.sqrt(power) if self.metric == 0 else power)
+        on_top = np.isinf(weight)
+        return np.where(on_top.any(axis=1, keepdims=True), on_top, weight), gamma(2 * self.columns + 32)
+
+    def nearest(self, X: np.ndarray, own: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k nearest stored rows of each row, and whether that is certain.
+
+        With `own` the rows of X are the stored rows own, own + 1, ..., and none is its own neighbour.
+        """
+        near, results = self._near(X), self.kept["results"]
+        if own not in results:
+            results[own] = self._decided(X, near, own)
+        return results[own]
+
+    def _decided(self, X: np.ndarray, near: Near, own: int | None) -> tuple[np.ndarray, np.ndarray]:
+        query, row, power = near.query, near.row, near.power
+        if own is not None:
+            other = row != query + own
+            query, row, power = query[other], row[other], power[other]
+        start = np.searchsorted(query, np.arange(len(X)))
+        found = row[start[:, None] + np.arange(self.k)]
+        stop = np.append(start[1:], len(query))
+        follows = start + self.k < stop
+        after = power[np.minimum(start + self.k, len(power) - 1)]
+        close = gamma(4 * self.columns + 16)
+        unsure = follows & (after <= above(power[start + self.k - 1]) * (1 + close)) & (not self._is_whole(X))
+        sure, asked = ~unsure, np.flatnonzero(unsure)
+        for i in asked[np.cumsum((stop - start)[asked]) * self.columns <= _MOST_EXACT]:
+            part = slice(int(start[i]), int(stop[i]))
+            found[i] = self._ranked(X[i], row[part], power[part], close)
+            sure[i] = True
+        return found, sure
+
+    def _ranked(self, x: np.ndarray, row: np.ndarray, power: np.ndarray, close: float) -> np.ndarray:
+        edge = power[self.k - 1]
+        inside, band = row[power < edge * (1 - 2 * close)], row[np.abs(power - edge) <= 2 * close * edge]
+        ranked = sorted((self._exact_power(x, int(one)), int(one)) for one in band)
+        return np.array([*inside, *(one for _, one in ranked[: self.k - len(inside)])])
+
+    def _exact_power(self, x: np.ndarray, row: int) -> Fraction:
+        gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), self.X[row].tolist())]
+        return max(gaps) if self.metric == 2 else sum((g * g if self.metric == 0 else g for g in gaps), Fraction(0))
+
+    def _is_whole(self, X: np.ndarray) -> bool:
+        """Tell whether entries are whole numbers so small that powers have no rounding error."""
+        if "whole" not in self.kept:
+            self.kept["whole"] = _whole(self.X)
+        return self.columns <= 2048 and self.kept["whole"] and _whole(X)
+
+    def _near(self, X: np.ndarray) -> Near:
+        """Return pairs that hold the k + 1 nearest stored rows of every row; kept for the rules of one block."""
+        if self.kept.get("X") is not X:
+            self._check_size(X)
+            step, parts, pairs = max(1, _ENTRIES // len(self._searched())), [], 0
+            for i in range(0, len(X), step):
+                parts.append(self._near_part(X[i : i + step], i))
+                pairs += len(parts[-1][0])
+                if pairs > _MOST_PAIRS:
+                    raise Refused("too many rows are at nearly the same distance")
+            self.kept["near"] = Near(*(np.concatenate(column) for column in zip(*parts)))
+            self.kept["X"], self.kept["results"] = X, {}
+        return self.kept["near"]
+
+    def _searched(self) -> np.ndarray:
+        """Return the numbers of stored rows that can be among the nearest: the first k + 2 of equal ones."""
+        if "rows" not in self.kept:
+            whole = np.ascontiguousarray(self.X + 0.0).view(f"V{8 * self.columns}").ravel()
+            _, group = np.unique(whole, return_inverse=True)
+            order = np.argsort(group, kind="stable")
+            before = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+            self.kept["rows"] = np.sort(order[before < self.k + 2])
+            self.kept["stored"] = self.X[self.kept["rows"]]
+        return self.kept["rows"]
+
+    def _check_size(self, X: np.ndarray) -> None:
+        """Refuse entries so small that squares of their differences lose digits."""
+        if self.metric == 0 and any(np.any((part != 0) & (np.abs(part) < _SMALLEST)) for part in (X, self.X)):
+            raise Refused("entries below 1e-130 have differences whose squares are not numbers; rescale the columns")
+
+    def _near_part(self, X: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        power, error = self._bounded_powers(X)
+        n = power.shape[1]
+        want = min(self.k + 1, n)
+        few = power
+        if n >= 8 * _GROUPS * want:  # the k + 1 smallest of the minima of groups lie above the k + 1 smallest
+            few = power[:, : n - n % _GROUPS].reshape(len(X), _GROUPS, -1).min(axis=1)
+        limit = np.partition(few, want - 1, axis=1)[:, want - 1] + 2 * error
+        query, place = np.nonzero(power <= limit[:, None])
+        row = self.kept["rows"][place]
+        exact = np.empty(len(query))
+        step = max(1, _ENTRIES // self.columns)
+        for i in range(0, len(query), step):
+            exact[i : i + step] = self._powers(X[query[i : i + step]], row[i : i + step])
+        order = np.lexsort((row, exact, query))
+        return query[order] + first, row[order], exact[order]
+
+    def _bounded_powers(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return powers (rows, stored), and a bound of the error of all those that are not above the k-th."""
+        d, own_rows = self.columns, self.kept["stored"]
+        if self.metric != 0:
+            power = np.zeros((len(X), len(own_rows)))
+            for j in range(d):
+                gap = np.abs(X[:, j, None] - own_rows[None, :, j])
+                power = np.maximum(power, gap) if self.metric == 2 else power + gap
+            return power, gamma(2 * d + 8) * power.max(axis=1)
+        if "centre" not in self.kept:
+            centre = own_rows.mean(axis=0)
+            stored = own_rows - centre
+            self.kept["centre"] = centre, stored, np.einsum("ij,ij->i", stored, stored)
+        centre, stored, squares = self.kept["centre"]
+        rows = X - centre
+        own = np.einsum("ij,ij->i", rows, rows)
+        power = rows @ stored.T
+        power *= -2.0
+        power += squares
+        power += own[:, None]
+        return power, gamma(8 * d + 64) * (own + squares.max()) * 2
+
+    def _powers(self, X: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Return the power of the distance between each row of X and the stored row beside it."""
+        gap = np.abs(X - self.X[row])
+        return gap.max(axis=1) if self.metric == 2 else (gap * gap if self.metric == 0 else gap).sum(axis=1)
+
+
+def _whole(X: np.ndarray) -> bool:
+    return bool(np.abs(X).max(initial=0.0) <= _WHOLE and np.all(np.rint(X) == X))
+
+
+def read_stored(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tuple[str, ...] | None) -> StoredRows:
+    """Return the predictor after checking that the arrays go together."""
+    if X.ndim != 2 or not X.size or len(y) != len(X) or y.ndim > (1 if classes else 2):
+        raise Rejected(f"stored rows of shape {X.shape} and targets of shape {y.shape} do not go together")
+    if numbers.shape != (3,) or np.any(numbers != np.rint(numbers)):
+        raise Rejected("neighbor_numbers_ must be three whole numbers: k, distance, weights")
+    k, metric, inverse = (int(value) for value in numbers)
+    if not 1 <= k <= len(X) or metric not in (0, 1, 2) or inverse not in (0, 1):
+        raise Rejected(f"k = {k} of {len(X)} rows, distance {metric}, weights {inverse}: not a known model")
+    if classes is None:
+        return StoredRows(X, y.reshape(len(X), -1), k, metric, bool(inverse), None)
+    codes = np.rint(y)
+    if np.any(codes != y) or codes.min() < 0 or codes.max() >= len(classes):
+        raise Rejected("the labels of the stored rows are not positions in classes_")
+    return StoredRows(X, codes.astype(np.int64), k, metric, bool(inverse), classes)
+
+
+class AboutStored(Rule):
+    """A claim about the stored rows themselves: the training rows must be they, in order."""
+
+    def prepare(self) -> None:
+        if not isinstance(self.model, StoredRows):
+            raise Rejected("it needs a model by nearest rows")
+        if self.count("k", 1) != self.model.k:
+            raise Rejected(f"k is {self.params['k']}; the model has {self.model.k}")
+        if self.rows != len(self.model.X):
+            raise Rejected(f"the model keeps {len(self.model.X)} rows, there are {self.rows} training rows")
+
+    def block(self, view: View) -> None:
+        part = slice(view.start, view.start + len(view.X))
+        if not np.array_equal(view.X, self.model.X[part]):
+            raise Rejected("the rows that the model keeps are not the training rows, in order")
+        if view.codes is not None and not np.array_equal(view.codes, self.model.y[part]):
+            raise Rejected("the labels that the model keeps are not those of the training rows")
+
+
+class Neighbors(AboutStored):
+    """D30: the listed rows are the k nearest other rows of the rows they are listed for."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        queries = self.witness("queries", None, integer=True)
+        listed = self.witness("neighbors", len(queries), self.model.k, integer=True)
+        order = np.argsort(queries, kind="stable")
+        self.queries, self.shown, self.right = queries[order], np.sort(listed[order], axis=1), 0
+        if not len(queries) or np.any(self.queries[1:] == self.queries[:-1]) or self.model.k >= self.rows:
+            raise Rejected("it lists no row, or one twice, or k is not below the number of rows")
+        if self.queries[0] < 0 or self.queries[-1] >= self.rows:
+            raise Rejected("it lists rows that do not exist")
+
+    def block(self, view: View) -> None:
+        super().block(view)
+        inside, at = view.pick(self.queries)
+        if len(at):
+            found, sure = self.model.nearest(view.X, own=view.start)
+            same = np.all(np.sort(found[at], axis=1) == self.shown[inside], axis=1)
+            self.right += int(np.sum(same & sure[at]))
+
+    def measure(self) -> float:
+        if self.claim.value != len(self.queries):
+            raise Rejected(f"it lists {len(self.queries)} rows and speaks of {self.claim.value:g}")
+        return float(self.right)
+
+
+class LeaveOneOut(AboutStored):
+    """D16/3: rows whose label has no majority among their k nearest other rows; open rows count."""
+
+    lost = 0
+
+    def prepare(self) -> None:
+        super().prepare()
+        if self.model.classes is None or self.model.inverse:
+            raise Rejected("it needs a classifier whose votes have equal weights")
+        self.check_rows()
+        if self.rows < self.model.k + 2:
+            raise Rejected(f"it needs k + 2 = {self.model.k + 2} rows")
+
+    def block(self, view: View) -> None:
+        super().block(view)
+        found, sure = self.model.nearest(view.X, own=view.start)
+        agree = (self.model.y[found] == view.codes[:, None]).sum(axis=1)
+        self.lost += int(np.sum(~sure | (2 * agree <= self.model.k)))
+
+    def measure(self) -> float:
+        return float(self.lost)
+
+
+class LeaveOneOutRisk(LeaveOneOut):
+    """P23: lost/n + sqrt(V/delta), V = [1/4 + f (1 + (8k + 2m + 8)/n)] / (n - 1), m = floor(k/2) + 1,
+    f = m C(k+1, m) (m/(k+1))^m (1 - m/(k+1))^(k+1-m)."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.errors = self.count("errors")
+        self.delta = exact_decimal(self.claim.delta, "delta")
+
+    def measure(self) -> float:
+        if not self.lost <= self.errors <= self.rows:
+            raise Rejected(f"errors is {self.errors}, recounted {self.lost}")
+        k, n = self.model.k, self.rows
+        m = k // 2 + 1
+        f = Fraction(m * math.comb(k + 1, m) * m**m * (k + 1 - m) ** (k + 1 - m), (k + 1) ** (k + 1))
+        moment = (Fraction(1, 4) + f * (1 + Fraction(8 * k + 2 * m + 8, n))) / (n - 1)
+        with localcontext(prec=60):
+            square = Decimal((moment / self.delta).numerator) / Decimal((moment / self.delta).denominator)
+            value = Decimal(self.errors) / n + square.sqrt()
+            return min(1.0, above(float(value), 2))
+
+
+def _near(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    listed = f"the {params['k']} nearest other rows are exactly those listed"
+    return f"For {int(value)} of the rows, {listed}, the first of rows at the same distance."
+
+
+def _lost(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"For at most {int(value)} of the {params['rows']} rows"
+    return f"{rows} their own label has no majority among the {params['k']} nearest other rows."
+
+
+CLAIMS = {
+    "D16/3": Definition("knn.loo-errors", LeaveOneOut, _lost),
+    "D30/1": Definition("knn.neighbors", Neighbors, _near, (), ("lower",)),
+    "P23/1": Definition(
+        "knn.loo",
+        LeaveOneOutRisk,
+        error_rate("{errors} of {rows} rows lost, left out in turn, {k} neighbours and the distance fixed in advance"),
+        ("A-IID(train)", "A-ORDER", "A-CLASS", "A-DELTA"),
+        quantity="error rate",
+    ),
+}
+FAMILY = Family(
+    "neighbors",
+    {
+        "classifier": Variant(
+            {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+        ),
+        "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "neighbor_numbers_": WHOLE}, read_stored),
+        "prototypes": Variant(
+            {"prototypes_": NUMBERS, "prototype_codes_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
+        ),
+    },
+    CLAIMS,
+)

@@ -1,0 +1,228 @@
+"""Rows near a flat (PCA, truncated decompositions): the distance to it, that none is nearer (D18), new rows (P26)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from assay.checker.bounds.error_rate import ln_above
+from assay.checker.family import NUMBERS, Family, Variant
+from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma, norm_above
+from assay.checker.predictors import DistanceModel
+from assay.checker.record import Refused, Rejected, exact_decimal
+from assay.checker.rule import Rule, View
+from assay.claims.definitions import UNIFORM, Definition, distance_risk, up
+
+WIDEST = 2_000
+"""Columns up to which the eigenvalues of a matrix are enclosed."""
+
+
+@dataclass(frozen=True)
+class Projection(DistanceModel):
+    """The flat through `center` that the rows of V span; V need be orthonormal only to `slant` = |V V' - I|."""
+
+    V: np.ndarray  # (k, d)
+    center: np.ndarray  # (d,)
+
+    @property
+    def columns(self) -> int:
+        return self.V.shape[1]
+
+    @property
+    def slant(self) -> float:
+        k, d = self.V.shape
+        off = float(np.linalg.norm(self.V @ self.V.T - np.eye(k)))
+        return above(off + gamma(d + 4) * above(float(np.sum(self.V**2)), k * d + 8), k * k + 8)
+
+    def squared_distances(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of the squared distance of each row to the flat. The point V'V(x - center) lies in it, so that
+        the nearest one is not farther, and is itself at most slant |x - center| from that point."""
+        k, d = self.V.shape
+        moved = X - self.center
+        rest = np.sqrt(np.einsum("ij,ij->i", *[moved - (moved @ self.V.T) @ self.V] * 2))
+        size = np.sqrt(np.einsum("ij,ij->i", moved, moved))
+        slip = above(gamma(4 * (d + k) + 32) * (1 + float(np.sum(self.V**2))) * size, d + 8)
+        low = np.maximum(rest * (1 - gamma(d + 8)) - slip - above(self.slant * size, d + 8), 0.0)
+        return low * low * (1 - 4 * U), above((above(rest, d + 8) + slip) ** 2)
+
+
+def read_projection(V: np.ndarray, center: np.ndarray, classes: Any) -> Projection:
+    if V.ndim != 2 or not V.size or center.shape != V.shape[1:] or len(V) > V.shape[1]:
+        raise Rejected(
+            f"components_ has shape {V.shape} and center_ {center.shape}; they must be (k, d), k <= d, and (d,)"
+        )
+    return Projection(V, center)
+
+
+class Scatter:
+    """S = sum of s (x - c)(x - c)' over the rows, and the weighted sum of x - c, with bounds of their errors."""
+
+    def __init__(self, center: np.ndarray):
+        if len(center) > WIDEST:
+            raise Refused(f"eigenvalues are enclosed up to {WIDEST} columns; there are {len(center)}")
+        self.center, self.S = center, np.zeros((len(center), len(center)))
+        self.sums, self.weight, self.longest, self.adds = Sums(len(center)), Sums(1), 0, 0
+        self.apart = False  # whether a row is not the centre
+
+    def add(self, view: View) -> None:
+        moved = view.X - self.center
+        self.apart = self.apart or bool(moved.any())
+        self.sums.add(moved * view.weight[:, None])
+        self.weight.add(view.weight[:, None])
+        A = moved * np.sqrt(view.weight)[:, None]
+        self.S += A.T @ A
+        self.longest, self.adds = max(self.longest, len(A)), self.adds + 1
+
+    @property
+    def error(self) -> float:
+        """Bound of the error of S in norm: each entry is a sum of products of numbers rounded twice."""
+        rounding = gamma(self.longest + self.adds + 24) * above(float(np.trace(self.S)), len(self.S) + 8)
+        return rounding + UNDERFLOW if self.apart else 0.0
+
+    def mean_above(self) -> float:
+        """Return an upper bound of |sum of s (x - c)|^2 / (sum of s): what S exceeds the scatter about the mean by."""
+        off = np.abs(self.sums.value) + self.sums.error + 4 * U * np.abs(self.sums.value)
+        rounded = 4 * U * math.sqrt(above(float(np.trace(self.S)))) * math.sqrt(above(self.total))
+        return above((norm_above(off) + rounded) ** 2 / (self.total * (1 - 1e-12)), 8)
+
+    @property
+    def total(self) -> float:
+        return float(self.weight.value[0])
+
+
+def eigenvalues(A: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return numbers, falling, that are within the second result of the eigenvalues of a symmetric matrix.
+
+    With any V and L: |lambda_i - L_i| <= |A - V L V'| + |V'V - I| |L_i| (Weyl, Ostrowski); V and L come from the
+    library and are trusted for nothing.
+    """
+    n = len(A)
+    L, V = np.linalg.eigh(A)
+    size = above(float(np.linalg.norm(V)) ** 2, n * n + 8)
+    top = float(np.max(np.abs(L), initial=0.0))
+    eta = float(np.linalg.norm(V.T @ V - np.eye(n))) + gamma(n + 4) * size
+    off = float(np.linalg.norm(A - (V * L) @ V.T)) + gamma(2 * n + 16) * size * top + 4 * U * float(np.linalg.norm(A))
+    if not eta < 0.5:
+        raise Refused("the eigenvectors of a matrix are not orthonormal enough")
+    return L[::-1], above(off + eta * top, n * n + 16)
+
+
+class FlatOptimality(Rule):
+    """D18/1: the mean squared distance of the rows to the model's flat is at most `value` above that of any flat of
+    as many dimensions (through the origin, unless `centred`).
+
+    With S the scatter about the stored centre over n, P the projection and m the mean of the rows: the distance is
+    trace S - trace P S, the least one trace S - |c - m|^2 - (sum of the k largest eigenvalues of the scatter about m),
+    which are no larger than those of S. trace P S >= trace V S V' / (1 + loss).
+    """
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, Projection):
+            raise Rejected("it needs a model that is a flat")
+        if self.count("components", 1) != len(model.V):
+            raise Rejected(f"components is {self.params['components']}; the model has {len(model.V)}")
+        self.centred = self.flag("centred")
+        if not self.centred and np.any(model.center):
+            raise Rejected("a flat through the origin has the centre 0")
+        self.check_rows()
+        self.scatter = Scatter(model.center)
+
+    def block(self, view: View) -> None:
+        if np.any(view.weight != 1):
+            raise Rejected("it is about rows without weights")
+        self.scatter.add(view)
+
+    def measure(self) -> float:
+        S, slack, n, V = self.scatter.S, self.scatter.error, self.rows, self.model.V
+        k, loss = len(V), self.model.slant
+        if not loss < 0.5:
+            raise Rejected("the components are not orthonormal")
+        values, off = eigenvalues((S + S.T) / 2)
+        best = math.fsum(np.maximum(values[:k], 0.0)) + k * above(off + slack)
+        rounding = above(gamma(4 * len(S) + 32) * float(np.sum(V**2)) * float(np.trace(S)), len(S))
+        held = (float(np.einsum("ij,jl,il->", V, S, V, optimize=True)) - rounding - k * (1 + loss) * slack) / (1 + loss)
+        apart = self.scatter.mean_above() if self.centred else 0.0
+        return above(max(best - held, 0.0) + 8 * U * best + apart, k + 16) / n * (1 + 4 * U)
+
+
+class FlatRisk(Rule):
+    """P26/2: mean squared distance of the training rows to the flat + 2 complexity + deviation, |x| <= R for every row.
+
+    Centre 0: complexity sqrt(min(k, d - k) sum |x|^4) / n, losses up to R^2. A fitted centre, which lies in the ball
+    too: complexity + 2 R sqrt(sum |x|^2) / n + R^2 / (2 sqrt n), losses up to 4 R^2. Deviation 3 range
+    sqrt(ln(1/delta)/(2n)).
+    """
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, Projection):
+            raise Rejected("it needs a model that is a flat")
+        if self.count("components", 1) != len(model.V):
+            raise Rejected(f"components is {self.params['components']}; the model has {len(model.V)}")
+        self.check_rows()
+        self.R, self.delta = self.number("radius"), exact_decimal(self.claim.delta, "delta")
+        self.fitted = self.flag("centred")
+        if not self.fitted and np.any(model.center):
+            raise Rejected("a centre that is not 0 was fitted to the rows")
+        if norm_above(model.center) > self.R:
+            raise Rejected("the centre lies outside the ball")
+        if not model.slant < 0.5:
+            raise Rejected("the components are not orthonormal")
+        self.sums = [Sums(1) for _ in range(3)]  # their sizes differ widely: R, R^2 and R^4
+
+    def block(self, view: View) -> None:
+        squares = in_ball(view, self.R)
+        for total, part in zip(self.sums, (self.model.squared_distances(view.X)[1], squares, above(squares * squares))):
+            total.add(part[:, None])
+
+    def measure(self) -> float:
+        (k, d), n, R = self.model.V.shape, self.rows, self.R
+        distance, squares, fourth = (float(above(total.value + total.error)[0]) for total in self.sums)
+        complexity = math.sqrt(min(k, d - k) * fourth) / n
+        if self.fitted:
+            complexity += 2 * R * math.sqrt(squares) / n + R * R / (2 * math.sqrt(n))
+        most = (4 if self.fitted else 1) * R * R
+        return above(distance / n + 2 * above(complexity) + deviation(most, self.delta, n))
+
+
+def in_ball(view: View, radius: float) -> np.ndarray:
+    """Return upper bounds of the squared lengths of rows without weights, none of which is longer than the radius."""
+    if np.any(view.weight != 1):
+        raise Rejected("it is about rows without weights")
+    squares = np.einsum("ij,ij->i", view.X, view.X)
+    d = view.X.shape[1]
+    if np.any(squares * (1 - gamma(2 * d + 8)) > radius * radius * (1 + 4 * U)):
+        raise Rejected(f"a row is longer than the radius {radius:g}: the assumption is false")
+    return above(squares, d + 4)
+
+
+def deviation(most: float, delta: Fraction, n: int) -> float:
+    """Return 3 most sqrt(ln(1 / delta) / (2 n)), rounded up."""
+    return above(3.0 * most * math.sqrt(ln_above(1 / delta) / (2 * n)))
+
+
+def _optimality(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    where = "of" if params["centred"] else "through the origin of"
+    return (
+        f"No flat {where} {params['components']} dimensions is nearer to the {params['rows']} training rows: their "
+        f"mean squared distance to this one is at most {up(value)} above the least."
+    )
+
+
+CLAIMS = {
+    "D18/1": Definition("pca.optimality", FlatOptimality, _optimality),
+    "P26/2": Definition(
+        "projection.risk",
+        FlatRisk,
+        distance_risk("the flat of {components} dimensions"),
+        (*UNIFORM, "A-SUPP"),
+        quantity="mean squared distance",
+    ),
+}
+FAMILY = Family(
+    "projection", {"": Variant({"components_": NUMBERS, "center_": NUMBERS}, read_projection, target=False)}, CLAIMS
+)

@@ -1,0 +1,100 @@
+"""Trees, forests, sums of trees and votes of trees.
+
+Nodes of all trees stand in common arrays, children of a node side by side after it: `n_features_in_`, `tree_root_`
+(trees,), `node_column_`, `node_threshold_`, `node_table_`, `node_child_` (nodes,), `node_value_` (nodes, outputs),
+`branch_tables_` (tables, codes); `base_score_` of a sum, `estimator_weights_` of a weighted vote or median,
+`committee_` of committees. A row goes to the first child if x[column] <= threshold, else to the second; by a branch
+table, to the child of its code.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
+from assay.checker.rules import boosting, occam, pruning, rademacher, trees, votes
+from assay.claims.definitions import PRIOR, UNIFORM, Definition, error_rate, outward, up
+
+
+def _vote_margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    soft = f" (soft: a row counts at most {params['cap']:.3g})" if params["cap"] < 1 else ""
+    margin = outward(value, direction, 6)
+    if direction == "lower":
+        return f"The vote gives the training rows a margin of at least {margin}{soft}, in shares of its weight."
+    return f"No weighted vote of stumps gives the training rows a margin above {margin}{soft}."
+
+
+def _product(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    product = f"the product of the {params['rounds']} normalisers of boosting"
+    return f"The training error is at most {up(value, 6)}, {product}."
+
+
+def _size(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The tree has {params['leaves']} leaves and at most {params['depth']} tests on a way down."
+
+
+def _pruned(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"No subtree of the grown tree ({params['leaves']} leaves) has a {params['criterion']} impurity plus "
+        f"{params['alpha']:.4g} per leaf smaller by more than {up(value, 2)}."
+    )
+
+
+CLAIMS = {
+    "D24/1": Definition("adaboost.product", trees.BoostingProduct, _product),
+    "D25/1": Definition("boosting.margin-duality", boosting.MarginDuality, _vote_margin, (), ("upper", "lower")),
+    "D27/1": Definition("tree.facts", trees.TreeSize, _size),
+    "D33/1": Definition("tree.pruned", pruning.PrunedTree, _pruned),
+    "P09/1": Definition(
+        "occam",
+        occam.Occam,
+        error_rate("{errors} errors in {rows} training rows, length of the tree's description"),
+        PRIOR,
+        quantity="error rate",
+    ),
+    "P11/1": Definition(
+        "rademacher.empirical",
+        rademacher.StumpComplexity,
+        error_rate("{errors} errors in {rows} training rows, how well stumps follow {draws} draws of random signs"),
+        (*UNIFORM, "A-RNG"),
+        quantity="error rate",
+    ),
+    "P15/1": Definition(
+        "margin.boosting",
+        boosting.BoostingMargin,
+        error_rate("margins of {rows} training rows in the vote"),
+        PRIOR,
+        quantity="error rate",
+    ),
+    "P19/1": Definition(
+        "pac-bayes.vote",
+        votes.OutOfBagVote,
+        error_rate("{members} members on their out-of-bag rows, {form} form"),
+        ("A-IID(train)", "A-CLASS", "A-BAGS", "A-RNG", "A-PRIOR", "A-DELTA"),
+        quantity="error rate",
+    ),
+}
+_TYPES = {"node_threshold_": NUMBERS, "node_value_": NUMBERS}
+_NODES = {name: _TYPES.get(name, WHOLE) for name in trees.NODES}
+_BASE, _WEIGHTS = {**_NODES, "base_score_": NUMBERS}, {**_NODES, "estimator_weights_": NUMBERS}
+
+
+def _variant(kind: str, arrays: Mapping[str, tuple[str, ...]], classes: bool) -> Variant:
+    return Variant(arrays, partial(trees.read_trees, kind), classes=classes)
+
+
+FAMILY = Family(
+    "trees",
+    {
+        "classifier": _variant("classifier", _NODES, True),
+        "regressor": _variant("regressor", _NODES, False),
+        "vote": _variant("vote", _NODES, True),
+        "mean": _variant("mean", _NODES, False),
+        "committee": _variant("committee", {**_NODES, "committee_": WHOLE}, True),
+        "sum-classifier": _variant("sum-classifier", _BASE, True),
+        "sum-regressor": _variant("sum-regressor", _BASE, False),
+        "weighted-vote": _variant("weighted-vote", _WEIGHTS, True),
+        "median": _variant("median", _WEIGHTS, False),
+    },
+    CLAIMS,
+)

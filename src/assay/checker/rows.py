@@ -1,0 +1,148 @@
+"""The rows as the checker reads them: block by block, fingerprinted in every pass, encoded if they are a table's."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.checker.identity import DataDigest, column_range, near_keys
+from assay.checker.predictors import Predictor
+from assay.checker.record import SURPRISES, Refused, Rejected, array
+from assay.checker.rule import View
+from assay.claims.claim import Certificate, DataReference
+from assay.data.blocks import Block, blocks
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How rows are read: for which model, with a target or not, and encoded first if they are raw rows of a table."""
+
+    model: Predictor
+    has_target: bool
+    columns: int
+    encode: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+class DataSet:
+    """One data set while it is read: its fingerprint in this pass, and what went wrong with it."""
+
+    def __init__(self, reference: DataReference, reader: Reader, keep_keys: bool):
+        self.reference, self.reader, self.keep_keys = reference, reader, keep_keys
+        self.failure: Exception | None = None
+        self.keys: list[np.ndarray] = []  # one number per row, equal for nearly equal rows; kept to compare two sets
+        self.open()
+
+    def open(self) -> None:
+        """Begin a pass over the rows."""
+        self.digest = DataDigest(self.reference.labels, self.reader.model.classes, self.reader.has_target)
+
+    def view(self, block: Block, first: bool) -> View | None:
+        """Return the block as the rules see it; None once something is wrong with the set."""
+        if self.failure is not None:
+            return None
+        try:
+            return self._view(block, first)
+        except (Rejected, Refused, *SURPRISES) as error:
+            self.failure = error
+            return None
+
+    def _view(self, block: Block, first: bool) -> View:
+        columns, rows = self.reader.columns, len(block.X)
+        if block.X.ndim != 2 or block.X.shape[1] != columns or self.reference.columns != columns:
+            stated = self.reference.columns
+            raise Rejected(f"X has shape {block.X.shape}; the model reads {columns} columns, the certificate {stated}")
+        weight = None if block.weight is None else array(block.weight, "sample_weight", (rows,))
+        if weight is not None and np.any(weight < 0):
+            raise Rejected("sample_weight has negative entries")
+        codes, targets = self.digest.read_targets(block.y)
+        self.digest.feed(block.X, targets, weight)
+        if first and self.keep_keys:
+            self.keys.append(near_keys(block.X))
+        X = np.add(block.X, 0.0) if self.reader.encode is None else self.reader.encode(block.X)
+        weight = np.ones(rows) if weight is None else weight
+        return View(X, codes, targets, weight, column_range(X), block.start, self.reader.model)
+
+    def close(self, name: str) -> None:
+        """Compare the rows of this pass with the ones the certificate is about."""
+        given, stated = self.digest.rows, self.reference.rows
+        if self.failure is None and given != stated:
+            self.failure = Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
+        if self.failure is None and self.digest.hexdigest() != self.reference.digest:
+            self.failure = Rejected(
+                f"these are not the {name} rows the certificate is about: their fingerprint differs"
+            )
+
+
+class Table:
+    """Rows in the order given, and which of them belong to which set (None: all)."""
+
+    rows = 0  # seen in the last pass
+
+    def __init__(self, X: Any, y: Any, weight: Any, sets: Mapping[str, np.ndarray | None]):
+        self.X, self.sets, self.stored = X, sets, hasattr(X, "blocks")
+        if self.stored:
+            return
+        self.X = X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        if X.dtype.kind not in "iufb" or X.ndim != 2:
+            raise Rejected(f"X must be a two-dimensional array of numbers; it is {X.dtype} of shape {X.shape}")
+        if X.dtype.kind in "iu" and X.size and max(int(X.max()), -int(X.min())) > 2**53:
+            raise Rejected("X has integers beyond 2^53, which binary64 does not hold")
+        self.y, self.weight = (None if part is None else np.asarray(part) for part in (y, weight))
+        for name, part in (("y", self.y), ("sample_weight", self.weight)):
+            if part is not None and part.shape[:1] != X.shape[:1]:
+                raise Rejected(f"{name} has shape {part.shape}, X has {X.shape[0]} rows")
+
+    def cut(self, most: int) -> Iterator[tuple[str, Block]]:
+        """Yield the blocks of each set, of at most so many rows; `start` counts the rows of that set."""
+        for block in self.X.blocks() if self.stored else blocks(self.X, self.y, self.weight):
+            if self.stored:  # its blocks may all be one array, filled anew; rules and models keep what they saw
+                block = block._replace(X=np.array(block.X))
+            self.rows = block.start + len(block.X)
+            for name, rows in self.sets.items():
+                part = block if rows is None else _select(block, rows)
+                for at in range(0, len(part.X), most):
+                    here = slice(at, at + most)
+                    y, weight = (None if one is None else one[here] for one in part[1:3])
+                    yield name, Block(part.X[here], y, weight, part.start + at)
+
+
+def _select(block: Block, rows: np.ndarray) -> Block:
+    low, high = np.searchsorted(rows, [block.start, block.start + len(block.X)])
+    inside: Any = rows[low:high] - block.start
+    if high > low and inside[-1] - inside[0] == high - low - 1:
+        inside = slice(int(inside[0]), int(inside[-1]) + 1)
+    X, y, weight = (None if part is None else np.asarray(part)[inside] for part in block[:3])
+    return Block(np.asarray(X), y, weight, int(low))
+
+
+def tables_of(certificate: Certificate, X: Any, y: Any, weight: Any, holdout: Any) -> list[Table]:
+    if certificate.split is not None:
+        if holdout is not None:
+            raise Rejected("the certificate splits one table; pass that table as X, y and no holdout")
+        return [] if X is None else [Table(X, y, weight, _split(certificate, certificate.split))]
+    tables = [] if X is None or "train" not in certificate.data else [Table(X, y, weight, {"train": None})]
+    if holdout is not None and "holdout" in certificate.data:
+        if hasattr(holdout, "blocks"):
+            holdout = (holdout, None)
+        if not isinstance(holdout, (tuple, list)) or len(holdout) != 2:
+            raise Rejected("holdout must be (X, y)")
+        tables.append(Table(holdout[0], holdout[1], None, {"holdout": None}))
+    return tables
+
+
+def _split(certificate: Certificate, split: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the sorted row numbers of each set: disjoint, without repeats, as many as the sets have rows."""
+    if {"train", "holdout"} != set(split) or {"train", "holdout"} != set(certificate.data):
+        raise Rejected("a split names the rows of train and holdout")
+    rows: dict[str, np.ndarray] = {}
+    for name, part in split.items():
+        rows[name] = np.sort(array(part, f"split of {name}", (None,), integer=True))
+        if len(part) != certificate.data[name].rows:
+            raise Rejected(f"the split lists {len(part)} {name} rows, the certificate {certificate.data[name].rows}")
+    every = np.sort(np.concatenate(list(rows.values())))
+    if every[0] < 0:
+        raise Rejected("the split has negative row numbers")
+    if np.any(every[1:] == every[:-1]):
+        raise Rejected("the split names a row twice: both sets must be disjoint and without repeats")
+    return rows

@@ -1,0 +1,164 @@
+"""What a rule is: it reads one claim, sees the rows of one data set block by block, and measures its quantity."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from assay.checker.predictors import Linear, Predictor, error_counts
+from assay.checker.record import Refused, Rejected, array, count, number
+from assay.claims.claim import Certificate, Claim
+
+
+@dataclass
+class View:
+    """One block of a data set as the rules see it."""
+
+    X: np.ndarray
+    codes: Any  # (rows,) position of the label in the model's classes, -1 for a label it does not know
+    targets: Any  # (rows, targets) for a numeric target
+    weight: np.ndarray  # (rows,), ones if there are none
+    largest: np.ndarray  # (d,) largest magnitude of each column in this block
+    start: int
+    model: Predictor
+    _scores: tuple[np.ndarray, np.ndarray] | None = None
+    _errors: tuple[int, int] | None = None
+
+    @property
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores (rows, K) and a bound of their error (K,), computed once for all rules."""
+        if self._scores is None:
+            self._scores = self.model.scores(self.X, self.largest)
+            if not np.isfinite(self._scores[0]).all() or np.isnan(self._scores[1]).any():
+                raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
+        return self._scores
+
+    @property
+    def errors(self) -> tuple[int, int]:
+        """How many rows are certainly wrong, and how many are not certainly right; counted once for all rules."""
+        if self._errors is None:
+            self._errors = error_counts(self.model, self.X, self.codes, *self.scores)
+        return self._errors
+
+    @property
+    def known_codes(self) -> np.ndarray:
+        """The codes, where every label must be one that the model knows."""
+        if np.any(self.codes < 0):
+            raise Rejected("there are labels which the model does not know")
+        return self.codes
+
+    def pick(self, rows: np.ndarray) -> tuple[slice, np.ndarray]:
+        """Return where the sorted row numbers that lie in this block are, and their positions in it."""
+        low, high = np.searchsorted(rows, [self.start, self.start + len(self.X)])
+        return slice(low, high), rows[low:high] - self.start
+
+
+@dataclass
+class Context:
+    """What a rule may look at besides its claim and the rows."""
+
+    certificate: Certificate
+    model: Predictor
+    rows: Mapping[str, int]
+    rules: dict[int, "Rule"] = field(default_factory=dict)  # by position of the claim
+    failures: dict[int, Exception] = field(default_factory=dict)
+    near_copies: int | None = None  # hold-out rows that are nearly training rows, once both were seen
+
+    def rule_for(self, template: str) -> tuple[int, "Rule"]:
+        """Return the first claim of that template and its rule."""
+        for position, rule in self.rules.items():
+            if self.certificate.claims[position].template == template:
+                return position, rule
+        raise Rejected(f"it builds on a sound claim {template} earlier in the certificate, and there is none")
+
+
+class Rule:
+    """Base of all rules. A pass over the rows calls `block` for each block, then `next_pass`."""
+
+    set = "train"
+    model: Any  # a Predictor; rules about one family ask for more than the protocol has
+    intercept = True  # where the claim is about a problem with a free intercept
+    strength = 0.0  # strong convexity of its penalty
+
+    def __init__(self, claim: Claim, context: Context):
+        self.claim, self.context = claim, context
+        self.params, self.model = claim.params, context.model
+        self.read: set[str] = set()
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Read parameters and witness; raise Rejected if they are not what the template asks for."""
+
+    def block(self, view: View) -> None:
+        """Take in one block."""
+
+    def next_pass(self) -> bool:
+        """Close a pass; return True if another one is needed."""
+        return False
+
+    def measure(self) -> float:
+        """Return the checker's own bound, rounded towards the side on which it stays true."""
+        raise NotImplementedError
+
+    @property
+    def linear(self) -> Linear:
+        """The model, for rules that read coefficients."""
+        if not isinstance(self.model, Linear):
+            raise Rejected("it needs a linear model")
+        return self.model
+
+    @property
+    def rows(self) -> int:
+        return self.context.rows[self.set]
+
+    def has(self, name: str) -> bool:
+        """Tell whether the claim has a parameter that it may have."""
+        return name in self.params
+
+    def param(self, name: str) -> Any:
+        if name not in self.params:
+            raise Rejected(f"the parameter {name!r} is missing")
+        self.read.add(name)
+        return self.params[name]
+
+    def check_complete(self) -> None:
+        """Reject a claim with parameters or witnesses that no step looked at: they would be printed unchecked."""
+        unread = (set(self.params) | set(self.claim.witness)) - self.read
+        if unread:
+            raise Rejected(f"{str(min(map(str, unread)))[:40]!r} is no part of such a claim")
+
+    def number(self, name: str, *, zero: bool = False) -> float:
+        return number(self.param(name), name, zero=zero)
+
+    def count(self, name: str, low: int = 0) -> int:
+        return count(self.param(name), name, low)
+
+    def flag(self, name: str) -> bool:
+        return self.choice(name, [True, False])
+
+    def choice(self, name: str, options: Sequence[Any]) -> Any:
+        value = self.param(name)
+        if not any(type(value) is type(option) and value == option for option in options):
+            raise Rejected(f"{name} must be one of {', '.join(map(str, options))}; it is {str(value)[:40]!r}")
+        return value
+
+    def witness(self, name: str, *shape: int | None, integer: bool = False) -> np.ndarray:
+        """Return a witness array of that shape (None: any length), finite and in range."""
+        if name not in self.claim.witness:
+            raise Rejected(f"the witness {name!r} is missing")
+        self.read.add(name)
+        return array(self.claim.witness[name], name, shape, integer=integer)
+
+    def listed(self, name: str, beside: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return a witness of distinct row numbers, sorted, and the integers beside them."""
+        rows = self.witness(name, None, integer=True)
+        order = np.argsort(rows, kind="stable")
+        rows, other = rows[order], self.witness(beside, len(rows), integer=True)[order]
+        if not len(rows) or np.any(rows[1:] == rows[:-1]):
+            raise Rejected(f"{name} is empty or names a row twice")
+        return rows, other
+
+    def check_rows(self) -> None:
+        if self.count("rows") != self.rows:
+            raise Rejected(f"rows is {self.params['rows']}, recounted {self.rows}")

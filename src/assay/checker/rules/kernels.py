@@ -1,0 +1,410 @@
+"""Kernel machines: the checker's own kernel values, predictors and duality gaps.
+
+f(x) = sum_j beta_j kappa(v_j, x) + b over stored vectors v_j. Every kernel value comes with a bound of its error,
+and with it every score. The gap of the hinge or the eps-insensitive loss is that of `duality`, at the dual vector
+that the model itself is: theta = beta, shortened a little and balanced so that it is feasible in exact arithmetic.
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
+from assay.checker.predictors import Predictor, norm_bounds
+from assay.checker.record import Refused, Rejected
+from assay.checker.rule import Rule, View
+from assay.checker.rules.duality import class_weights, cost
+from assay.checker.rules.losses import LOSSES
+
+KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
+SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
+MOST_CELLS = 500_000  # kernel values held at a time: they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class KernelMachine(Predictor):
+    """Stored vectors (m, d), coefficients (outputs, m), offsets (outputs,), and the kernel: kind, gamma,
+    degree, coef0."""
+
+    vectors: np.ndarray
+    coef: np.ndarray
+    b: np.ndarray
+    support: np.ndarray
+    kind: str
+    gamma: float
+    power: int
+    coef0: float
+    n_columns: int
+    classes: tuple[str, ...] | None
+    _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their scores
+    compared = False  # whether outputs are compared with each other, instead of voting in pairs
+
+    @property
+    def columns(self) -> int:
+        return self.n_columns
+
+    @property
+    def binary(self) -> bool:
+        return self.classes is not None and len(self.classes) == 2
+
+    @property
+    def degree(self) -> int | None:  # type: ignore[override]
+        return {"linear": 1, "poly": self.power}.get(self.kind)
+
+    def weight_norm(self) -> tuple[float, float]:
+        if not (self.classes is None or self.binary or self.compared):
+            raise Rejected("it needs scores that are linear in a kernel's space, not votes")
+        if not self.psd or self.kind == "precomputed":
+            raise Rejected(f"the {self.kind} kernel is not known to be positive semidefinite")
+        K, slack, largest = self.values(self.vectors)
+        square = float(np.einsum("ki,ij,kj->", self.coef, K, self.coef, optimize=True))
+        size = np.abs(self.coef).sum(axis=1)
+        most = slack + gamma(4 * len(K) + 4 * len(self.coef) + 16) * (largest + slack)
+        return norm_bounds(square, above(float(most.max(initial=0.0)) * float(size @ size), len(size) + 16), self)
+
+    def squared_lengths(self, X: np.ndarray) -> np.ndarray:
+        """Return an upper bound of kappa(x, x) for each row."""
+        if self.kind in ("rbf", "laplacian"):
+            return np.ones(len(X))
+        squares = np.square(_norms(X))
+        if self.kind == "linear":
+            return above(squares)
+        return above(above(self.gamma * squares + abs(self.coef0)) ** self.power, self.power + 4)
+
+    @property
+    def psd(self) -> bool:
+        return self.kind in ("linear", "rbf", "laplacian") or (self.kind == "poly" and self.coef0 >= 0)
+
+    def values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return kernel values (rows, m), a bound of their error for each row, and of their magnitude."""
+        found = self._values(X)
+        if not all(np.isfinite(part).all() for part in found):
+            raise Refused("a kernel value overflows: the entries of the rows are too large for this kernel")
+        return found
+
+    def _values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self.kind == "precomputed":
+            K = X[:, self.support]
+            return K, np.zeros(len(X)), np.abs(K).max(axis=1, initial=0.0)
+        d = self.n_columns
+        x, v = _norms(X), float(_norms(self.vectors).max(initial=0.0))
+        if self.kind == "laplacian":
+            return self._laplacian(X), np.full(len(X), gamma(d + 8) / math.e + 8 * U), np.ones(len(X))
+        inner = X @ self.vectors.T
+        slack = above(gamma(d + 8) * x * v)
+        if self.kind == "linear":
+            return inner, slack, above(x * v)
+        if self.kind == "rbf":
+            own, other = (np.einsum("ij,ij->i", A, A) for A in (X, self.vectors))
+            squares = np.subtract(own[:, None], np.multiply(inner, 2.0, out=inner), out=inner)
+            squares += other[None, :]
+            np.maximum(squares, 0.0, out=squares)
+            K = np.exp(np.multiply(squares, -self.gamma, out=squares), out=squares)
+            return K, above(self.gamma * gamma(2 * d + 24) * np.square(x + v)) + 8 * U, np.ones(len(X))
+        argument, room = self.gamma * inner + self.coef0, above(self.gamma * x * v + abs(self.coef0))
+        if self.kind == "sigmoid":
+            return np.tanh(argument), above(gamma(d + 12) * room) + 8 * U, np.ones(len(X))
+        size = above(room**self.power, self.power + 4)
+        return argument**self.power, above(4 * self.power * gamma(d + self.power + 8) * size), size
+
+    def _laplacian(self, X: np.ndarray) -> np.ndarray:
+        distance = np.zeros((len(X), len(self.vectors)))
+        for j in range(self.n_columns):
+            distance += np.abs(X[:, j, None] - self.vectors[None, :, j])
+        return np.exp(-self.gamma * distance)
+
+    def pair_scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score of each output, (rows, outputs), and bounds of their errors, (rows, outputs).
+
+        Several rules ask about the same rows one after the other: the last answer is remembered.
+        """
+        if self._last and self._last[0] is X:
+            return self._last[1]
+        m = len(self.support)
+        size = np.abs(self.coef).sum(axis=1)
+        step = max(1, MOST_CELLS // max(1, m))
+        scores, errors = np.empty((len(X), len(self.coef))), np.empty((len(X), len(self.coef)))
+        for at in range(0, len(X), step):
+            K, slack, largest = self.values(X[at : at + step])
+            scores[at : at + step] = K @ self.coef.T + self.b
+            slip = slack + gamma(2 * m + 16) * (largest + slack)
+            errors[at : at + step] = above(np.outer(slip, size) + gamma(8) * np.abs(self.b), m + 8)
+        if not (np.isfinite(scores).all() and np.isfinite(errors).all()):
+            raise Refused("a score of the kernel machine overflows")
+        self._last[:] = [X, (scores, errors)]
+        return scores, errors
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        scores, errors = self.pair_scores(X)
+        if self.classes is None or self.binary:
+            return scores, errors.max(axis=0)
+        return self._votes(scores), self._vote_errors(scores, errors).max(axis=0)
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        scores, errors = self.pair_scores(X)
+        return errors if self.classes is None or self.binary else self._vote_errors(scores, errors)
+
+    def _votes(self, scores: np.ndarray) -> np.ndarray:
+        votes = np.zeros((len(scores), len(self.classes or ())))
+        for p, (i, j) in enumerate(combinations(range(len(self.classes or ())), 2)):
+            votes[:, i] += scores[:, p] > 0
+            votes[:, j] += scores[:, p] <= 0
+        return votes
+
+    def _vote_errors(self, scores: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """Return per row and class less than half a vote, or more than there are where a score is too
+        close to zero."""
+        open_rows = _open(scores, errors).any(axis=1)
+        count = len(self.classes or ())
+        return np.where(open_rows, float(count), 0.25)[:, None] * np.ones(count)
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        scores, errors = self.pair_scores(x[None, :])
+        if _open(scores, errors).any():
+            raise Refused("a score of a kernel machine is too close to zero to be decided")
+        values = scores[0] if self.binary else self._votes(scores)[0]
+        return [Fraction(value) for value in values.tolist()]
+
+
+def _open(scores: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Tell which scores may have either sign; one of a machine without coefficients is exactly what it is."""
+    return (np.abs(scores) <= errors) & (errors > 0)
+
+
+def _norms(X: np.ndarray) -> np.ndarray:
+    return above(np.sqrt(np.einsum("ij,ij->i", X, X)), X.shape[1] + 4)
+
+
+def read_kernel_machine(
+    vectors: np.ndarray,
+    coef: np.ndarray,
+    b: np.ndarray,
+    support: np.ndarray,
+    kernel: np.ndarray,
+    classes: tuple[str, ...] | None,
+) -> KernelMachine:
+    """Return the machine of stored arrays, after checking that they fit together."""
+    if kernel.shape != (5,) or not 0 <= kernel[0] < len(KINDS) or kernel[0] != int(kernel[0]):
+        raise Rejected("kernel_numbers_ must name a kernel that the checker has")
+    kind, degree, width = KINDS[int(kernel[0])], kernel[2], int(kernel[4])
+    m = len(support)
+    if (kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0) or degree != int(degree) or not 1 <= degree <= 1000:
+        raise Rejected("gamma must be above 0 and degree an integer from 1")
+    if coef.ndim != 2 or coef.shape[1] != m or b.shape != (len(coef),) or support.ndim != 1 or not width >= 1:
+        raise Rejected(f"pair_coef_, intercept_ and support_ have shapes {coef.shape}, {b.shape}, {support.shape}")
+    outputs = 1 if classes is None else len(classes) * (len(classes) - 1) // 2
+    if len(coef) != outputs:
+        raise Rejected(f"pair_coef_ has {len(coef)} rows; {outputs} are needed")
+    if kind != "precomputed" and vectors.shape != (m, width):
+        raise Rejected(f"support_vectors_ has shape {vectors.shape}; {(m, width)} is needed")
+    rows = support.astype(np.int64)
+    if np.any(rows != support) or np.any(rows < 0) or (kind == "precomputed" and np.any(rows >= width)):
+        raise Rejected("support_ must list row numbers")
+    return KernelMachine(vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes)
+
+
+class KernelGap(Rule):
+    """What D10 and D11 share: sub-optimality of 1/2 |w|^2 + sum c_i loss(f_i), f = <w, phi> + b, b free."""
+
+    strength, intercept = 1.0, True
+    loss_name = ""
+    needs_psd = True
+
+    def prepare(self) -> None:
+        if not isinstance(self.model, KernelMachine):
+            raise Rejected("it needs a kernel machine")
+        if self.needs_psd and not self.model.psd:
+            raise Rejected(
+                f"the {self.model.kind} kernel is not known to be positive semidefinite, so there is no bound"
+            )
+        self.loss, self.output = LOSSES[self.loss_name], 0
+        self.loss_params: dict[str, Any] = {}
+        self.scale = self.number("C")
+        self.class_weight: np.ndarray | None = None
+        self.problem()
+        beta = np.where(np.abs(self.model.coef[self.output]) < 1e-140, 0.0, self.model.coef[self.output])
+        self.order = np.argsort(self.model.support, kind="stable")
+        self.sorted = self.model.support[self.order]
+        if np.any(self.sorted[1:] == self.sorted[:-1]) or np.any(self.sorted >= self.rows):
+            raise Rejected("support_ names a row twice or one that there is not")
+        self.theta, self.apart = self._feasible(beta)
+        self.seen, self.losses = 0, Sums(1)
+
+    def problem(self) -> None:
+        """Read what belongs to the loss."""
+
+    def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return theta with sum zero (up to rounding that is paid for later), and an upper bound of |w -
+        v|."""
+        positive, negative = math.fsum(beta[beta > 0]), -math.fsum(beta[beta < 0])
+        least = min(positive, negative)
+        factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * SHORTEN
+        own = np.sqrt(self.model.squared_lengths(self.model.vectors))
+        return beta * factor, above(math.fsum(np.abs(beta) * (1 - factor + 8 * U) * own), len(beta) + 16)
+
+    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def block(self, view: View) -> None:
+        c, y = self.costs_and_targets(view)
+        theta = np.zeros(len(view.X))
+        where, inside = view.pick(self.sorted)
+        chosen = self.order[where]
+        if not np.array_equal(view.X[inside], self.model.vectors[chosen]):
+            raise Rejected("a support vector is not the row that support_ names")
+        theta[inside] = self.theta[chosen]
+        self.seen += len(chosen)
+        if np.any((np.abs(theta) > c) | ((c == 0) & (theta != 0))) or (self.loss.labels and np.any(theta * y < 0)):
+            raise Rejected("the dual vector leaves its box")
+        scores, errors = self.model.pair_scores(view.X)
+        f, ef = scores[:, self.output], errors[:, self.output]
+        tau = np.divide(theta, c, out=np.zeros_like(theta), where=c > 0)
+        brackets = c * self.loss.bracket(f, ef, y, tau, 64 * U * np.abs(tau), **self.loss_params)
+        self.losses.add(above(brackets, 8)[:, None])
+
+    def measure(self) -> float:
+        if self.seen != len(self.sorted):
+            raise Rejected("not every support vector is a training row")
+        total = float(self.losses.value[0] + self.losses.error[0]) + UNDERFLOW
+        return above(total + 0.5 * self.apart**2, 16)
+
+
+class HingeGap(KernelGap):
+    """D10: C_i max(0, 1 - y_i f_i), C_i = C s_i c(y_i), on all rows or on those of a pair of classes."""
+
+    loss_name = "hinge"
+
+    def problem(self) -> None:
+        classes = self.model.classes
+        if classes is None:
+            raise Rejected("the hinge loss needs a classifier")
+        self.class_weight = class_weights(self.param("class_weight"), len(classes))
+        self.pair = (1, 0)
+        if len(classes) > 2:
+            self.output = self.count("pair")
+            pairs = list(combinations(range(len(classes)), 2))
+            if self.output >= len(pairs):
+                raise Rejected(f"pair must be a number below {len(pairs)}")
+            self.pair = pairs[self.output]
+
+    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        inside = np.isin(view.codes, self.pair)
+        return np.where(inside, cost(view, self.scale, self.class_weight), 0.0), np.where(
+            view.codes == self.pair[0], 1.0, -1.0
+        )
+
+
+class InsensitiveGap(KernelGap):
+    """D11: C s_i max(0, |y_i - f_i| - epsilon)."""
+
+    loss_name = "epsilon-insensitive"
+
+    def problem(self) -> None:
+        if self.model.classes is not None:
+            raise Rejected("the eps-insensitive loss needs a numeric target")
+        self.loss_params = {"epsilon": self.number("epsilon", zero=True)}
+
+    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        if view.targets.shape[1] != 1:
+            raise Rejected("one target is needed")
+        return cost(view, self.scale, None), view.targets[:, 0]
+
+
+class KernelMargin(Rule):
+    """D13/2: bounds of the hard margin in the kernel's space, from the model itself.
+
+    lower: [min over the second class of f - max over the first] / (2 |w|); upper: half the distance of the
+    points of the two
+    hulls whose weights are the model's coefficients.
+    """
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, KernelMachine) or not model.binary or not model.psd or model.kind == "precomputed":
+            raise Rejected("it needs a kernel machine of two classes with a positive semidefinite kernel")
+        beta = model.coef[0]
+        K, slack, largest = model.values(model.vectors)
+        size = float(np.abs(beta).sum())
+        slip = float((slack + gamma(4 * len(beta) + 16) * (largest + slack)).max(initial=0.0)) * size * size
+        self.square = float(beta @ K @ beta)
+        self.slip = above(slip, 16)
+        self.least = {1: math.inf, 0: math.inf}
+        self.order = np.argsort(model.support, kind="stable")
+        self.sorted = model.support[self.order]
+        self.seen = 0
+
+    def block(self, view: View) -> None:
+        scores, errors = self.model.pair_scores(view.X)
+        f = scores[:, 0] - self.model.b[0]
+        for code, sign in ((1, 1.0), (0, -1.0)):
+            own = view.codes == code
+            if own.any():
+                low = sign * f[own] - errors[own, 0] - 4 * U * (np.abs(f[own]) + abs(self.model.b[0]))
+                self.least[code] = min(self.least[code], float(low.min()))
+        where, inside = view.pick(self.sorted)
+        chosen = self.order[where]
+        beta = self.model.coef[0][chosen]
+        if not np.array_equal(view.X[inside], self.model.vectors[chosen]):
+            raise Rejected("a support vector is not the row that support_ names")
+        if np.any(beta * np.where(view.codes[inside] == 1, 1.0, -1.0) < 0):
+            raise Rejected("a coefficient has the wrong sign for its class")
+        self.seen += len(chosen)
+
+    def measure(self) -> float:
+        beta = self.model.coef[0]
+        if self.claim.direction == "lower":
+            width = sum(self.least.values())
+            norm = math.sqrt(max(self.square + self.slip, 0.0))
+            if not 0 < width < math.inf or norm == 0:
+                return 0.0
+            return width / (2 * norm) * (1 - 16 * U)
+        positive, negative = math.fsum(beta[beta > 0]), -math.fsum(beta[beta < 0])
+        if self.seen != len(self.sorted) or not min(positive, negative) > 0:
+            raise Rejected("the model has no support vectors on one of the sides")
+        unequal = abs(positive - negative) / min(positive, negative)
+        if unequal > 1e-6:
+            raise Refused("the coefficients of the two classes do not balance")
+        K_most = float(np.max(self.model.values(self.model.vectors)[2]))
+        distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(K_most)
+        return above(distance / 2, 64)
+
+
+class KernelRidgeGap(Rule):
+    """D06/2: 1/2 sum s_i (y_i - f_i)^2 + alpha/2 |f|^2, f = sum c_i kappa(x_i, .) over all training rows,
+    no offset.
+
+    With q_i = s_i (y_i - f_i) - alpha c_i the gap is q' K q / (2 alpha), at most (sum |q_i|
+    sqrt(kappa_ii))^2 / (2 alpha).
+    """
+
+    intercept = False
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, KernelMachine) or model.classes is not None or not model.psd or np.any(model.b):
+            raise Rejected("it needs a kernel regression without offset and a positive semidefinite kernel")
+        if not np.array_equal(model.support, np.arange(self.rows)):
+            raise Rejected("support_ must name every training row in order")
+        self.strength, self.sums = self.number("alpha"), Sums(1)
+
+    def block(self, view: View) -> None:
+        here = slice(view.start, view.start + len(view.X))
+        if not np.array_equal(view.X, self.model.vectors[here]) or view.targets.shape[1] != 1:
+            raise Rejected("the stored rows are not the training rows, or there are several targets")
+        scores, errors = self.model.pair_scores(view.X)
+        y, c = view.targets[:, 0], self.strength * self.model.coef[0, here]
+        residual = y - scores[:, 0]
+        q = np.abs(view.weight * residual - c)
+        slack = (
+            view.weight * (errors[:, 0] + 4 * U * (np.abs(y) + np.abs(scores[:, 0]))) + 4 * U * np.abs(c) + 4 * U * q
+        )
+        own = np.sqrt(self.model.squared_lengths(view.X))
+        self.sums.add(above((q + slack) * own, 8)[:, None])
+
+    def measure(self) -> float:
+        total = float(self.sums.value[0] + self.sums.error[0])
+        return above(total * total / (2 * self.strength), 8) + UNDERFLOW

@@ -1,0 +1,99 @@
+"""The multinomial logistic problem: softmax with its error, and the duality gap."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.checker.numerics import SMALLEST, UNDERFLOW, Products, Sums, U, above, excess_above
+from assay.checker.record import Rejected
+from assay.checker.rule import Rule, View
+from assay.checker.rules.duality import accurate_scores, check_intercept, class_weights, cost
+from assay.checker.rules.losses import TINY, far_mass
+
+
+class Softmax(NamedTuple):
+    """Probabilities of the classes of each row."""
+
+    p: np.ndarray  # (rows, K)
+    own: np.ndarray  # one-hot labels
+    depth: np.ndarray  # how far each score is below the largest of its row
+    wobble: np.ndarray  # relative error of p as softmax of the computed scores
+    score_error: float
+
+
+def softmax(view: View) -> Softmax:
+    scores, errors = accurate_scores(view)
+    depth = scores.max(axis=1, keepdims=True) - scores
+    p = np.exp(-depth)
+    p /= p.sum(axis=1, keepdims=True)
+    own = np.zeros_like(p)
+    own[np.arange(len(p)), view.known_codes] = 1.0
+    return Softmax(p, own, depth, (p.shape[1] + 40 + depth) * U, float(errors.max()))
+
+
+class MultinomialGap(Rule):
+    """D09: 1/2 |W|^2 + sum C_i (ln sum_k exp(s_ik) - s_iy).
+
+    Any rows p_i of the simplex with sum C_i p_i = sum C_i e_(y_i) (for a free intercept) give the bound
+    sum C_i KL(p_i || softmax(s_i)) + 1/2 |W - V|^2, V = sum C_i (e_(y_i) - p_i) x_i'. Here p = softmax(s) as
+    computed and divided by its sum, mixed with a constant row until the column sums are right.
+    """
+
+    strength = 1.0
+
+    def prepare(self) -> None:
+        self.outputs, d = self.linear.W.shape
+        if self.model.classes is None or self.outputs != len(self.model.classes):
+            raise Rejected("the multinomial problem needs one row of coefficients per class")
+        self.C, self.intercept = self.number("C"), self.flag("intercept")
+        check_intercept(self)
+        self.class_weight = class_weights(self.param("class_weight"), self.outputs)
+        self.sums, self.losses, self.products = Sums(2 * self.outputs), Sums(1), Products(d, self.outputs)
+        self.balancing = self.intercept
+        self.keep, self.mix, self.mix_error = 1.0, np.zeros(self.outputs), np.zeros(self.outputs)
+
+    def block(self, view: View) -> None:
+        soft = softmax(view)
+        c = cost(view, self.C, self.class_weight)[:, None]
+        if self.balancing:
+            self.sums.add(np.hstack([c * soft.p, c * soft.own]))
+        else:
+            self._evaluate(view, c, soft)
+
+    def next_pass(self) -> bool:
+        """Find the mixture. Exact numbers are c, p / sum(p) and their sums; the computed ones are off by a
+        few U."""
+        if not self.balancing:
+            return False
+        self.balancing = False
+        have, want = self.sums.value.reshape(2, -1)
+        off = above(self.sums.error.reshape(2, -1) + (self.outputs + 16) * U * np.stack([have, want]))
+        total = max(float(want.sum()), SMALLEST)
+        most = float(np.min((want - off[1]) / np.maximum(have + off[0], SMALLEST))) * (1 - 8 * U)
+        self.keep = max(0.0, min(1.0, most))
+        self.mix = np.maximum(want - self.keep * have, 0.0) / total
+        self.mix_error = above((off.sum(axis=0) + (self.outputs + 16) * U * (want + have)) / total)
+        return True
+
+    def _evaluate(self, view: View, c: np.ndarray, soft: Softmax) -> None:
+        p, error = soft.p, soft.score_error
+        mixed = self.keep * p + self.mix
+        slip = above((soft.wobble + 8 * U) * (mixed + p) + self.mix_error)
+        gap, off = mixed - p, above(slip + p * np.expm1(2 * error))
+        reference = np.maximum(p, TINY) * np.exp(-2 * error) * (1 - soft.wobble)
+        brackets = excess_above(reference, above(np.abs(gap) + off), gap > off)
+        far = soft.depth > 300
+        if far.any():
+            bound = far_mass(mixed + slip, soft.depth + 2 * error + math.log(self.outputs))
+            brackets = np.where(far, bound, brackets)
+        self.losses.add(above((c * brackets).sum(axis=1), self.outputs + 8)[:, None])
+        theta = c * (soft.own - mixed)
+        slack = (c * (slip + 8 * U * (soft.own + mixed)) + SMALLEST).sum(axis=0)
+        self.products.add(view.X, np.where(np.abs(theta) < SMALLEST, 0.0, theta), view.largest, slack)
+
+    def measure(self) -> float:
+        v, error = self.products.value, self.products.error
+        distance = above(np.abs(v - self.linear.W) + error + 4 * U * (np.abs(v) + np.abs(self.linear.W)))
+        penalty = float(above(np.sum(distance * distance) / 2, distance.size + 8))
+        return float(above(self.losses.value[0] + self.losses.error[0] + penalty + UNDERFLOW))

@@ -1,0 +1,339 @@
+"""The checker's own predictor for trees, forests, sums of trees and votes of stumps; rules about trees and boosting.
+
+Nodes are arrays; the children of a node stand side by side after it. A row with x[column] <= threshold goes to the
+first child, else to the second; at a node with a branch table, to the child that the table gives for its code.
+Comparisons are exact.
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from assay.checker.numerics import LARGEST, Sums, above, gamma
+from assay.checker.predictors import Predictor, margins
+from assay.checker.record import Refused, Rejected
+from assay.checker.rule import Rule, View
+from assay.checker.rules.tree_classes import KINDS, ln_tree_growth, price
+
+NODES = (
+    "n_features_in_",
+    "tree_root_",
+    "node_column_",
+    "node_threshold_",
+    "node_table_",
+    "node_child_",
+    "node_value_",
+    "branch_tables_",
+)
+_CHUNK = 4096  # rows whose scores are computed at a time
+_MOST_KEPT = 2**24  # leaves that are remembered from rule to rule
+
+
+@dataclass(frozen=True)
+class Trees(Predictor):
+    """Scores of trees: votes (1 for the majority class of the leaf), mean leaf values, sums of leaf values,
+    or weighted votes."""
+
+    kind: str
+    n_columns: int
+    root: np.ndarray
+    column: np.ndarray
+    threshold: np.ndarray
+    table: np.ndarray
+    child: np.ndarray
+    value: np.ndarray  # (nodes, outputs)
+    tables: np.ndarray
+    extra: np.ndarray  # base scores, or weights of the votes
+    classes: tuple[str, ...] | None
+    _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their leaves
+
+    @property
+    def columns(self) -> int:
+        return self.n_columns
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.root)
+
+    @property
+    def binary(self) -> bool:
+        return self.kind == "sum-classifier" and len(self.extra) == 1
+
+    @property
+    def members(self) -> int:
+        return len(self.root)
+
+    def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return one minus the share that each member gives to the class of each row, (rows, members)."""
+        shares = self.value[self.ends(X), np.maximum(codes, 0)[:, None]]
+        return np.where(codes[:, None] < 0, 1.0, np.maximum(1.0 - shares, 0.0))
+
+    def ends(self, X: np.ndarray) -> np.ndarray:
+        """Return `leaves` of a whole block. Several rules ask about the same rows one after the other: the last answer
+        is remembered."""
+        if not self._last or self._last[0] is not X:
+            at = np.concatenate([self.leaves(X[i : i + _CHUNK]) for i in range(0, len(X), _CHUNK)])
+            if at.size > _MOST_KEPT:
+                return at
+            self._last[:] = [X, at]
+        return self._last[1]
+
+    def leaves(self, X: np.ndarray) -> np.ndarray:
+        """Return the node that each row reaches in each tree, (rows, trees)."""
+        n, d = X.shape
+        entries = np.ascontiguousarray(X).ravel()
+        at = np.repeat(self.root, n)  # tree by tree, so that the nodes of one tree are read together
+        going = np.flatnonzero(self.child[at] >= 0)
+        node, start = at[going], going % max(n, 1) * d
+        while len(going):
+            x = entries[start + self.column[node]]
+            branch = (x > self.threshold[node]).astype(np.int64)
+            if len(self.tables):
+                by_table = self.table[node] >= 0
+                branch[by_table] = self._branches(node[by_table], x[by_table])
+            node = self.child[node] + branch
+            at[going] = node
+            inner = np.flatnonzero(self.child[node] >= 0)
+            going, node, start = going[inner], node[inner], start[inner]
+        return at.reshape(len(self.root), n).T
+
+    def _branches(self, node: np.ndarray, x: np.ndarray) -> np.ndarray:
+        codes = x.astype(np.int64)
+        if np.any((codes != x) | (x < 0) | (x >= self.tables.shape[1])):
+            raise Refused("a nominal column holds a value that is no code of the model")
+        branch = self.tables[self.table[node], codes]
+        if np.any(branch < 0):
+            raise Refused("a nominal column holds a level that was not seen in training")
+        return branch
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        at = self.ends(X)
+        total = np.concatenate([self._sum(at[i : i + _CHUNK]) for i in range(0, len(X), _CHUNK)])
+        return total, np.full(total.shape[1], self._error())
+
+    def _sum(self, at: np.ndarray) -> np.ndarray:
+        """Return the scores of rows that end in these leaves, (rows, trees)."""
+        K = len(self.classes or (0,))
+        if self.kind == "classifier":
+            return np.eye(K)[self.value[at[:, 0]].argmax(axis=1)]
+        if self.kind == "weighted-vote":
+            votes = self.value.argmax(axis=1)[at]
+            return np.stack([(votes == k) @ self.extra for k in range(K)], axis=1)
+        if self.kind == "median":
+            return self._medians(self.value[:, 0][at])
+        if self.kind.startswith("sum"):
+            outputs = len(self.extra)
+            leaf = self.value[:, 0][at]
+            return np.stack([leaf[:, k::outputs].sum(axis=1) + self.extra[k] for k in range(outputs)], axis=1)
+        return sum(self.value[at[:, t]] for t in range(at.shape[1])) / len(self.root)
+
+    def _medians(self, said: np.ndarray) -> np.ndarray:
+        """Return, for each row, the smallest value at or below which lies half of the weight, (rows, 1)."""
+        units = np.rint(self.extra / self.extra.max() * 2.0**30).astype(np.int64)
+        found = np.empty((len(said), 1))
+        for i, values in enumerate(said):
+            order = np.argsort(values, kind="stable")
+            found[i] = values[order[np.searchsorted(2 * np.cumsum(units[order]), units.sum())]]
+        return found
+
+    def _error(self) -> float:
+        if self.kind in ("classifier", "regressor", "median"):
+            return 0.0
+        largest = float(np.abs(self.value).max())
+        if self.kind == "weighted-vote":
+            size = float(np.abs(self.extra).sum())
+        elif self.kind.startswith("sum"):
+            size = largest * len(self.root) + float(np.abs(self.extra).max())
+        else:
+            size = largest
+        return gamma(2 * len(self.root) + 8) * size
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return np.full((len(X), 1), self._error())
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        at = self.leaves(x[None])[0]
+        K = len(self.classes or (0,))
+        if self.kind == "classifier":
+            votes = [int(self.value[at[0]].argmax())]
+            return [Fraction(votes.count(k)) for k in range(K)]
+        if self.kind == "weighted-vote":
+            won = self.value[at].argmax(axis=1).tolist()
+            return [
+                sum((Fraction(a) for a, k in zip(self.extra.tolist(), won) if k == c), Fraction(0)) for c in range(K)
+            ]
+        if self.kind == "median":
+            return [Fraction(float(self._medians(self.value[at, 0][None])[0, 0]))]
+        if self.kind.startswith("sum"):
+            step = len(self.extra)
+            leaf = self.value[at, 0].tolist()
+            return [sum(map(Fraction, leaf[k::step]), Fraction(float(self.extra[k]))) for k in range(step)]
+        return [sum(map(Fraction, column), Fraction(0)) / len(self.root) for column in zip(*self.value[at].tolist())]
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        return ln_tree_growth(descriptor, points, self) if descriptor.get("class") in KINDS else None
+
+    def price(self, descriptor: Any) -> int:
+        return price(descriptor)
+
+
+@dataclass(frozen=True)
+class Committees(Trees):
+    """One vote of each committee of trees: the class whose values, summed over its trees, are largest, the first of
+    equals."""
+
+    @property
+    def members(self) -> int:
+        return int(self.extra.max()) + 1
+
+    def votes(self, at: np.ndarray) -> np.ndarray:
+        """Return (rows, members, classes): 1 for the class that a committee votes for, from leaves (rows, trees)."""
+        rows = np.arange(len(at))
+        found = np.zeros((len(at), self.members, len(self.classes or ())))
+        for g in range(self.members):
+            trees = np.flatnonzero(self.extra == g)
+            value = self.value[at[:, trees]]
+            total = value.sum(axis=1)
+            first = total.argmax(axis=1)
+            rest = total.copy()
+            rest[rows, first] = -np.inf
+            lead = total[rows, first] - rest.max(axis=1)
+            slack = 2 * gamma(2 * len(trees) + 8) * np.abs(value).sum(axis=1).max(axis=1)
+            whole = np.all(value == np.round(value), axis=(1, 2))  # sums of integers are exact
+            for i in np.flatnonzero((lead <= slack) & ~whole):
+                sums = [sum(map(Fraction, column), Fraction(0)) for column in value[i].T.tolist()]
+                first[i] = sums.index(max(sums))
+            found[rows, g, first] = 1
+        return found
+
+    def member_losses(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        at = self.ends(X)
+        votes = np.concatenate([self.votes(at[i : i + _CHUNK]) for i in range(0, len(X), _CHUNK)])
+        right = votes[np.arange(len(X)), :, np.maximum(codes, 0)]
+        return np.where(codes[:, None] < 0, 1.0, 1.0 - right)
+
+    def _sum(self, at: np.ndarray) -> np.ndarray:
+        return self.votes(at).sum(axis=1)
+
+    def _error(self) -> float:
+        return 0.0
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        return [Fraction(int(votes)) for votes in self._sum(self.leaves(x[None]))[0]]
+
+
+def read_trees(kind: str, *stored: Any) -> Trees:
+    """Return the predictor after checking that the arrays are trees: finite, acyclic, in range.
+
+    They come in the order of `NODES`, then base scores, weights or committees if the kind has them, then the classes.
+    """
+    *parts, classes = stored
+    extra = parts.pop().astype(np.float64) if len(parts) > len(NODES) else np.zeros(0)
+    columns, root, column, threshold, table, child, value, tables = parts
+    if columns.shape != () or columns < 1:
+        raise Rejected("n_features_in_ must be a number of columns")
+    d, n = int(columns), len(child)
+    if (
+        not n
+        or any(part.shape != (n,) for part in (column, table, child, threshold))
+        or value.ndim != 2
+        or len(value) != n
+    ):
+        raise Rejected("the arrays of the trees have different lengths")
+    if root.ndim != 1 or not root.size or root.min() < 0 or root.max() >= n or tables.ndim != 2:
+        raise Rejected("the roots of the trees are out of range")
+    inner = np.flatnonzero(child >= 0)
+    by_table = inner[table[inner] >= 0]
+    if np.any(table[inner] >= len(tables)):
+        raise Rejected("a node names a branch table that does not exist")
+    if np.any(tables < -1):
+        raise Rejected("a branch table has negative branches")
+    last = child[inner] + 1
+    if by_table.size:
+        last[table[inner] >= 0] = child[by_table] + tables[table[by_table]].max(axis=1)
+    if np.any(child[inner] <= inner) or np.any(last >= n) or np.any((column[inner] < 0) | (column[inner] >= d)):
+        raise Rejected(
+            "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
+        )
+    begun, ended = np.bincount(child[inner], minlength=n), np.bincount(last + 1, minlength=n)
+    if np.any(np.cumsum(begun - ended[:n]) > 1):  # a walk down such a graph may take for ever
+        raise Rejected("the nodes do not describe trees: two nodes have a child in common")
+    _check_outputs(kind, value, extra, root, classes)
+    form = Committees if kind == "committee" else Trees
+    return form(kind, d, root, column, threshold, table, child, value, tables, extra, classes)
+
+
+def _check_outputs(kind: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:
+    K = len(classes) if classes else 1
+    outputs = value.shape[1]
+    if kind.startswith("sum"):
+        sound = outputs == 1 and extra.ndim == 1 and len(extra) == (K if K > 2 else 1) and len(root) % len(extra) == 0
+    elif kind == "median":
+        sound = outputs == 1 and extra.shape == root.shape and bool(np.all(extra > 0)) and len(extra) < 2**20
+    elif kind == "weighted-vote":
+        sound = outputs == K and extra.shape == root.shape
+    elif kind == "committee":
+        listed = set(extra.ravel().tolist())
+        sound = outputs == K and extra.shape == root.shape and listed == set(range(len(listed)))
+    else:
+        sound = outputs == K and (len(root) == 1 or kind in ("vote", "mean"))
+    if not sound:
+        raise Rejected(f"leaf values of shape {value.shape} do not go with trees of the kind {kind} and {K} classes")
+
+
+class TreeSize(Rule):
+    """D27: number of leaves and depth of a single tree."""
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, Trees) or len(model.root) != 1:
+            raise Rejected("it is about a single tree")
+        self.leaves, self.depth = _size(model)
+        for name, found in (("leaves", self.leaves), ("depth", self.depth)):
+            if self.count(name) != found:
+                raise Rejected(f"{name} is {self.params[name]}, recounted {found}")
+
+    def measure(self) -> float:
+        return float(self.leaves)
+
+
+def _size(model: Trees) -> tuple[int, int]:
+    """Return leaves and depth of the tree, counting only what a row can reach from the root."""
+    leaves = depth = 0
+    level = [int(model.root[0])]
+    while level:
+        below: list[int] = []
+        for at in level:
+            if model.child[at] < 0:
+                leaves += 1
+            else:
+                branches = 2 if model.table[at] < 0 else int(model.tables[model.table[at]].max()) + 1
+                below += range(int(model.child[at]), int(model.child[at]) + branches)
+        level = below
+        depth += bool(level)
+    return leaves, depth
+
+
+class BoostingProduct(Rule):
+    """D24: the training error is at most the mean of exp(-y f), the product of the normalisers."""
+
+    def prepare(self) -> None:
+        model: Any = self.model
+        if not isinstance(model, Trees) or model.kind != "weighted-vote" or len(model.classes or ()) != 2:
+            raise Rejected("it is about a vote of two classes")
+        if self.count("rounds") != len(model.root):
+            raise Rejected(f"rounds is {self.params['rounds']}, the model has {len(model.root)}")
+        self.sums = Sums(1)
+
+    def block(self, view: View) -> None:
+        scores, errors = view.scores
+        margin, error = margins(view.model, scores, errors, view.codes)
+        with np.errstate(over="ignore"):
+            loss = above(np.exp(np.minimum(-margin + error, 340.0)), 8)
+        self.sums.add(np.where(np.isfinite(loss), loss, LARGEST)[:, None])
+
+    def measure(self) -> float:
+        return float(above((self.sums.value[0] + self.sums.error[0]) / self.rows))

@@ -1,0 +1,164 @@
+"""The records of a certificate, as plain frozen data.
+
+A `Claim` names a template (its meaning is the template's text), a published value and what backs it. A `Certificate`
+holds claims that are read together, fingerprints of data and model, and the ledger of failure probability.
+Nothing here computes or judges: `seal` makes these records, `verify` checks them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from assay.claims.definitions import Definition, definition
+
+FORMAT = "assay-certificate/2"
+
+Witness = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement with the evidence for it.
+
+    Attributes
+    ----------
+    template : str
+        Which statement is made, with its version, for example "P01/1"; see `definitions`.
+    value : float
+        The published number, rounded outward.
+    direction : str
+        "upper" when the true quantity is at most `value`, "lower" when it is at least `value`.
+    params : mapping
+        Plain values that complete the template (C, the form used, the class of hypotheses, ...).
+    data : tuple of str
+        The data sets the claim is about: "train", "holdout".
+    delta : str
+        Probability that the statement fails, as a decimal string; "0" for facts.
+    assumptions : tuple of str
+        Assumption codes under which the statement holds.
+    witness : mapping of arrays
+        What the checker needs beyond model and data.
+    """
+
+    template: str
+    value: float
+    direction: str = "upper"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    data: tuple[str, ...] = ("train",)
+    delta: str = "0"
+    assumptions: tuple[str, ...] = ()
+    witness: Witness = field(default_factory=dict)
+    producer: str = "assay/0.1.0"
+
+    @property
+    def kind(self) -> str:
+        """Name of the template, for example "holdout.binomial"."""
+        return self._template.name
+
+    @property
+    def is_fact(self) -> bool:
+        """True for a statement about the given data, false for one about new data."""
+        return self._template.fact
+
+    @property
+    def quantity(self) -> str:
+        """What is bounded ("error rate", "mean loss"), if other statements bound the same; else ""."""
+        return self._template.quantity
+
+    @property
+    def confidence(self) -> float:
+        """1 - delta: how often the statement holds over repeated samples; 1 for facts."""
+        return float(1 - Fraction(self.delta))
+
+    @property
+    def statement(self) -> str:
+        """One sentence a person can read."""
+        return self._template.sentence(self.value, self.direction, self.params)
+
+    @property
+    def _template(self) -> Definition:
+        found = definition(self.template)
+        if found is None:
+            raise ValueError(f"Unknown claim {self.template!r}: no definition has this code.")
+        return found
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A claim that could have been expected, and why it is not made."""
+
+    template: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DataReference:
+    """Fingerprint of one data set: SHA-256 over the canonical encoding of SPEC.md."""
+
+    digest: str
+    rows: int
+    columns: int
+    labels: tuple[str, ...] | None = None  # distinct class labels in order, None for a numeric target
+
+
+@dataclass(frozen=True)
+class ModelReference:
+    """Fingerprint of the parameters of one model, and how to read them."""
+
+    learner: str  # class name, for people
+    family: str  # which of the checker's predictors reads the parameters
+    digest: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Claims about one model that hold together with probability at least 1 - delta_total."""
+
+    claims: tuple[Claim, ...]
+    model: ModelReference
+    data: Mapping[str, DataReference]
+    delta_total: str = "0.05"
+    not_applicable: tuple[NotApplicable, ...] = ()
+    unreported: tuple[tuple[str, str], ...] = ()  # (template, delta) of bounds computed and not shown
+    split: Mapping[str, np.ndarray] | None = None  # row numbers of "train" and "holdout" in one table
+    format: str = FORMAT
+
+    def find(self, name: str, **params: Any) -> Claim:
+        """Return the first claim of that name or code (with or without its version) whose params match."""
+        for claim in self.claims:
+            named = claim.template in (name, f"{name}/1") or claim.kind == name
+            if named and all(claim.params.get(k) == v for k, v in params.items()):
+                return claim
+        raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")
+
+    def __getitem__(self, name: str) -> Claim:
+        """Return the first claim of that name: `certificate["logistic.gap"]`."""
+        return self.find(name)
+
+    @property
+    def tightest(self) -> Claim | None:
+        """The smallest upper bound of the model's error rate on new data, or of another error; None if there is none.
+
+        Each claim was made at a share of delta that was fixed before any of them was computed, so taking the
+        smallest costs nothing more.
+        """
+        bounds = [claim for claim in self.claims if claim.quantity and claim.direction == "upper"]
+        rates = [claim for claim in bounds if claim.quantity == "error rate"]
+        return min(rates or bounds, key=lambda claim: claim.value, default=None)
+
+    def __str__(self) -> str:
+        from assay.claims.words import certificate_text
+
+        return certificate_text(self)
+
+    def __repr__(self) -> str:
+        claims = ", ".join(claim.template for claim in self.claims)
+        return f"<Certificate of {self.model.learner}: {claims}; delta {self.delta_total}>"
+
+    def _repr_html_(self) -> str:
+        from assay.claims.words import certificate_html
+
+        return certificate_html(self)

@@ -1,0 +1,203 @@
+"""What a claim says: the meaning of a claim is its definition, never free text in a certificate.
+
+A definition fixes the sentence, the assumptions it must carry (none for a fact about the given rows) and the rule that
+checks it. Definitions live with what they are about: those that every certificate may use in `assay.checker.facts` and
+`assay.checker.bounds`, those of one family of models in `assay.checker.families.<name>`. They are found by name, so
+that a new family edits nothing here. SPEC.md and the families' docstrings give parameters, witness and check of each.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+ASSUMPTIONS = {
+    "A-IID(train)": "the training rows are independent draws from one distribution, from which new data come too",
+    "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, from which new data come too",
+    "A-SPLIT(holdout)": "nothing about the model (preprocessing, features, hyper-parameters, stopping) was chosen "
+    "by looking at the hold-out rows",
+    "A-RANGE": "the loss lies in the stated range by construction",
+    "A-CLASS": "the class of hypotheses (features, encodings, kernel) was fixed without looking at the labelled sample",
+    "A-PRIOR": "the prior, code or grid was fixed without looking at the sample",
+    "A-DELTA": "the confidence and the choice of claims were fixed in advance, or are paid for in the ledger",
+    "A-ORDER": "the order of the rows was not chosen by looking at their values",
+    "A-FOLDS": "the folds were drawn without looking at the rows, and each fold's model was fitted without that fold",
+    "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
+    "A-BAGS": "each member depends on the training rows of its own bag alone, and bags were drawn without looking at "
+    "the rows; the number of members was fixed in advance",
+    "A-SUPP": "no row, of the training rows or of new data, is longer than the radius, which was fixed in advance",
+    "A-KERNEL": "the kernel is positive semidefinite",
+}
+HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
+UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
+PRIOR = ("A-IID(train)", "A-CLASS", "A-PRIOR", "A-DELTA")
+
+Phrase = Callable[[float, str, Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The fixed part of a claim: the `name` that a person reads, its rule, its sentence and its assumptions.
+
+    `quantity` is what a statement about new data bounds ("error rate"), so that statements about the same can be
+    compared; "" if there is none.
+    """
+
+    name: str
+    rule: type
+    sentence: Phrase
+    assumptions: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ("upper",)
+    quantity: str = ""
+
+    @property
+    def fact(self) -> bool:
+        """True for a statement about the given rows, false for one about new data."""
+        return not self.assumptions
+
+
+_known: dict[str, Definition] = {}
+
+
+def register(claims: Mapping[str, Definition]) -> None:
+    """Make definitions known by their code, for example "D08/1"."""
+    for code, definition in claims.items():
+        if _known.setdefault(code, definition).name != definition.name:
+            raise ValueError(f"two claims have the code {code!r}: {_known[code].name} and {definition.name}.")
+
+
+def definition(code: str) -> Definition | None:
+    """Return what the claim with that code says; None if no definition has it."""
+    if code not in _known:
+        for place in places():
+            register(getattr(import_module(place), "CLAIMS", {}))
+    return _known.get(code)
+
+
+def places() -> list[str]:
+    """Return the modules in which definitions may stand."""
+    found = ["assay.checker.facts", "assay.checker.bounds"]
+    package = import_module("assay.checker.families")
+    return found + [f"assay.checker.families.{module.name}" for module in iter_modules(package.__path__)]
+
+
+def codes() -> list[str]:
+    """Return the code of every claim that there is."""
+    definition("")
+    return sorted(_known)
+
+
+# Words that several sentences share ------------------------------------------------------------------------
+
+
+def side(direction: str) -> str:
+    return "at most" if direction == "upper" else "at least"
+
+
+def outward(value: float, direction: str, digits: int = 3) -> str:
+    """Return a number with so many digits, rounded to the side on which the statement stays true.
+
+    >>> outward(0.12341, "upper"), outward(0.12349, "lower")
+    ('0.124', '0.123')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING if direction == "upper" else ROUND_FLOOR)
+    return f"{float(context.create_decimal_from_float(float(value))):.{digits}g}"
+
+
+def up(value: float, digits: int = 3) -> str:
+    return outward(value, "upper", digits)
+
+
+def percent(value: float, direction: str = "upper") -> str:
+    """Return a share in percent with two decimals, rounded to the side on which the statement stays true."""
+    rounding = ROUND_CEILING if direction == "upper" else ROUND_FLOOR
+    return f"{(100 * Decimal(value)).quantize(Decimal('0.01'), rounding)} %"
+
+
+def problem_in_words(params: Mapping[str, Any]) -> str:
+    """Name the problem completely: the loss and every number that defines the objective."""
+    shown = {"C": "C", "alpha": "alpha", "l1": "lambda1", "l2": "lambda2", "scale": "scale", "epsilon": "epsilon"}
+    numbers = [f"{symbol} = {params[name]:g}" for name, symbol in shown.items() if params.get(name) is not None]
+    numbers += (
+        [f"class weights {', '.join(f'{w:g}' for w in params['class_weight'])}"] if params.get("class_weight") else []
+    )
+    numbers += [f"{name} {params[name]}" for name in ("penalty", "loss_params") if params.get(name)]
+    free = params.get("intercept", "")
+    intercept = {True: "free intercept", False: "no intercept"}.get(free, "") if isinstance(free, bool) else ""
+    return ", ".join([f"{params.get('loss', 'squared')} loss", *numbers, *([intercept] if intercept else [])])
+
+
+def error_rate(how: str) -> Phrase:
+    """Return the sentence of a bound on the error rate; `how` names in brackets what it comes from."""
+
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        return f"The error rate on new data is {side(direction)} {percent(value, direction)} ({how.format(**params)})."
+
+    return sentence
+
+
+def choice_in_words(params: Mapping[str, Any]) -> str:
+    compared = params.get("compared", 1)
+    return f", Bonferroni-corrected for {compared} models compared on them" if compared > 1 else ""
+
+
+def mean_loss(how: str) -> Phrase:
+    """Return the sentence of a bound on a mean loss."""
+
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        loss, clip = params.get("loss"), params["clip"]
+        bound, rows = outward(value, direction, 6), f"({how}{choice_in_words(params)})"
+        what = f"The mean absolute error on new data, errors clipped at {clip:g},"
+        if loss == "brier":
+            what = "Half the Brier score on new data of the logistic function of the scores"
+        elif loss == "distance":
+            what = f"The mean squared distance of new data to the fitted centres or flat, clipped at {clip:g},"
+        elif loss == "log":
+            low = params["low"]
+            what = f"The mean of -ln p(x) on new data, clipped to [{low:g}, {low + clip:g}],"
+            bound = outward(low + value, direction, 6)
+        return f"{what} is {side(direction)} {bound} {rows}."
+
+    return sentence
+
+
+def distance_risk(what: str) -> Phrase:
+    """Return the sentence of a bound on the mean squared distance to centres or a flat."""
+
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        return (
+            f"The mean squared distance of new data to {what.format(**params)} is at most {up(value, 6)}, if no row is "
+            f"longer than {params['radius']:g}; both numbers fixed in advance ({params['rows']} training rows)."
+        )
+
+    return sentence
+
+
+def machine_gap(loss: str) -> Phrase:
+    """Return the sentence of the duality gap of a kernel machine, of one pair of classes or one against the rest."""
+
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        which = f" of pair {params['pair']} of classes" if "pair" in params else ""
+        which = f" of class number {params['class']} against the rest" if "class" in params else which
+        return f"The training objective ({loss} loss with L2 penalty){which} is at most {up(value)} above its minimum."
+
+    return sentence
+
+
+def gap_sentence(loss: str = "") -> Phrase:
+    """Return the sentence of the duality gap of a linear model."""
+
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        problem = problem_in_words({"loss": loss, **params} if loss else params)
+        return f"The training objective ({problem}) is at most {up(value)} above its minimum."
+
+    return sentence
+
+
+def classes_in_words(params: Mapping[str, Any]) -> str:
+    return f"class number {params['class']} from the others" if "class" in params else "the classes"
+
+
+WEIGHED = " (rows counted by their weights, if they have any)"

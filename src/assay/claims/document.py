@@ -1,0 +1,212 @@
+"""Certificates as JSON text, and back; what is read is checked field by field and trusted in nothing.
+
+Arrays are `{"dtype": "<f8", "shape": [3], "base64": "..."}`. Reading refuses duplicate keys, NaN and
+infinity, deep nesting, unknown or missing fields, and arrays whose bytes do not fill their shape.
+"""
+
+import base64
+import json
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from assay.claims.claim import FORMAT, Certificate, Claim, DataReference, ModelReference, NotApplicable
+
+DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
+_NESTING = 32
+_STRING_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)  # an open string ends the text
+
+
+class DocumentError(ValueError):
+    """A text is not a well-formed certificate."""
+
+
+def to_json(certificate: Certificate) -> str:
+    """Return the certificate as JSON text; `from_json` gives back an equal certificate."""
+    return json.dumps(_certificate_record(certificate), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(text: str | bytes) -> Certificate:
+    """Return the certificate written in `text`, or raise `DocumentError` saying what is wrong and where."""
+    record = _fields(
+        strict_json(text), "certificate", format=str, model=dict, data=dict, delta_total=str,
+        split=(dict, None), claims=list, not_applicable=list, unreported=list,
+    )  # fmt: skip
+    if record["format"] != FORMAT:
+        raise DocumentError(f"certificate: the format is {record['format'][:40]!r}; this version reads {FORMAT!r}.")
+    return Certificate(
+        claims=tuple(_claim(one, f"claims[{i}]") for i, one in enumerate(record["claims"])),
+        model=ModelReference(**_fields(record["model"], "model", learner=str, family=str, digest=str)),
+        data={name: _data_reference(one, f"data.{name}") for name, one in record["data"].items()},
+        delta_total=_probability(record["delta_total"], "delta_total"),
+        not_applicable=tuple(
+            NotApplicable(**_fields(one, "not_applicable", template=str, reason=str))
+            for one in record["not_applicable"]
+        ),
+        unreported=tuple(_unreported(one) for one in record["unreported"]),
+        split=None if record["split"] is None else _arrays(record["split"], "split"),
+    )
+
+
+def strict_json(text: str | bytes, nesting: int = _NESTING) -> Any:
+    """Parse JSON; refuse duplicate keys, NaN, infinity, too large numbers and more than `nesting` levels."""
+    data = text.encode() if isinstance(text, str) else text
+    _check_nesting(data, nesting)
+    try:
+        return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_refuse, parse_float=_finite)
+    except DocumentError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"not JSON text: {error}.") from None
+
+
+def _check_nesting(data: bytes, nesting: int) -> None:
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(data):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+        if depth > nesting:
+            raise DocumentError(f"JSON text is nested more than {nesting} levels deep.")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise DocumentError("a JSON object repeats a key.")
+    return record
+
+
+def _refuse(token: str) -> Any:
+    raise DocumentError(f"{token} is not a JSON number.")
+
+
+def _finite(token: str) -> float:
+    value = float(token)
+    if not math.isfinite(value):
+        raise DocumentError(f"the number {token[:40]} is beyond binary64.")
+    return value
+
+
+def _certificate_record(certificate: Certificate) -> dict[str, Any]:
+    return {
+        "format": certificate.format,
+        "model": vars(certificate.model),
+        "data": {
+            name: {**vars(one), "labels": None if one.labels is None else list(one.labels)}
+            for name, one in certificate.data.items()
+        },
+        "delta_total": certificate.delta_total,
+        "split": None if certificate.split is None else _array_records(certificate.split),
+        "claims": [_claim_record(claim) for claim in certificate.claims],
+        "not_applicable": [{"template": one.template, "reason": one.reason} for one in certificate.not_applicable],
+        "unreported": [list(one) for one in certificate.unreported],
+    }
+
+
+def _claim_record(claim: Claim) -> dict[str, Any]:
+    record = dict(vars(claim))
+    record.update(value=float(claim.value), params=_plain(claim.params), witness=_array_records(claim.witness))
+    record.update(data=list(claim.data), assumptions=list(claim.assumptions))
+    return record
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` with NumPy numbers, tuples and mappings as JSON has them."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _array_records(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    return {name: _array_record(name, np.asarray(array)) for name, array in arrays.items()}
+
+
+def _array_record(name: str, array: np.ndarray) -> dict[str, Any]:
+    dtype = array.dtype.newbyteorder("<").str
+    if dtype not in DTYPES:
+        raise DocumentError(f"{name}: arrays of type {array.dtype} cannot be part of a certificate.")
+    data = np.ascontiguousarray(array, dtype=dtype).tobytes()
+    return {"dtype": dtype, "shape": list(array.shape), "base64": base64.b64encode(data).decode()}
+
+
+def _arrays(records: dict[str, Any], where: str) -> dict[str, np.ndarray]:
+    return {name: _array(one, f"{where}.{name}") for name, one in records.items()}
+
+
+def _array(record: Any, where: str) -> np.ndarray:
+    fields = _fields(record, where, dtype=str, shape=list, base64=str)
+    if fields["dtype"] not in DTYPES:
+        raise DocumentError(f"{where}: the array type {fields['dtype'][:20]!r} is not one of {', '.join(DTYPES)}.")
+    shape = [_of_type(size, int, f"{where}.shape") for size in fields["shape"]]
+    try:
+        data = base64.b64decode(fields["base64"], validate=True)
+    except ValueError:
+        raise DocumentError(f"{where}: the array's bytes are not base64.") from None
+    dtype = np.dtype(fields["dtype"])
+    if len(shape) > 4 or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
+        raise DocumentError(f"{where}: shape {shape} of {dtype} does not match {len(data)} bytes.")
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _claim(record: Any, where: str) -> Claim:
+    fields = _fields(
+        record, where, template=str, value=float, direction=str, params=dict, data=list, delta=str,
+        assumptions=list, witness=dict, producer=str,
+    )  # fmt: skip
+    fields.update(
+        data=tuple(_of_type(one, str, f"{where}.data") for one in fields["data"]),
+        assumptions=tuple(_of_type(one, str, f"{where}.assumptions") for one in fields["assumptions"]),
+        delta=_probability(fields["delta"], f"{where}.delta"),
+        witness=_arrays(fields["witness"], f"{where}.witness"),
+    )
+    return Claim(**fields)
+
+
+def _data_reference(record: Any, where: str) -> DataReference:
+    fields = _fields(record, where, digest=str, rows=int, columns=int, labels=(list, None))
+    if fields["labels"] is not None:
+        fields["labels"] = tuple(_of_type(one, str, f"{where}.labels") for one in fields["labels"])
+    return DataReference(**fields)
+
+
+def _unreported(record: Any) -> tuple[str, str]:
+    if not isinstance(record, list) or len(record) != 2:
+        raise DocumentError("unreported: each entry is a template and its delta.")
+    return _of_type(record[0], str, "unreported"), _probability(_of_type(record[1], str, "unreported"), "unreported")
+
+
+def _probability(text: str, where: str, high: Decimal | None = Decimal(1)) -> str:
+    """Return a decimal string unchanged if it is a number from 0 to `high`."""
+    try:
+        value = Decimal(text) if re.fullmatch(r"[0-9][0-9.eE+-]{0,49}", text) else None
+    except InvalidOperation:
+        value = None
+    if value is None or not value.is_finite() or value < 0 or abs(value.adjusted()) > 400 or (high and value > high):
+        raise DocumentError(f"{where}: {text[:60]!r} is not a decimal number from 0 to {high or 'any'}.")
+    return text
+
+
+def _fields(record: Any, where: str, **types: Any) -> dict[str, Any]:
+    """Return a copy of `record` if it has exactly these fields with these types."""
+    _of_type(record, dict, where)
+    if record.keys() != types.keys():
+        missing, extra = sorted(types.keys() - record.keys()), sorted(record.keys() - types.keys())
+        raise DocumentError(f"{where}: fields missing {missing}, unknown {[name[:40] for name in extra[:5]]}.")
+    return {name: _of_type(record[name], kind, f"{where}.{name}") for name, kind in types.items()}
+
+
+def _of_type(value: Any, kind: Any, where: str) -> Any:
+    optional = isinstance(kind, tuple)
+    wanted = kind[0] if optional else kind
+    if (optional and value is None) or type(value) is wanted:
+        return value
+    if wanted is float and type(value) is int and abs(value) < 2**1023:
+        return float(value)
+    raise DocumentError(
+        f"{where}: expected {wanted.__name__}{' or null' if optional else ''}, got {type(value).__name__}."
+    )

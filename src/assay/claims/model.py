@@ -1,0 +1,166 @@
+"""A fitted model as plain data: what a model file holds, what a fingerprint covers and what the checker reads.
+
+`StoredModel` is the one truth about a model: its class, its constructor parameters and exactly the arrays that its
+family names; a learner that consists of fitted learners has them as `members`. Everything else that `predict` needs is
+derived from these by code.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
+"""Types of arrays of numbers; text is an array of kind U or of Python strings."""
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A fitted model as its parts.
+
+    Attributes
+    ----------
+    learner : str
+        Room and class, for example "linear_model.Ridge".
+    family : str
+        Which family of the checker reads the arrays, with its variant: "linear.regressor".
+    parameters : mapping
+        Constructor parameters as plain values (`to_plain`), without those that say how the machine works (`n_jobs`).
+    arrays : mapping of arrays
+        What `fit` found, by the names that the family lists.
+    members : tuple of StoredModel
+        Fitted learners that this one is made of.
+    """
+
+    learner: str
+    family: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    members: tuple["StoredModel", ...] = ()
+
+    def digest(self) -> str:
+        """Return the fingerprint of class, parameters, arrays and members (SPEC.md, section 1)."""
+        names = sorted(self.arrays)
+        header = {
+            "learner": self.learner,
+            "family": self.family,
+            "parameters": self.parameters,
+            "arrays": [[name, _kind(self.arrays[name]), list(self.arrays[name].shape)] for name in names],
+            "members": [member.digest() for member in self.members],
+        }
+        text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        digest = hashlib.sha256(f"assay-model/2\n{text}\n".encode())
+        for name in names:
+            digest.update(_bytes(self.arrays[name]))
+        return digest.hexdigest()
+
+
+def is_text(array: np.ndarray) -> bool:
+    """Tell whether an array holds text and nothing else."""
+    return array.dtype.kind == "U" or (array.dtype == object and all(isinstance(one, str) for one in array.ravel()))
+
+
+def _kind(array: np.ndarray) -> str:
+    """Return the type of an array in words of the format; refuse one that no model file may hold."""
+    if is_text(array):
+        return "text"
+    kind = array.dtype.newbyteorder("<").str
+    if kind not in DTYPES:
+        raise ValueError(f"arrays of type {array.dtype} cannot be part of a model file.")
+    return kind
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    if is_text(array):
+        return json.dumps(array.ravel().tolist(), separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
+
+
+# Constructor parameters --------------------------------------------------------------------------------------
+
+
+def to_plain(value: Any, name: str) -> Any:
+    """Return a constructor parameter as JSON has it; refuse what cannot be written without running code to read it.
+
+    Tuples, mappings, arrays, numbers that JSON lacks and objects with a `plain()` of their own are tagged:
+    {"tuple": [...]}.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else {"number": repr(float(value))}
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, (list, tuple)):
+        items = [to_plain(item, name) for item in value]
+        return items if isinstance(value, list) else {"tuple": items}
+    if isinstance(value, Mapping):
+        return {"mapping": [[to_plain(key, name), to_plain(item, name)] for key, item in value.items()]}
+    if isinstance(value, np.ndarray) and (is_text(value) or value.dtype.kind in "fiub"):
+        return {"array": array_record(value)}
+    if hasattr(value, "plain"):
+        return {"object": value.plain()}
+    raise ValueError(f"the parameter {name}={str(value)[:60]} is a {type(value).__name__}, which cannot be saved.")
+
+
+def from_plain(value: Any, build: Callable[[Any], Any]) -> Any:
+    """Return the parameter of a plain value; `build` makes what stands under "object"."""
+    if isinstance(value, list):
+        return [from_plain(item, build) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1:
+        raise ValueError("a tagged parameter has exactly one tag.")
+    (tag, held), *_ = value.items()
+    if tag == "number" and held in ("inf", "-inf", "nan"):
+        return float(held)
+    if tag == "tuple" and isinstance(held, list):
+        return tuple(from_plain(item, build) for item in held)
+    if tag == "mapping" and isinstance(held, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in held):
+        return {from_plain(key, build): from_plain(item, build) for key, item in held}
+    if tag == "array":
+        return array_of(held)
+    if tag == "object":
+        return build(held)
+    raise ValueError(f"unknown kind of parameter {str(tag)[:40]!r}.")
+
+
+def array_record(array: np.ndarray) -> dict[str, Any]:
+    """Return an array as JSON has it."""
+    kind = _kind(array)
+    if kind == "text":
+        held = "object" if array.dtype == object else "str"
+        return {"text": held, "shape": list(array.shape), "values": array.ravel().tolist()}
+    return {"dtype": kind, "shape": list(array.shape), "base64": base64.b64encode(_bytes(array)).decode()}
+
+
+def array_of(record: Any) -> np.ndarray:
+    """Return the array of a record, checked field by field; raise ValueError if it is not one."""
+    if not isinstance(record, dict) or not isinstance(shape := record.get("shape"), list):
+        raise ValueError("an array is a record with a shape.")
+    if len(shape) > 4 or not all(type(size) is int and 0 <= size < 2**40 for size in shape):
+        raise ValueError(f"the shape {str(shape)[:60]} of an array is not one.")
+    if record.keys() == {"text", "shape", "values"}:
+        values = record["values"]
+        sound = isinstance(values, list) and all(isinstance(one, str) for one in values)
+        if not sound or record["text"] not in ("object", "str") or len(values) != math.prod(shape):
+            raise ValueError("an array of text is not what its record says.")
+        if record["text"] == "str":
+            return np.array(values, dtype=str).reshape(shape)
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array.reshape(shape)
+    if record.keys() != {"dtype", "shape", "base64"} or record["dtype"] not in DTYPES:
+        raise ValueError("an array has a dtype that the format knows, a shape and its bytes.")
+    data = base64.b64decode(record["base64"], validate=True)
+    dtype = np.dtype(record["dtype"])
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"the shape {shape} of {dtype} does not match {len(data)} bytes.")
+    return np.frombuffer(data, dtype).reshape(shape).copy()

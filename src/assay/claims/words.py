@@ -1,0 +1,114 @@
+"""A certificate in plain words, as text and as HTML; both come from the same lines."""
+
+from collections.abc import Iterator
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from html import escape
+from typing import NamedTuple
+
+from assay.claims.claim import Certificate, Claim
+from assay.claims.definitions import ASSUMPTIONS, definition
+from assay.text import shown
+
+UNDETECTABLE = (
+    "a feature, hyper-parameter, seed or class of models chosen after looking at the evaluation rows",
+    "rows that are not independent draws: copies on both sides of a split, groups, time series",
+    "new data from another distribution than the given rows",
+    "a confidence that was chosen after looking at the result",
+    "a class of models from outside Assay whose predictions are not those of its stored numbers",
+)
+"""What no checker can see; the claims about new data rest on these not being the case."""
+
+
+class Section(NamedTuple):
+    title: str
+    lines: list[str]
+
+
+def sections(certificate: Certificate) -> Iterator[Section]:
+    """Yield the parts of a certificate as titles and sentences."""
+    known = [claim for claim in certificate.claims if definition(claim.template) is not None]
+    facts = [claim for claim in known if claim.is_fact]
+    risks = [claim for claim in known if not claim.is_fact]
+    if len(known) < len(certificate.claims):
+        yield Section("Unknown", [f"{len(certificate.claims) - len(known)} claims that no definition explains."])
+    if facts:
+        yield Section("Facts about the given rows", [_said(claim) for claim in facts])
+    if risks:
+        yield Section("About new data", [_about_new(claim, certificate) for claim in risks])
+    if certificate.not_applicable:
+        lines = [f"{_name(gap.template)}: {gap.reason}" for gap in certificate.not_applicable]
+        yield Section("Not claimed, and why", lines)
+    if risks:
+        yield Section("Confidence", list(_ledger(certificate)))
+        codes = dict.fromkeys(code for claim in risks for code in claim.assumptions)
+        lines = [f"{ASSUMPTIONS.get(code, 'unknown assumption')} [{code}]" for code in codes]
+        yield Section("What the statements about new data assume", lines)
+        yield Section("What no checker can detect", list(UNDETECTABLE))
+
+
+def _said(claim: Claim) -> str:
+    """Return the sentence of a claim; one whose parts do not fit has none."""
+    try:
+        return claim.statement
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return f"A malformed claim {claim.template[:40]!r}: its sentence cannot be made of its parts."
+
+
+def _about_new(claim: Claim, certificate: Certificate) -> str:
+    said = f"{_said(claim)} Confidence {_percent(claim.delta)}."
+    rivals = [one for one in certificate.claims if one.quantity == claim.quantity]
+    if claim is not certificate.tightest or len(rivals) < 2:
+        return said
+    return f"{said} This is the tightest of the {len(rivals)} statements about the {claim.quantity}."
+
+
+def certificate_text(certificate: Certificate) -> str:
+    """Return the certificate as text for a terminal."""
+    parts = [f"Certificate of {shown(certificate.model.learner)}. {shown(_about(certificate))}"]
+    for section in sections(certificate):
+        parts.append("\n".join([section.title, *(f"  - {shown(line)}" for line in section.lines)]))
+    return "\n\n".join(parts)
+
+
+def certificate_html(certificate: Certificate) -> str:
+    """Return the certificate as a fragment of HTML."""
+    parts = [f"<h3>Certificate of {escape(certificate.model.learner)}</h3><p>{escape(_about(certificate))}</p>"]
+    for section in sections(certificate):
+        items = "".join(f"<li>{escape(line)}</li>" for line in section.lines)
+        parts.append(f"<h4>{escape(section.title)}</h4><ul>{items}</ul>")
+    return "<div>" + "".join(parts) + "</div>"
+
+
+def _about(certificate: Certificate) -> str:
+    parts = certificate.data.items()
+    sets = [f"{part.rows:,} {_SET_NAMES.get(name, name)} rows of {part.columns} columns" for name, part in parts]
+    text = f"It is about {' and '.join(sets)} (by fingerprint)"
+    return text + (", cut from one table." if certificate.split is not None else ".")
+
+
+_SET_NAMES = {"train": "training", "holdout": "hold-out"}
+
+
+def _ledger(certificate: Certificate) -> Iterator[str]:
+    yield (
+        f"All statements about new data hold together for at least {_percent(certificate.delta_total)} of "
+        f"samples (failure probability {certificate.delta_total}, shared among them)."
+    )
+    if certificate.unreported:
+        names = ", ".join(f"{_name(template)} ({delta})" for template, delta in certificate.unreported)
+        yield f"Paid for but not shown, because they say nothing here: {names}."
+
+
+def _percent(delta: str) -> str:
+    """Return 1 - delta in percent, rounded down."""
+    if Fraction(delta) < Fraction(1, 10**5):
+        return f"100 % less {100 * float(delta):.2g} %"
+    share = 100 * (1 - Fraction(delta))
+    digits = Context(prec=6, rounding=ROUND_FLOOR).divide(Decimal(share.numerator), Decimal(share.denominator))
+    return f"{digits.normalize():f} %"
+
+
+def _name(template: str) -> str:
+    found = definition(template)
+    return template if found is None else found.name

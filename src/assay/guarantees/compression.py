@@ -1,0 +1,215 @@
+"""Statements from sample compression (P16): a model that is close to one rebuilt from few of its rows.
+
+SPEC.md says how the two models, and the rows between them, are compared; `theory.compression` has the theorem.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.error_floor import gather
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
+from assay.scan import Rows
+from assay.theory.compression import compression_bound, log_size_weight
+
+_NEAR = 2.0**-30
+_SLACK = 1 + 1e-9
+_GRID = range(-30, 11)
+
+
+class Message(NamedTuple):
+    """What is told besides the rows: parameters and arrays of the claim, and ln of the message's weight."""
+
+    params: dict[str, Any]
+    log_weight: float
+    witness: dict[str, np.ndarray]
+
+
+def stated(template: str, errors: int, n: int, kept: int, message: Message, delta: str) -> Claim | NotApplicable:
+    """Return the claim for `errors` errors outside the `kept` rows, or Vacuous."""
+    bound = bound_of(errors, n, kept, message.log_weight, delta)
+    if bound + OUTWARD >= 1:
+        return too_many(template, n, kept, delta)
+    params = {**message.params, "rows": n, "kept": kept, "errors": errors}
+    assumptions = assumptions_of(template)
+    return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions, message.witness)
+
+
+def too_many(template: str, n: int, kept: int, delta: str) -> Vacuous:
+    return Vacuous(template, f"It takes {kept} of the {n} rows to rebuild the model: the bound is 1.", delta)
+
+
+def bound_of(errors: int, n: int, kept: int, log_weight: float, delta: str) -> float:
+    if not kept < n or errors > n - kept:
+        return 1.0
+    return compression_bound(errors, n, kept, float(delta), log_message=min(0.0, log_weight - 1e-9))
+
+
+# The perceptron ---------------------------------------------------------------------------------------------
+
+
+class Updates(NamedTuple):
+    """Row number of each update, one array per hyperplane; `known` is False if some were not kept."""
+
+    sequences: list[np.ndarray]
+    rate: float
+    intercept: bool
+    known: bool
+
+
+def perceptron_statements(
+    learner: Any, rows: Rows, updates: Updates, rounding: float
+) -> Iterator[Statement | NotApplicable]:
+    """Yield P16/1 for w = sum of rate y (x, 1) over updates; rounding moves no score by more than `rounding`."""
+    yield partial(_perceptron, learner, rows, updates, rounding)
+
+
+def _perceptron(learner: Any, rows: Rows, updates: Updates, rounding: float, delta: str) -> Claim | NotApplicable:
+    n, template = rows.n_rows, "P16/1"
+    if not updates.known or not any(len(one) for one in updates.sequences):
+        return Vacuous(template, "No sequence of updates was kept to rebuild the model from.", delta)
+    kept = np.unique(np.concatenate(updates.sequences))
+    counts = np.stack([np.bincount(np.searchsorted(kept, s), minlength=len(kept)) for s in updates.sequences], axis=1)
+    log_weight = _log_counts(counts)
+    if bound_of(0, n, len(kept), log_weight, delta) + OUTWARD >= 1:
+        return too_many(template, n, len(kept), delta)
+    coef, intercept = np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
+    size = _rebuilt_length(rows, kept, counts, updates, coef, intercept)
+    if size is None:
+        return Vacuous(
+            template, "The updates do not add up to the model closely enough: too many, or on other rows.", delta
+        )
+    several = 1 if len(coef) == 1 else 2
+    tolerance = 2 * several * _NEAR * size * _SLACK
+    errors = sum(rows.map(_lost_rows, coef, intercept, rounding, (tolerance, float(updates.intercept)), kept))
+    params = {"rate": updates.rate, "intercept": updates.intercept}
+    witness = {"rows": kept.astype(np.int64), "counts": counts.astype(np.int64)}
+    return stated(template, int(errors), n, len(kept), Message(params, log_weight, witness), delta)
+
+
+def kernel_perceptron_statement(
+    n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int]
+) -> Statement:
+    """Return how to state P16/3 of an expansion with integer coefficients, counts (k, outputs) in magnitude; lost()
+    counts the other rows that are wrong, or open in rounding."""
+    return partial(_kernel_perceptron, n, counts, intercept, told, lost)
+
+
+def _kernel_perceptron(
+    n: int, counts: np.ndarray, intercept: bool, told: int, lost: Callable[[], int], delta: str
+) -> Claim | NotApplicable:
+    kept = len(counts)
+    if not kept:
+        return Vacuous("P16/3", "No update was made: there is nothing to rebuild the model from.", delta)
+    log_weight = _log_counts(counts) - told * 64 * math.log(2)
+    if bound_of(0, n, kept, log_weight, delta) + OUTWARD >= 1:
+        return too_many("P16/3", n, kept, delta)
+    message = Message({"intercept": intercept, "told": told}, log_weight, {})
+    return stated("P16/3", lost(), n, kept, message, delta)
+
+
+def _log_counts(counts: np.ndarray) -> float:
+    """Return ln of the weight of the message: how many updates there were, and on which rows."""
+    (k, outputs), total = counts.shape, 0.0
+    for updates in map(int, counts.sum(axis=0)):
+        parts = (updates - 1, k - 1) if outputs == 1 else (updates + k - 1, k - 1)
+        ways = math.lgamma(parts[0] + 1) - math.lgamma(parts[1] + 1) - math.lgamma(parts[0] - parts[1] + 1)
+        total += log_size_weight(updates) - max(0.0, ways) * (1 + 1e-12)
+    return total
+
+
+def _rebuilt_length(
+    rows: Rows, kept: np.ndarray, counts: np.ndarray, updates: Updates, coef: np.ndarray, intercept: np.ndarray
+) -> float | None:
+    """Return the largest |(w, b)| of the exact sums of updates; None if the model is not near them."""
+    if kept[-1] >= rows.n_rows:
+        return None
+    X, y = gather(rows, kept)
+    positive = np.arange(counts.shape[1]) if counts.shape[1] > 1 else np.array([1])
+    weights = updates.rate * counts * np.where(y[:, None] == positive, 1.0, -1.0)
+    table = np.column_stack([X, np.ones(len(X))]) if updates.intercept else X
+    model = np.column_stack([coef, intercept]) if updates.intercept else coef
+    sums = weights.T @ table
+    slip = 16 * len(table) * 2.0**-53 * (np.abs(weights).T @ np.abs(table))
+    length, apart = np.linalg.norm(sums, axis=1), np.linalg.norm(np.abs(model - sums) + slip, axis=1)
+    near = apart * _SLACK <= _NEAR * (length / _SLACK - np.linalg.norm(slip, axis=1))
+    return float(length.max()) * _SLACK if near.all() else None
+
+
+def _lost_rows(
+    block: Block,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    rounding: float,
+    tolerance: tuple[float, float],
+    kept: np.ndarray,
+) -> int:
+    """Return how many rows outside `kept` have a margin that is not above the tolerance, whatever the rounding."""
+    values = block.X @ coef.T + intercept
+    if len(coef) == 1:
+        margin = np.where(block.y == 1, values[:, 0], -values[:, 0])
+    else:
+        row = np.arange(len(values))
+        margin = values[row, block.y].copy()
+        values[row, block.y] = -np.inf
+        margin -= values.max(axis=1)
+    reach = tolerance[0] * np.sqrt(np.einsum("ij,ij->i", block.X, block.X) + tolerance[1]) * _SLACK
+    return outside(block, margin <= reach + rounding, kept)
+
+
+def outside(block: Block, lost: np.ndarray, kept: np.ndarray) -> int:
+    """Return how many rows of the block are lost and not among the sorted row numbers `kept`."""
+    low, high = np.searchsorted(kept, [block.start, block.start + len(block.X)])
+    lost[kept[low:high] - block.start] = False
+    return int(np.count_nonzero(lost))
+
+
+# Support vectors --------------------------------------------------------------------------------------------
+
+
+class Supported(NamedTuple):
+    """A kernel machine of two classes: sorted support vectors, the gap of the problem of these rows alone, the
+    offset b, and how many numbers have to be told; `lost(slope, step)` counts the other rows that the
+    tolerance 2 slope sqrt(kappa(x, x)) + step leaves open."""
+
+    kept: np.ndarray
+    gap: float
+    b: float
+    told: int
+    params: dict[str, Any]
+    lost: Callable[[float, float], int]
+
+
+def support_statement(rows: Rows, k: int, machine: Callable[[], Supported]) -> Statement:
+    """Return how to state P16/2 of a machine with k support vectors."""
+    return partial(_support, rows.n_rows, k, machine)
+
+
+def _support(n: int, k: int, machine: Callable[[], Supported], delta: str) -> Claim | NotApplicable:
+    template = "P16/2"
+    if bound_of(0, n, k, 0.0, delta) + OUTWARD >= 1:
+        return too_many(template, n, k, delta)
+    found = machine()
+    slope = next((2.0**e for e in _GRID if 2.0**e >= math.sqrt(2 * found.gap) * _SLACK), None)
+    if slope is None:
+        return Vacuous(
+            template, f"The gap {found.gap:.3g} is too large to tell the model by its support vectors.", delta
+        )
+    best: tuple[float, int, Message] | None = None
+    for step in (2.0**e for e in range(-12, 3)):
+        units = round(found.b / step)
+        weight = -2 * math.log(len(_GRID)) - math.log(1.5 * (abs(units) + 1) * (abs(units) + 2))
+        weight -= found.told * 64 * math.log(2)
+        errors = found.lost(slope, step)
+        params = {"slope": slope, "step": step, "offset": abs(units), "side": 1 if units >= 0 else -1}
+        message = Message({**found.params, **params, "told": found.told}, weight, {})
+        bound = bound_of(errors, n, k, weight, delta)
+        if best is None or bound < best[0]:
+            best = bound, errors, message
+    assert best is not None
+    return stated(template, best[1], n, k, best[2], delta)

@@ -1,0 +1,104 @@
+"""Statements about the squared distance of new rows to a fitted set, the nearest of k centres or a flat (P26,
+hold-out)."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Distances, Gathered
+from assay.guarantees.holdout import MEAN_LOSS
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
+from assay.scan import Rows
+
+_ROUNDING = 1e-12  # relative, of a squared distance
+
+
+class Sizes(NamedTuple):
+    """Sums over rows: |x|^2, |x|^4, and the number of rows outside a ball."""
+
+    squares: float
+    fourth: float
+    outside: int
+
+
+def by_radius(distances: Distances, train: Rows, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+    """Yield the Rademacher bound of the mean squared distance, or why it is not made."""
+    template = distances.code
+    if asked.radius is None:
+        yield NotApplicable(
+            template, "Distances have no range: pass radius=, the length that no row exceeds, fixed in advance."
+        )
+    elif train.has_weight:
+        yield NotApplicable(template, "Row weights: the bound is about the unweighted mean of equally likely rows.")
+    elif distances.why_not or distances.bound is None:
+        yield NotApplicable(template, distances.why_not)
+    else:
+        yield partial(_stated, distances, train, float(asked.radius))
+
+
+def _stated(distances: Distances, train: Rows, radius: float, delta: str) -> Claim | NotApplicable:
+    template, sizes = distances.code, Sizes(*train.sum(_sizes, radius))
+    if sizes.outside:
+        reason = (
+            f"{sizes.outside} rows are longer than the radius {radius:g}, or as long: the assumption does not hold."
+        )
+        return Vacuous(template, reason, delta)
+    mean = _upper(distances.squares(train), radius).sum() / train.n_rows
+    params, bound = distances.bound(  # type: ignore[misc]
+        float(mean), sizes, train.n_rows, radius, float(delta))
+    if bound >= 4 * radius * radius:
+        return Vacuous(template, f"With {train.n_rows} rows the bound is above any distance in the ball.", delta)
+    params |= {"radius": radius, "rows": train.n_rows}
+    return claim(template, bound * (1 + OUTWARD), params, "train", delta)
+
+
+def _sizes(block: Block, radius: float) -> tuple[float, float, int]:
+    squares = np.einsum("ij,ij->i", block.X, block.X)
+    outside = int(np.sum(squares > radius * radius * (1 - 1e-12)))
+    return float(squares.sum()), float(squares @ squares), outside
+
+
+def _longest(block: Block) -> float:
+    return float(np.einsum("ij,ij->i", block.X, block.X).max())
+
+
+def _upper(distances: np.ndarray, radius: float) -> np.ndarray:
+    """Return distances that those of another order of summation do not exceed."""
+    return distances * (1 + _ROUNDING) + _ROUNDING * radius * radius
+
+
+def of_distances(holdout: Rows | None, found: Gathered, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+    """Yield bounds of the mean squared distance of new rows from hold-out rows, clipped at a number fixed in
+    advance."""
+    clip = asked.clip if asked.clip is not None or asked.radius is None else 4 * asked.radius**2
+    if holdout is None:
+        yield NotApplicable("P05/1", "No hold-out rows were given; they usually give the tightest bound.")
+    elif clip is None:
+        yield NotApplicable("P05/1", "A squared distance has no range: pass clip= (or radius=), fixed in advance.")
+    else:
+        for template in MEAN_LOSS:
+            yield partial(_mean_distance, template, found.the(Distances), holdout, float(clip), max(1, len(asked.compared)))
+
+
+def _mean_distance(
+    template: str, distances: Distances, holdout: Rows, clip: float, compared: int, delta: str
+) -> Any:
+    if holdout.n_rows < 2:
+        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
+    longest = float(np.sqrt(np.max(holdout.map(_longest))))
+    losses = np.minimum(_upper(distances.squares(holdout), longest), clip)
+    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared) * (1 + 1e-10)
+    if template == "P04/1":  # the checker's sample variance is that of other roundings
+        moved = 8 * _ROUNDING * max(longest * longest, float(losses.max()))
+        bound += 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * moved
+    if bound >= clip:
+        return Vacuous(
+            template, f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest distance.", delta
+        )
+    params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared, "loss": "distance"}
+    return claim(template, bound + clip * OUTWARD, params, "holdout", delta)

@@ -1,0 +1,226 @@
+"""What a learner hands over for its certificate: typed evidence. Guarantees ask for types, never for attributes.
+
+Each kind is a function of one block of rows and some parameters, so that it is summed or mapped over memory, files and
+clusters alike; `radius` says how far rounding can move what the function returns, doubled, so that whoever computes it
+again in another order resolves every row that is resolved here.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from assay.data.blocks import Block
+from assay.scan import Rows
+
+OPEN, NOBODY = -1, -2
+"""Positions of classes that are none: rounding leaves it open; votes are tied, which is an error whatever the label."""
+_UNIT = 2.0**-53
+_LEAST = 1e-140  # what underflow can hide of a mean square, generously
+
+
+class Evidence:
+    """Base of all kinds."""
+
+
+E = TypeVar("E", bound=Evidence)
+
+
+@dataclass(frozen=True)
+class OfBlocks(Evidence):
+    """Evidence that `of(block, *parameters)` gives block by block."""
+
+    of: Callable[..., Any]
+    parameters: tuple[Any, ...] = ()
+
+
+class Decided(OfBlocks):
+    """Evidence of which class a classifier decides for."""
+
+    def positions(self, rows: Rows) -> np.ndarray:
+        """Return the predicted class of each row as a position in `classes_`; OPEN or NOBODY where there is none."""
+        return np.concatenate(rows.map(self.decide, *self.packed))
+
+    def count_errors(self, rows: Rows) -> tuple[int, int]:
+        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
+        low, high = rows.sum(_count_errors, self.decide, *self.packed)
+        return int(low), int(high)
+
+    @property
+    def packed(self) -> tuple[Any, ...]:
+        return self.of, self.parameters
+
+    @staticmethod
+    def decide(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+        raise NotImplementedError
+
+
+class Votes(Decided):
+    """Decisions of a classifier whose scores say no more: `of` returns positions (rows,)."""
+
+    @staticmethod
+    def decide(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+        return of(block, *parameters)
+
+
+@dataclass(frozen=True)
+class Scores(Decided):
+    """Scores of a classifier: `of` returns values, (rows, 1) (positive: the second class) or (rows, classes) (the largest
+    wins), and their radius, a number or one per row. `logistic`: probabilities are the logistic function of them."""
+
+    logistic: bool = False
+
+    @staticmethod
+    def decide(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+        values, radius = of(block, *parameters)
+        if values.shape[1] == 1:
+            best, lead, slack = (values[:, 0] > 0).astype(np.int64), np.abs(values[:, 0]), radius
+        else:
+            ranked = np.partition(values, -2, axis=1)
+            best, lead, slack = values.argmax(axis=1), ranked[:, -1] - ranked[:, -2], 2 * radius
+        unsure = np.where((lead == 0) & (slack == 0), NOBODY, OPEN)
+        return np.where(lead > slack, best, unsure)
+
+    def values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of all rows and the radius of each."""
+        parts = rows.map(self.of, *self.parameters)
+        return np.concatenate([values for values, _ in parts]), np.concatenate(
+            [np.broadcast_to(radius, len(values)) for values, radius in parts]
+        )
+
+    def margins(self, rows: Rows) -> np.ndarray:
+        """Return a lower bound of the margin of each row: how far the score of its class is above the others."""
+        values, radius = self.values(rows)
+        return own_margins(values, labels(rows)) - (1 if values.shape[1] == 1 else 2) * radius
+
+
+class Predictions(OfBlocks):
+    """Numbers that a regression predicts: `of` returns values (rows, targets) and their radius, a number, one per row, or
+    an array (rows, targets)."""
+
+    def squared_error(self, rows: Rows) -> tuple[float, float]:
+        """Return an interval that holds the mean squared error over rows and targets."""
+        low, high, count = rows.sum(_squared_errors, self.of, self.parameters)
+        least = float(low / count) * (1 - 1e-12)
+        return least if least > _LEAST else 0.0, float(high / count) * (1 + 1e-12) + _LEAST
+
+    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
+        """Return min(|y - prediction|, clip) of each row, an upper bound whatever the rounding; of one target."""
+        return np.concatenate(rows.map(_clipped_errors, clip, self.of, self.parameters))
+
+    def largest_radius(self, rows: Rows) -> float:
+        return float(max(rows.map(_largest_radius, self.of, self.parameters)))
+
+    def targets(self, rows: Rows) -> int:
+        return int(np.asarray(next(iter(rows.blocks())).y[:1]).size)
+
+
+class Density(OfBlocks):
+    """ln p(x) of each row: `of` returns values (rows,) and their radius (rows,)."""
+
+    def values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        values, radius = (np.concatenate(part) for part in zip(*rows.map(self.of, *self.parameters)))
+        return values, radius
+
+
+@dataclass(frozen=True)
+class Distances(OfBlocks):
+    """Squared distances of the rows to a fitted set: `of` returns them (rows,). `bound(mean, sizes, n, radius, delta)`
+    returns parameters and value of the claim `code` about new rows; `why_not` says why there is none."""
+
+    code: str = ""
+    bound: Callable[..., tuple[dict[str, Any], float]] | None = None
+    why_not: str = ""
+
+    def squares(self, rows: Rows) -> np.ndarray:
+        return np.concatenate(rows.map(self.of, *self.parameters))
+
+
+@dataclass(frozen=True)
+class Norm(Evidence):
+    """A function <w, phi(x)> + b of a space fixed in advance: |(w, b)|, sum of |phi(x_i)|^2 over the rows, whether it
+    has a b; or why there is no such space."""
+
+    length: float = 0.0
+    trace: float = 0.0
+    intercept: bool = True
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Penalised(Evidence):
+    """The problem 1/2 |u|^2 + sum C_i loss(z_i) that a linear classifier of two classes minimises, u = (w, b / column)
+    or w without a column, with a loss of slope at most 1: the code of its gap, and the constant column; or why not."""
+
+    gap: str = ""
+    column: float = 0.0
+    why_not: str = ""
+
+
+class Gathered:
+    """The evidence of one learner about some rows, by its type."""
+
+    def __init__(self, evidence: Iterable[Evidence]) -> None:
+        self._all = list(evidence)
+
+    def get(self, kind: type[E]) -> E | None:
+        """Return the evidence of that kind, or None."""
+        return next((one for one in self._all if isinstance(one, kind)), None)
+
+    def the(self, kind: type[E]) -> E:
+        """Return the evidence of that kind, which must be there."""
+        found = self.get(kind)
+        if found is None:
+            raise TypeError(f"the learner hands over no {kind.__name__} as evidence.")
+        return found
+
+
+def labels(rows: Rows) -> np.ndarray:
+    """Return the position of each row's label among the classes."""
+    return np.concatenate([np.asarray(block.y) for block in rows.blocks()])
+
+
+def own_margins(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return how far the score of each row's class is above the largest other one."""
+    if values.shape[1] == 1:
+        return np.where(codes == 1, values[:, 0], -values[:, 0])
+    at, others = np.arange(len(values)), values.copy()
+    others[at, codes] = -np.inf
+    return values[at, codes] - others.max(axis=1)
+
+
+class _Counts(NamedTuple):
+    low: int
+    high: int
+
+
+def _count_errors(block: Block, decide: Callable[..., np.ndarray], *packed: Any) -> _Counts:
+    positions = decide(block, *packed)
+    wrong = positions != np.asarray(block.y)
+    return _Counts(int(np.sum(wrong & (positions != OPEN))), int(np.sum(wrong)))
+
+
+def _residuals(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return |y - prediction| (rows, targets), and how far it can be off."""
+    values, radius = of(block, *parameters)
+    values = np.asarray(values).reshape(len(block.X), -1)
+    residual = np.abs(np.asarray(block.y).reshape(values.shape) - values)
+    radius = np.asarray(radius)
+    radius = radius[:, None] if radius.shape == (len(values),) and radius.ndim == 1 else radius
+    return residual, np.broadcast_to(radius + 4 * _UNIT * residual, residual.shape)
+
+
+def _squared_errors(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> tuple[float, float, int]:
+    residual, slack = _residuals(block, of, parameters)
+    low, high = np.maximum(residual - slack, 0.0), residual + slack
+    return float((low * low).sum()), float((high * high).sum()), residual.size
+
+
+def _clipped_errors(block: Block, clip: float, of: Callable[..., Any], parameters: tuple[Any, ...]) -> np.ndarray:
+    residual, slack = _residuals(block, of, parameters)
+    return np.minimum(residual + slack, clip).mean(axis=1)
+
+
+def _largest_radius(block: Block, of: Callable[..., Any], parameters: tuple[Any, ...]) -> float:
+    return float(np.max(of(block, *parameters)[1]))

@@ -1,0 +1,291 @@
+"""Statements about new data from hold-out rows (P01, P03 to P07, P25).
+
+Losses of a regression are absolute errors clipped at `clip`. Where several models were compared on the same
+rows, each statement is made at delta divided by their number.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.evidence import Decided, Density, Gathered, Predictions, Scores, labels, own_margins
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim, error_rate
+from assay.scan import Rows
+from assay.theory import concentration, conformal
+from assay.theory.holdout import auc_lower, threshold_width
+
+_NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
+_NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
+
+
+def of_classifier(
+    classes: np.ndarray, holdout: Rows | None, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
+    """Yield the error rate; if asked for, the ROC curve, the difference from another model, and coverage."""
+    if holdout is None:
+        yield NotApplicable("P01/1", _NO_ROWS)
+        return
+    decided, scores, compared = found.the(Decided), found.get(Scores), max(1, len(asked.compared))
+    errors = decided.count_errors(holdout)[1]
+    if len(asked.compared):
+        predictions = _label_positions(classes, asked.compared, holdout.n_rows)
+        own = decided.positions(holdout)
+        if not ((predictions == own) | (own < 0)).all(axis=1).any():
+            raise ValueError("compared: this model's own predictions on the hold-out rows must be among them.")
+        yield partial(_selected, errors, predictions)
+    else:
+        yield partial(_binomial, errors, holdout.n_rows)
+    if asked.scores:
+        yield from _brier(scores, holdout, compared)
+        yield from _curve(len(classes), scores, holdout, compared)
+    if asked.against is not None:
+        other = _label_positions(classes, [asked.against], holdout.n_rows)[0]
+        yield partial(_paired, decided, holdout, other)
+    if asked.coverage is not None:
+        if scores is None:
+            yield NotApplicable("P25/1", _NO_SCORES)
+        else:
+            yield partial(_covered, _ranks_above(scores, holdout), asked.coverage, compared)
+
+
+def of_regressor(
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
+    """Yield bounds of the mean clipped error, and coverage if asked for."""
+    rows, compared = 0 if holdout is None else holdout.n_rows, max(1, len(asked.compared))
+    if any(len(one) != rows for one in asked.compared):
+        raise ValueError(f"compared: each array must hold one prediction for each of the {rows} hold-out rows.")
+    if holdout is None:
+        yield NotApplicable("P05/1", _NO_ROWS)
+        return
+    predicted, why = found.get(Predictions), ""
+    if predicted is None:
+        why = "The checker has no predictor for this learner's numbers."
+    elif predicted.targets(holdout) > 1:
+        why = "These bounds are about one target, and the model predicts several."
+    if why:
+        yield NotApplicable("P05/1", why)
+    elif asked.clip is None:
+        yield NotApplicable(
+            "P05/1", "The error of a regression has no range: pass clip=, fixed before looking at the data."
+        )
+    else:
+        for template in MEAN_LOSS:
+            yield partial(_mean_loss, template, predicted, holdout, float(asked.clip), compared)
+    if asked.coverage is not None:
+        yield NotApplicable("P25/1", why) if why else partial(_interval, predicted, holdout, asked.coverage, compared)
+
+
+def of_density(
+    holdout: Rows | None, found: Gathered, asked: CertifyOptions
+) -> Iterator[Statement | NotApplicable]:
+    """Yield bounds of the mean of -ln p(x), clipped to a range fixed in advance."""
+    if holdout is None:
+        yield NotApplicable("P05/1", _NO_ROWS)
+    elif asked.clip is None:
+        yield NotApplicable(
+            "P05/1", "A log-loss has no range: pass clip=(least, largest), fixed before looking at the data."
+        )
+    else:
+        for template in MEAN_LOSS:
+            yield partial(_log_loss, template, found.the(Density), holdout, asked.clip, max(1, len(asked.compared)))
+
+
+def _log_loss(template: str, density: Density, holdout: Rows, clip: Any, compared: int, delta: str) -> Any:
+    if holdout.n_rows < 2:
+        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
+    low, width = float(clip[0]), float(clip[1]) - float(clip[0])
+    values, errors = density.values(holdout)
+    with np.errstate(invalid="ignore"):
+        losses = np.clip(-values - low + 2 * errors, 0.0, width)
+        moved = float(np.max(losses - np.clip(-values - low - 2 * errors, 0.0, width)))
+    more = 0.0
+    if template == "P04/1":  # the checker's sample variance is that of other roundings
+        more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * moved
+    found = _mean_of(template, losses, "log", width, compared, delta, more)
+    if isinstance(found, NotApplicable):
+        return found
+    return replace(found, params={**found.params, "loss": "log", "low": low})
+
+
+def _binomial(errors: int, m: int, delta: str) -> Claim:
+    bound = concentration.clopper_pearson_upper(errors, m, float(delta))
+    return error_rate("P01/1", bound, {"errors": errors, "rows": m}, "holdout", delta)
+
+
+def _selected(errors: int, predictions: np.ndarray, delta: str) -> Claim:
+    compared, m = predictions.shape
+    bound = concentration.clopper_pearson_upper(errors, m, float(delta) / compared)
+    params = {"errors": errors, "rows": m, "compared": compared}
+    return error_rate("P07/1", bound, params, "holdout", delta, witness={"predictions": predictions})
+
+
+def _label_positions(classes: np.ndarray, compared: Sequence[np.ndarray], rows: int) -> np.ndarray:
+    """Return predicted labels of all compared models as positions in `classes_`, one row per model."""
+    predictions = np.asarray(compared)
+    if predictions.shape != (len(compared), rows):
+        raise ValueError(f"compared: each array must hold one predicted label for each of the {rows} hold-out rows.")
+    order = np.argsort(classes)
+    at = np.minimum(np.searchsorted(classes, predictions, sorter=order), len(order) - 1)
+    positions = order[at]
+    if (classes[positions] != predictions).any():
+        raise ValueError("compared: a predicted label is not among the classes of this model.")
+    return positions.astype(np.int32)
+
+
+# Probabilities, the ROC curve, and two models ---------------------------------------------------------------
+
+
+def _brier(scores: Scores | None, holdout: Rows, compared: int) -> Iterator[Statement | NotApplicable]:
+    """Yield bounds of half the Brier score, sum_k (p_k - 1[y = k])^2 / 2, if the checker has the probabilities."""
+    if scores is None:
+        yield NotApplicable("P05/1", _NO_SCORES)
+        return
+    if not scores.logistic:
+        yield NotApplicable("P05/1", "The class probabilities are not the logistic function of the scores.")
+        return
+    values, radius = scores.values(holdout)
+    shares = _logistic(values)
+    losses = 0.5 * ((shares - np.eye(shares.shape[1])[labels(holdout)]) ** 2).sum(axis=1)
+    losses = np.minimum(losses + 4 * radius.max() + 1e-12, 1.0)
+    for template in ("P03/1", "P05/1"):
+        yield partial(_mean_of, template, losses, "brier", 1.0, compared)
+
+
+def _logistic(scores: np.ndarray) -> np.ndarray:
+    if scores.shape[1] > 1:
+        return softmax(scores, axis=1)
+    return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+
+
+def _curve(
+    n_classes: int, scores: Scores | None, holdout: Rows, compared: int
+) -> Iterator[Statement | NotApplicable]:
+    codes = labels(holdout)
+    sizes = {"positives": int(np.sum(codes == 1)), "negatives": int(np.sum(codes == 0)), "compared": compared}
+    if n_classes != 2 or not min(sizes["positives"], sizes["negatives"]):
+        reason = "The ROC curve is about two classes, with hold-out rows of both."
+        yield NotApplicable("P06/1", reason)
+        yield NotApplicable("P06/2", reason)
+        return
+    yield NotApplicable("P06/1", _NO_SCORES) if scores is None else partial(_area, scores, holdout, codes, sizes)
+    yield partial(_thresholds, sizes)
+
+
+def _area(scores: Scores, holdout: Rows, codes: np.ndarray, sizes: dict[str, int], delta: str) -> Any:
+    values, radius = scores.values(holdout)
+    score = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+    slack = 4 * radius.max() + 1e-14 * np.abs(score)
+    low, high = (score - slack)[codes == 1], np.sort((score + slack)[codes == 0])
+    pairs = sum(int(np.searchsorted(high, low, side).sum()) for side in ("left", "right"))
+    seen = pairs / 2 / (len(low) * len(high))
+    bound = auc_lower(seen, sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"]) - OUTWARD
+    if bound <= 0:
+        return Vacuous("P06/1", "There are too few hold-out rows for any bound of the area.", delta)
+    return claim("P06/1", bound, sizes, "holdout", delta, direction="lower")
+
+
+def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
+    fewest = min(sizes["positives"], sizes["negatives"])
+    width = threshold_width(sizes["positives"], sizes["negatives"], float(delta) / sizes["compared"])
+    if width >= 1:
+        return Vacuous("P06/2", f"{fewest} rows of the rarer class are too few.", delta)
+    return error_rate("P06/2", width, sizes, "holdout", delta)
+
+
+def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> Claim:
+    codes = labels(holdout)
+    right = decided.positions(holdout) == codes
+    alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
+    half, m = float(delta) / 2, holdout.n_rows
+    high = min(1.0, concentration.clopper_pearson_upper(alone, m, half) + OUTWARD)
+    low = max(0.0, concentration.clopper_pearson_lower(other_alone, m, half) - OUTWARD)
+    params = {"alone": alone, "other_alone": other_alone, "rows": m, "high": high, "low": low}
+    direction = "lower" if high < low else "upper"
+    value = (low - high) * (1 - 1e-12) if high < low else (high - low) * (1 + 1e-12) + 1e-15
+    witness = {"predictions": other}
+    return claim("P06/3", value, params, "holdout", delta, direction=direction, witness=witness)
+
+
+# Coverage ---------------------------------------------------------------------------------------------------
+
+
+def _covered(sizes: np.ndarray, coverage: float, compared: int, delta: str) -> Claim | NotApplicable:
+    """Return the size of prediction sets that cover: the j-th smallest of the hold-out rows, j fixed in advance."""
+    m = len(sizes)
+    try:
+        j = conformal.conditional_index(m, 1 - coverage, float(delta) / compared * (1 - 1e-9))
+    except ValueError:
+        return Vacuous("P25/1", f"{m} hold-out rows are too few for a coverage of {coverage:g}.", delta)
+    value = conformal.threshold(sizes, j) * (1 + OUTWARD)
+    if not np.isfinite(value):
+        return Vacuous("P25/1", "A class that the model does not know takes part.", delta)
+    return claim("P25/1", value, {"coverage": coverage, "rows": m, "compared": compared}, "holdout", delta)
+
+
+def _interval(
+    predicted: Predictions, holdout: Rows, coverage: float, compared: int, delta: str
+) -> Claim | NotApplicable:
+    sizes = predicted.clipped_errors(holdout, np.inf) + 2 * predicted.largest_radius(holdout)
+    return _covered(sizes, coverage, compared, delta)
+
+
+def _ranks_above(scores: Scores, holdout: Rows) -> np.ndarray:
+    """Return how far the best other class is above the true one, at most, and at least 0 up to rounding."""
+    values, radius = scores.values(holdout)
+    gap, error = -own_margins(values, labels(holdout)), radius.max()
+    return np.maximum(gap + 4 * error + 1e-14 * np.abs(gap), 4 * error)
+
+
+# Mean losses ------------------------------------------------------------------------------------------------
+
+
+def _mean_loss(
+    template: str, predicted: Predictions, holdout: Rows, clip: float, compared: int, delta: str
+) -> Any:
+    if holdout.n_rows < 2:
+        return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
+    rounding = predicted.largest_radius(holdout)
+    losses = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * rounding, clip)
+    more = 0.0
+    if template == "P04/1":  # the checker's sample variance is that of other roundings
+        more = 2 * math.sqrt(2 * math.log(2 * compared / float(delta)) / len(losses)) * rounding
+    return _mean_of(template, losses, "absolute", clip, compared, delta, more)
+
+
+def _mean_of(
+    template: str, losses: np.ndarray, loss: str, clip: float, compared: int, delta: str, more: float = 0.0
+) -> Claim | NotApplicable:
+    """Return a bound of the mean of losses in [0, clip], enlarged by `more`."""
+    bound = clip * MEAN_LOSS[template](losses / clip, float(delta) / compared) + more
+    if bound >= clip:
+        return Vacuous(template, f"With {len(losses)} hold-out rows the bound is {clip:g}, the largest loss.", delta)
+    params: dict[str, Any] = {"clip": clip, "rows": len(losses), "compared": compared}
+    if template != "P04/1":
+        params["loss"] = loss
+    return claim(template, bound + clip * OUTWARD, params, "holdout", delta)
+
+
+def _kullback_leibler(losses: np.ndarray, delta: float) -> float:
+    return concentration.kl_upper(min(1.0, float(losses.mean())), -math.log(delta) / len(losses))
+
+
+MEAN_LOSS = {
+    "P03/1": _kullback_leibler,
+    "P04/1": concentration.empirical_bernstein_upper,
+    "P05/1": concentration.betting_upper,
+}
+"""Upper bounds of the mean of losses in [0, 1] at a delta; Hoeffding's (P02) is never below the first."""
+
+
+def least_mean_loss(losses: np.ndarray, clip: float, delta: float) -> float:
+    """Return the least of these bounds for losses in [0, clip], each at an equal share of delta."""
+    if len(losses) < 2:
+        return clip
+    return clip * min(bound(losses / clip, delta / len(MEAN_LOSS)) for bound in MEAN_LOSS.values())

@@ -1,0 +1,95 @@
+"""What statements about new data have in common: how they are asked for, prepared, and paid.
+
+Each statement is prepared first and computed when its share of delta is known, so that the number of
+statements, and with it the price of reading them together, is fixed before any bound is looked at.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.claims.definitions import definition
+
+OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict
+
+_ROUNDED = Context(prec=12, rounding=ROUND_DOWN)
+
+Statement = Callable[[str], Claim | NotApplicable]
+
+
+@dataclass(frozen=True)
+class Vacuous(NotApplicable):
+    """A bound that was computed at `delta` and says nothing."""
+
+    delta: str = "0"
+
+
+@dataclass(frozen=True)
+class CertifyOptions:
+    """What `certify` was asked to say about new data; see there."""
+
+    compared: Sequence[np.ndarray] = ()
+    clip: Any = None  # a number; for a density two, least and largest log-loss
+    coverage: float | None = None
+    scores: bool = False
+    against: np.ndarray | None = None
+    hypothesis_class_fixed: bool = True
+    radius: float | None = None
+
+
+class Prepared(NamedTuple):
+    """For each statement that could be expected, how to make it, or why it is not made; by the rows it uses."""
+
+    training: list[Any]
+    holdout: list[Any]
+
+    def shares(self, delta: Decimal) -> dict[int, str]:
+        """Return the share of delta of each statement that is made, by its place among all of them.
+
+        The two kinds of rows have half of delta each, or all of it if the other has no statement; statements of
+        one kind have equal shares. Hold-out rows usually say most, and this keeps what they say from getting
+        weaker with every further bound from the training rows. It depends on which statements can be made, and
+        on nothing that they say. Shares are rounded down, so that they never exceed delta together.
+        """
+        groups: list[list[int]] = [[], []]
+        for place, one in enumerate(self.all()):
+            if not isinstance(one, NotApplicable):
+                groups[place >= len(self.training)].append(place)
+        used = [group for group in groups if group]
+        return {
+            place: str(_ROUNDED.divide(delta, Decimal(len(used) * len(group)))) for group in used for place in group
+        }
+
+    def all(self) -> list[Any]:
+        return [*self.training, *self.holdout]
+
+
+def claim(
+    template: str,
+    value: float,
+    params: dict[str, Any],
+    data: str,
+    delta: str,
+    *,
+    direction: str = "upper",
+    witness: dict[str, np.ndarray] | None = None,
+) -> Claim:
+    """Return a statement about new data with the assumptions of its template."""
+    return Claim(template, float(value), direction, params, (data,), delta, assumptions_of(template), witness or {})
+
+
+def assumptions_of(template: str) -> tuple[str, ...]:
+    """Return what a claim must say that it assumes."""
+    found = definition(template)
+    if found is None:
+        raise ValueError(f"there is no claim {template!r}.")
+    return found.assumptions
+
+
+def error_rate(template: str, bound: float, params: dict[str, Any], data: str, delta: str, **more: Any) -> Claim:
+    """Return an upper bound of an error rate, rounded outward."""
+    return claim(template, min(1.0, bound + OUTWARD), params, data, delta, **more)

@@ -1,0 +1,227 @@
+"""Statements about new data from the margins of a score: Rademacher (P12, P13) and PAC-Bayes (P18) bounds.
+
+A score <w, phi(x)> + b is read as <(w, b), (phi(x), 1)>: a free intercept is the weight of a constant column, so that
+one norm |(w, b)| and one kernel kappa(x, x') + 1 say all. Everything that does not depend on delta is summed
+in one pass, when the first statement asks for it: margins counted between powers of two, their angles in
+narrow bins, and the trace of the Gram matrix.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import erfc
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, assumptions_of
+from assay.scan import Rows
+from assay.theory.concentration import kl_upper
+from assay.theory.margin import (
+    BinnedMargins,
+    MarginBound,
+    kernel_margin_bound,
+    l1_margin_bound,
+    multiclass_margin_bound,
+)
+from assay.theory.pac_bayes import linear_gibbs_loss
+
+_UNIT = 2.0**-53
+_FEWEST = {
+    "P12/1": 150,
+    "P13/1": 150,
+    "P14/1": 150,
+    "P18/1": 25,
+}  # rows below which the terms without margins say too much
+_ANGLES = 2048  # bins of the cosine between (w, b) and a row
+_WEIGHTED = "Row weights: the bound is about unweighted errors of equally likely rows."
+
+Margins = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How to get the margins of a model: `of(block, *parameters)` returns, for each row, a lower bound of the
+    margin and the squared length of the row in feature space; `norm` is the length of the weights there, right to a
+    share `slack`."""
+
+    of: Margins
+    parameters: tuple[Any, ...]
+    norm: float
+    classes: int
+    intercept: bool
+    slack: float
+
+
+class _Profile(NamedTuple):
+    trace: float
+    counts: np.ndarray
+    sums: np.ndarray
+    angles: np.ndarray
+
+
+class _Passes:
+    """The passes over the rows that the statements of one certificate share."""
+
+    def __init__(self, scores: Scores, rows: Rows) -> None:
+        self.scores, self.rows, self.n = scores, rows, rows.n_rows
+
+    @cached_property
+    def profile(self) -> _Profile:
+        scores = self.scores
+        return _Profile(*self.rows.sum(_profile, scores.norm, scores.slack, scores.of, *scores.parameters))
+
+    def gibbs_loss(self, mu: float) -> float:
+        """Return the mean training loss of weights N(mu w/|w|, I), rounded up."""
+        scores = self.scores
+        total = self.rows.sum(_gibbs_losses, mu / scores.norm, scores.slack, scores.of, *scores.parameters)
+        return min(1.0, float(total) / self.n * (1 + 1e-10) + 1e-15)
+
+
+def linear_statements(learner: Any, rows: Rows, rounding: float) -> Iterator[Statement | NotApplicable]:
+    """Yield the statements of a linear classifier; rounding moves no margin of these rows by more than
+    `rounding`."""
+    coef, intercept = np.atleast_2d(learner.coef_), np.atleast_1d(learner.intercept_)
+    with_intercept = bool(getattr(learner, "fit_intercept", True))
+    norm = math.hypot(float(np.linalg.norm(coef)), float(np.linalg.norm(intercept)) if with_intercept else 0.0)
+    parameters = (coef, intercept, rounding, with_intercept)
+    slack = 64 * (rows.n_features * len(coef) + 64) * _UNIT
+    scores = Scores(_linear_margins, parameters, norm, max(2, len(coef)), with_intercept, slack)
+    if getattr(learner, "penalty", None) == "l1" and len(coef) == 1:
+        yield _l1_statement(rows, coef[0], intercept[0], rounding, with_intercept)
+        yield from statements(scores, rows, ("P18/1",))
+    else:
+        yield from statements(scores, rows)
+
+
+def statements(
+    scores: Scores, rows: Rows, only: tuple[str, ...] = ("P12/1", "P13/1", "P18/1")
+) -> Iterator[Statement | NotApplicable]:
+    """Yield the statements that margins allow, or why they are not made; which ones does not depend on labels."""
+    passes, binary = _Passes(scores, rows), scores.classes == 2
+    made = {"P12/1" if binary else "P13/1": _margin, "P18/1": _pac_bayes}
+    for template, statement in made.items():
+        if template not in only:
+            continue
+        if rows.has_weight:
+            yield NotApplicable(template, _WEIGHTED)
+        elif rows.n_rows < _FEWEST[template]:
+            yield NotApplicable(template, f"{rows.n_rows} rows are too few for it, whatever the margins.")
+        elif template == "P18/1" and not binary:
+            yield NotApplicable(template, "More than two classes: noise in the weights has no closed form.")
+        else:
+            yield partial(statement, passes)
+
+
+def _margin(passes: _Passes, delta: str) -> Claim | NotApplicable:
+    scores, binary = passes.scores, passes.scores.classes == 2
+    template, found = "P12/1" if binary else "P13/1", MarginBound(1.0, 0, 1.0, 0.0)
+    if scores.norm > 0:
+        binned = BinnedMargins(passes.profile.counts, passes.profile.sums)
+        size, trace = scores.norm * (1 + 1e-12), passes.profile.trace * (1 + 1e-12)
+        if binary:
+            found = kernel_margin_bound(binned, size, trace, float(delta))
+        else:
+            found = multiclass_margin_bound(binned, size, trace, scores.classes, float(delta))
+    params = {"scale": 2.0**found.exponent, "intercept": scores.intercept, "rows": passes.n}
+    reason = f"The margins of {passes.n} rows are too small for the length of the weights: the bound is 1."
+    return _stated(template, found.bound, params, delta, reason)
+
+
+def _l1_statement(rows: Rows, *parameters: Any) -> Statement | NotApplicable:
+    """Return how to state P14, the bound that knows weights by the sum of their magnitudes."""
+    if rows.has_weight:
+        return NotApplicable("P14/1", _WEIGHTED)
+    if rows.n_rows < _FEWEST["P14/1"]:
+        return NotApplicable("P14/1", f"{rows.n_rows} rows are too few for it, whatever the margins.")
+    return partial(_l1_margin, rows, *parameters)
+
+
+def _l1_margin(
+    rows: Rows, w: np.ndarray, b: float, rounding: float, with_intercept: bool, delta: str
+) -> Claim | NotApplicable:
+    size, found = float(np.abs(w).sum()) + abs(b) * with_intercept, MarginBound(1.0, 0, 1.0, 0.0)
+    if size > 0:
+        counts, sums, squares = rows.sum(_l1_profile, w, b, rounding, size * (1 + 1e-10))
+        longest = math.sqrt(max(float(squares.max()), rows.n_rows * with_intercept) * (1 + 1e-10))
+        columns = rows.n_features + with_intercept
+        found = l1_margin_bound(BinnedMargins(counts, sums), size * (1 + 1e-10), longest, columns, float(delta))
+    params = {"scale": 2.0**found.exponent, "intercept": with_intercept, "rows": rows.n_rows}
+    reason = f"The margins of {rows.n_rows} rows are too small for the sum of the weights: the bound is 1."
+    return _stated("P14/1", found.bound, params, delta, reason)
+
+
+def _pac_bayes(passes: _Passes, delta: str) -> Claim | NotApplicable:
+    scores, n = passes.scores, passes.n
+    bound, mu = 1.0, 0.0
+    if scores.norm > 0:
+        paid = math.log(2 * math.sqrt(n)) - math.log(float(delta))
+        mu = _best_length(passes.profile.angles, n, paid)
+        bound = 2 * kl_upper(passes.gibbs_loss(mu), (0.5 * mu * mu + paid) / n * (1 + 1e-12))
+    params = {"mu": mu, "intercept": scores.intercept, "rows": n}
+    reason = f"The margins of {n} rows are too small for the length of the rows: the bound is 1."
+    return _stated("P18/1", bound, params, delta, reason)
+
+
+def _best_length(angles: np.ndarray, n: int, paid: float) -> float:
+    """Return a length mu of the mean weights at which the bound is nearly least; every one is allowed."""
+    used = np.flatnonzero(angles)
+    cosines = used * (2.0 / _ANGLES) - 1.0
+
+    def parts(mu: float) -> tuple[float, float]:
+        return linear_gibbs_loss(cosines, mu, angles[used]), (0.5 * mu * mu + paid) / n
+
+    def about(mu: float) -> float:
+        loss, price = parts(mu)
+        return loss + math.sqrt(2 * loss * (1 - loss) * price) + 4 / 3 * price
+
+    near = min((2.0 ** (j / 2.0) for j in range(-6, 29)), key=about)
+    return min((near * 2.0 ** (j / 8.0) for j in range(-2, 5)), key=lambda mu: kl_upper(*parts(mu)))
+
+
+def _stated(template: str, bound: float, params: dict[str, Any], delta: str, reason: str) -> Claim | NotApplicable:
+    if bound + OUTWARD >= 1:
+        return Vacuous(template, reason, delta)
+    return Claim(template, bound + OUTWARD, "upper", params, ("train",), delta, assumptions_of(template))
+
+
+# Statistics of a block --------------------------------------------------------------------------------------
+
+
+def _linear_margins(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, rounding: float, with_intercept: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    values = block.X @ coef.T + intercept
+    if len(coef) == 1:
+        margin = np.where(block.y == 1, values[:, 0], -values[:, 0])
+    else:
+        rows = np.arange(len(values))
+        margin = values[rows, block.y].copy()
+        values[rows, block.y] = -np.inf
+        margin -= values.max(axis=1)
+    return margin - rounding, np.einsum("ij,ij->i", block.X, block.X) + float(with_intercept)
+
+
+def _l1_profile(block: Block, w: np.ndarray, b: float, rounding: float, size: float) -> tuple[np.ndarray, ...]:
+    scores = block.X @ w + b
+    binned = BinnedMargins.of((np.where(block.y == 1, scores, -scores) - rounding) / size)
+    return binned.counts, binned.sums, np.einsum("ij,ij->j", block.X, block.X)
+
+
+def _profile(block: Block, norm: float, slack: float, of: Margins, *parameters: Any) -> tuple[Any, ...]:
+    margin, square = of(block, *parameters)
+    margin = margin / norm
+    binned = BinnedMargins.of(margin - np.abs(margin) * slack)
+    cosine = np.divide(margin, np.sqrt(square), out=np.full_like(margin, -1.0), where=square > 0)
+    place = np.clip((cosine + 1.0) * (_ANGLES / 2), 0, _ANGLES - 1).astype(np.int64)
+    return float(square.sum()), binned.counts, binned.sums, np.bincount(place, minlength=_ANGLES)
+
+
+def _gibbs_losses(block: Block, factor: float, slack: float, of: Margins, *parameters: Any) -> float:
+    margin, square = of(block, *parameters)
+    angle = np.divide(factor * margin, np.sqrt(square), out=np.zeros_like(margin), where=square > 0)
+    wrong = 0.5 * erfc((angle - slack * np.abs(angle)) / math.sqrt(2.0))
+    return float(np.where(square > 0, wrong, 1.0).sum())

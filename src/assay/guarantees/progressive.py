@@ -1,0 +1,53 @@
+"""Statements about the vote of the hypotheses that one pass over the rows went through (P20, P16/4)."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.compression import Message, bound_of, stated, too_many
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, error_rate
+from assay.theory.progressive import progressive_choice
+
+
+class Pass(NamedTuple):
+    """One pass: rows, those before the vote begins, mistakes of the hypotheses that vote on the rows that they met
+    before learning from them, rows that were learnt from, and the seed of the order (None: that of the data)."""
+
+    rows: int
+    skipped: int
+    errors: int
+    kept: int
+    seed: int | None
+
+    @property
+    def params(self) -> dict[str, int | None]:
+        return {"rows": self.rows, "skipped": self.skipped, "seed": self.seed}
+
+
+def vote_statements(one: Pass, lost: Callable[[], int]) -> list[Statement]:
+    """Return how to state P20 and P16/4; lost() counts the rows, outside those learnt from, on which the vote is wrong
+    or left open by rounding."""
+    return [partial(_progressive, one), partial(_compressed, one, lost)]
+
+
+def _progressive(one: Pass, delta: str) -> Claim | NotApplicable:
+    judged = one.rows - one.skipped
+    losses = np.zeros(judged)
+    losses[: one.errors] = 1.0  # the bound depends on their sum alone
+    found = progressive_choice(losses, float(delta))
+    if 2 * found.bound + OUTWARD >= 1:
+        reason = f"The hypotheses erred on {one.errors} of the {judged} rows they met: the bound of their vote is 1."
+        return Vacuous("P20/1", reason, delta)
+    rate = None if found.rate is None else round(math.log2(found.rate))
+    return error_rate("P20/1", 2 * found.bound, {**one.params, "errors": one.errors, "rate": rate}, "train", delta)
+
+
+def _compressed(one: Pass, lost: Callable[[], int], delta: str) -> Claim | NotApplicable:
+    if bound_of(0, one.rows, one.kept, 0.0, delta) + OUTWARD >= 1:
+        return too_many("P16/4", one.rows, one.kept, delta)
+    params = {"skipped": one.skipped, "seed": one.seed}
+    return stated("P16/4", lost(), one.rows, one.kept, Message(params, 0.0, {}), delta)

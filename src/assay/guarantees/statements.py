@@ -1,0 +1,102 @@
+"""Which statements about new data apply to a learner, and the bound by the size of its class (P10)."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees import holdout
+from assay.guarantees.distances import by_radius, of_distances
+from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions
+from assay.guarantees.ledger import CertifyOptions, Prepared, Vacuous, error_rate
+from assay.guarantees.norm import by_norm
+from assay.guarantees.stability import in_ball
+from assay.scan import Rows
+from assay.theory import vc
+from assay.theory.spaces import Space
+
+
+def make_statements(
+    learner: Any, cut: Any, found: Mapping[str, Gathered], delta: Decimal, asked: CertifyOptions
+) -> list[Any]:
+    """Return every statement about new data at its share of delta: claims, and why others are not made.
+
+    `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
+    """
+    prepared = prepare(learner, cut, found, asked)
+    shares = prepared.shares(delta)
+    made = [one(shares[place]) if place in shares else one for place, one in enumerate(prepared.all())]
+    return sorted(made, key=lambda one: isinstance(one, NotApplicable) and not isinstance(one, Vacuous))
+
+
+def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: CertifyOptions) -> Prepared:
+    """Return the statements that apply to a learner, before any of them is computed."""
+    train, held = found["train"], found.get("holdout", Gathered([]))
+    if decided := train.get(Decided):
+        errors = decided.count_errors(cut.train)[1]
+        return Prepared(
+            list(_of_class(learner, cut.train, train, errors, asked)),
+            list(holdout.of_classifier(learner.classes_, cut.holdout, held, asked)),
+        )
+    if train.get(Density):
+        return Prepared([], list(holdout.of_density(cut.holdout, held, asked)))
+    if distances := train.get(Distances):
+        return Prepared(
+            list(by_radius(distances, cut.train, asked)) if asked.hypothesis_class_fixed else [],
+            list(of_distances(cut.holdout, held, asked)),
+        )
+    if train.get(Predictions) is None and learner.card.task != "regress":
+        return Prepared([], [])
+    training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]
+    return Prepared(
+        training if asked.hypothesis_class_fixed else [], list(holdout.of_regressor(cut.holdout, held, asked))
+    )
+
+
+def _of_class(
+    learner: Any, train: Rows, found: Gathered, errors: int, asked: CertifyOptions
+) -> Iterator[Any]:
+    if asked.hypothesis_class_fixed:
+        yield from _by_class(learner.space(train), train, errors)
+        yield from learner.statements(train)
+        yield from in_ball(learner, train, found, asked)
+    else:
+        yield NotApplicable(
+            "P10/1",
+            "The encoding was fitted to the training rows, so the class was not fixed in advance.",
+        )
+
+
+def _by_class(space: Space, train: Rows, errors: int) -> Iterator[Any]:
+    n = train.n_rows
+    if space.vc_dimension is None or space.vc_dimension == np.inf:
+        yield NotApplicable("P10/1", space.why_no_bound)
+    elif train.has_weight:
+        yield NotApplicable("P10/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
+    elif space.price == 1 and space.log_growth(5 * n) >= n / 3:
+        yield NotApplicable(
+            "P10/1",
+            f"{n} rows are too few for {space}: the bound would be above one half whatever the labels.",
+        )
+    else:
+        yield partial(_ghost_sample, errors, n, space)
+
+
+def _ghost_sample(errors: int, n: int, space: Any, delta: str) -> Claim | NotApplicable:
+    # A class whose size is not fixed in advance has a share of delta that depends on its size.
+    found = vc.ghost_sample_bound(errors, n, space.log_growth, float(delta) / space.price)
+    if found.bound >= 1:
+        return Vacuous("P10/1", f"With {errors} errors in {n} rows the bound for {space} is 1.", delta)
+    params = {
+        "class": space.descriptor(),
+        "form": "c",
+        "errors": errors,
+        "rows": n,
+        "M": found.M,
+        "q": found.q,
+        "K": found.K,
+    }
+    return error_rate("P10/1", found.bound, params, "train", delta)

@@ -1,0 +1,228 @@
+"""Losses of a score f of rows with labels y = -1, +1: functions of the margin z = y f, with a = -y u in conjugates."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from assay.losses._loss import Dual, Function, Loss, entropy_excess, smoothed_step, within
+
+_NEWTON = 60
+
+
+def _of_margin(of: Function) -> Function:
+    return lambda y, f: of(np.multiply(y, f))
+
+
+def _zero_one(y: Any, f: Any) -> np.ndarray:
+    return (np.multiply(y, f) <= 0).astype(float)
+
+
+zero_one = Loss(
+    "zero_one",
+    _zero_one,
+    lambda y, f: np.zeros(np.broadcast(y, f).shape),
+    labels=True,
+    convex=False,
+)
+"""1 where y f <= 0, else 0.
+
+A classifier says the second class iff f > 0, so that a score of exactly 0 is right for one class; but which one is
+a convention of the code and not of the model. As in certificates, it is an error for both classes.
+"""
+
+
+def _log_curvature(y: Any, f: Any) -> np.ndarray:
+    z = np.multiply(y, f)
+    return expit(z) * expit(-z)
+
+
+def _log_conjugate(y: Any, u: Any) -> np.ndarray:
+    a = -np.multiply(y, u)
+    b = np.clip(a, 0.0, 1.0)
+    return within(a == b, xlogy(b, b) + xlogy(1 - b, 1 - b))
+
+
+def _log_bracket(y: Any, f: Any, tau: Any) -> np.ndarray:
+    z, a = np.multiply(y, f), np.clip(np.multiply(y, tau), 0.0, 1.0)
+    return np.maximum(xlogy(a, a) + xlogy(1 - a, 1 - a) + np.logaddexp(0.0, -z) + a * z, 0.0)
+
+
+def _log_prox(y: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+    """Solve z - v y = t sigma(-z) by Newton's method; the left side minus the right is increasing in z."""
+    start = y * v
+    low, high, z = start, start + t, start + t * expit(-start)
+    for _ in range(_NEWTON):
+        excess = z - start - t * expit(-z)
+        low, high = np.where(excess < 0, z, low), np.where(excess > 0, z, high)
+        new = z - excess / (1 + t * expit(z) * expit(-z))
+        new = np.where((new <= low) | (new >= high), (low + high) / 2, new)
+        if np.array_equal(new, z):
+            break
+        z = new
+    return y * z
+
+
+log_loss = Loss(
+    "log_loss",
+    _of_margin(lambda z: np.logaddexp(0.0, -z)),
+    lambda y, f: -np.multiply(y, expit(-np.multiply(y, f))),
+    labels=True,
+    curvature=_log_curvature,
+    dual=Dual(_log_conjugate, lambda y, f: np.multiply(y, expit(-np.multiply(y, f))), _log_bracket, boxed=True),
+    prox=_log_prox,
+)
+"""ln(1 + exp(-z)), the logistic loss; conjugate a ln a + (1 - a) ln(1 - a) on [0, 1]."""
+
+
+def _hinge_conjugate(y: Any, u: Any) -> np.ndarray:
+    a = -np.multiply(y, u)
+    return within((a >= 0) & (a <= 1), -a)
+
+
+def _hinge_bracket(y: Any, f: Any, tau: Any) -> np.ndarray:
+    z, a = np.multiply(y, f), np.multiply(y, tau)
+    return np.where(z < 1, (1 - a) * (1 - z), a * (z - 1))
+
+
+def _hinge_prox(y: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+    z = y * v
+    return y * np.where(z >= 1, z, np.minimum(z + t, 1.0))
+
+
+hinge = Loss(
+    "hinge",
+    _of_margin(lambda z: np.maximum(1 - z, 0.0)),
+    lambda y, f: np.where(np.multiply(y, f) < 1, np.negative(y), 0.0),
+    labels=True,
+    dual=Dual(
+        _hinge_conjugate,
+        lambda y, f: y * smoothed_step(1 - np.multiply(y, f)),
+        _hinge_bracket,
+        boxed=True,
+        kinks=True,
+    ),
+    prox=_hinge_prox,
+)
+"""max(0, 1 - z); conjugate -a on [0, 1]."""
+
+
+def _squared_hinge_conjugate(y: Any, u: Any) -> np.ndarray:
+    a = -np.multiply(y, u)
+    return within(a >= 0, a * a / 4 - a)
+
+
+def _squared_hinge_bracket(y: Any, f: Any, tau: Any) -> np.ndarray:
+    z, a = np.multiply(y, f), np.multiply(y, tau)
+    return np.where(z < 1, (1 - z - a / 2) ** 2, a * a / 4 + a * (z - 1))
+
+
+squared_hinge = Loss(
+    "squared_hinge",
+    _of_margin(lambda z: np.maximum(1 - z, 0.0) ** 2),
+    lambda y, f: np.multiply(-2.0, y) * np.maximum(1 - np.multiply(y, f), 0.0),
+    labels=True,
+    curvature=lambda y, f: np.where(np.multiply(y, f) < 1, 2.0, 0.0),
+    dual=Dual(
+        _squared_hinge_conjugate,
+        lambda y, f: np.multiply(2.0, y) * np.maximum(1 - np.multiply(y, f), 0.0),
+        _squared_hinge_bracket,
+        boxed=True,
+    ),
+)
+"""max(0, 1 - z)^2; conjugate a^2 / 4 - a for a >= 0."""
+
+
+def _exponential_conjugate(y: Any, u: Any) -> np.ndarray:
+    a = -np.multiply(y, u)
+    b = np.maximum(a, 0.0)
+    return within(a >= 0, xlogy(b, b) - b)
+
+
+def _exponential_bracket(y: Any, f: Any, tau: Any) -> np.ndarray:
+    return entropy_excess(np.maximum(np.multiply(y, tau), 0.0), -np.multiply(y, f))
+
+
+exponential = Loss(
+    "exponential",
+    _of_margin(lambda z: np.exp(-z)),
+    lambda y, f: np.negative(y) * np.exp(-np.multiply(y, f)),
+    labels=True,
+    curvature=_of_margin(lambda z: np.exp(-z)),
+    dual=Dual(
+        _exponential_conjugate, lambda y, f: y * np.exp(-np.multiply(y, f)), _exponential_bracket, boxed=True
+    ),
+)
+"""exp(-z); conjugate a ln a - a for a >= 0."""
+
+
+def _perceptron_conjugate(y: Any, u: Any) -> np.ndarray:
+    a = -np.multiply(y, u)
+    return within((a >= 0) & (a <= 1), np.zeros_like(a))
+
+
+def _perceptron_bracket(y: Any, f: Any, tau: Any) -> np.ndarray:
+    z, a = np.multiply(y, f), np.multiply(y, tau)
+    return np.where(z < 0, (a - 1) * z, a * z)
+
+
+perceptron = Loss(
+    "perceptron",
+    _of_margin(lambda z: np.maximum(-z, 0.0)),
+    lambda y, f: np.where(np.multiply(y, f) < 0, np.negative(y), 0.0),
+    labels=True,
+    dual=Dual(
+        _perceptron_conjugate,
+        lambda y, f: y * smoothed_step(-np.multiply(y, f)),
+        _perceptron_bracket,
+        boxed=True,
+        kinks=True,
+    ),
+)
+"""max(0, -z); conjugate 0 on [0, 1]. It is no bound of the 0/1 loss: it is smaller near z = 0."""
+
+
+squared_margin = Loss(
+    "squared_margin",
+    _of_margin(lambda z: (z - 1.0) ** 2),
+    lambda y, f: np.multiply(2.0, y) * (np.multiply(y, f) - 1.0),
+    labels=True,
+    curvature=_of_margin(lambda z: np.full(np.shape(z), 2.0)),
+    dual=Dual(
+        lambda y, u: np.multiply(u, u) / 4 + np.multiply(y, u),
+        lambda y, f: np.multiply(2.0, y) * (1.0 - np.multiply(y, f)),
+        lambda y, f, tau: (1.0 - np.multiply(y, f) - np.multiply(y, tau) / 2) ** 2,
+        boxed=False,
+    ),
+)
+"""(z - 1)^2 = (y - f)^2; conjugate a^2 / 4 - a."""
+
+
+sigmoid_squared = Loss(
+    "sigmoid_squared",
+    _of_margin(lambda z: expit(-z) ** 2),
+    lambda y, f: np.multiply(-2.0, y) * expit(-np.multiply(y, f)) ** 2 * expit(np.multiply(y, f)),
+    labels=True,
+    convex=False,
+)
+"""(sigma(z) - 1)^2: bounded, and not convex."""
+
+
+def surrogates(z: Any) -> dict[str, np.ndarray]:
+    """Return every loss of the margin on a grid, by name: the data of the usual comparison plot.
+
+    The logistic loss in base 2 equals 1 at z = 0 and lies above the 0/1 loss.
+
+    >>> [round(float(value[0]), 4) for value in surrogates(np.array([0.0])).values()]
+    [1.0, 1.0, 1.0, 0.6931, 1.0, 1.0, 0.25]
+    """
+    z = np.asarray(z, dtype=np.float64)
+    return {
+        "0/1": zero_one.value(1.0, z),
+        "hinge": hinge.value(1.0, z),
+        "exponential": exponential.value(1.0, z),
+        "logistic": log_loss.value(1.0, z),
+        "logistic, base 2": log_loss.value(1.0, z) / np.log(2.0),
+        "squared": squared_margin.value(1.0, z),
+        "sigmoid squared": sigmoid_squared.value(1.0, z),
+    }

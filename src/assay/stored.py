@@ -1,0 +1,68 @@
+"""The stored form of a fitted learner and the one door through which it comes back (`claims.model.StoredModel`).
+
+`stored` takes the constructor parameters and the arrays that the learner's family names; `restore` checks them by the
+family's own reader (shapes, ranges, indices, finiteness) before a compiled loop sees them, sets them, and lets the
+learner derive the rest.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from assay.checker.family import find, read_model
+from assay.claims.model import StoredModel, from_plain, to_plain
+
+ABOUT_THE_MACHINE = ("n_jobs", "verbose")
+"""Parameters that say how the machine works and nothing about the model; they are not stored."""
+
+
+def class_name(kind: type) -> str:
+    """Return room and class of a learner of Assay, for example "linear_model.Ridge"; module and class of others."""
+    rooms = kind.__module__.split(".")
+    place = ".".join(part for part in rooms[1:] if not part.startswith("_")) if rooms[0] == "assay" else kind.__module__
+    return f"{place}.{kind.__qualname__}"
+
+
+def stored(learner: Any) -> StoredModel:
+    """Return a fitted learner as its parts."""
+    _, variant = find(learner.family)
+    names = [*variant.arrays, *(["classes_"] if variant.classes else [])]
+    names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
+    members = tuple(member.stored() for member in learner.members()) if variant.members else ()
+    arrays = {name: _array(getattr(learner, name)) for name in names}
+    return StoredModel(class_name(type(learner)), learner.family, plain_parameters(learner), arrays, members)
+
+
+def _array(value: Any) -> np.ndarray:
+    return value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+
+
+def plain_parameters(learner: Any) -> dict[str, Any]:
+    """Return the constructor parameters as plain values; a generator as `random_state` is none of them."""
+    given = {name: value for name, value in learner.get_params(deep=False).items() if name not in ABOUT_THE_MACHINE}
+    if not isinstance(given.get("random_state"), (int, np.integer, type(None))):
+        given["random_state"] = None
+    return {name: to_plain(value, name) for name, value in given.items()}
+
+
+def unfitted(kind: type, parameters: Mapping[str, Any], build: Callable[[Any], Any]) -> Any:
+    """Return a learner with these parameters; refuse names that its constructor does not have."""
+    known = set(kind._get_param_names()) - set(ABOUT_THE_MACHINE)  # type: ignore[attr-defined]
+    if set(parameters) != known:
+        odd = sorted(map(str, set(parameters) ^ known))[0]
+        raise ValueError(f"the parameters are not those of {kind.__name__}: look at {odd[:40]!r}.")
+    return kind(**{name: from_plain(value, build) for name, value in parameters.items()})
+
+
+def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[[Any], Any]) -> Any:
+    """Return the fitted learner of class `kind` that `model` describes, after checking every part of it."""
+    predictor = read_model(model, any_size=True)
+    learner = unfitted(kind, model.parameters, build)
+    learner.n_features_in_ = predictor.columns
+    learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
+    learner._take_members(members)
+    learner._derive()
+    if stored(learner).digest() != model.digest():
+        raise ValueError(f"parameters and arrays contradict each other: no {kind.__name__} would be stored like this.")
+    return learner

@@ -1,6 +1,0 @@
-"""From a table to a certified model: `learn` fits every suitable learner and chooses by certified risk."""
-
-from assay.study.choice import TASKS, Candidate, Study, learn, percent
-from assay.study.model import TableModel
-
-__all__ = ["TASKS", "Candidate", "Study", "TableModel", "learn", "percent"]

@@ -1,0 +1,138 @@
+"""Columns cut into at most 255 bins: edges from a sample of the rows, then one byte for each value.
+
+The bytes are an eighth of the data. They are written block by block, wherever the rows are kept, and lie in memory or,
+where they would take too much of it, in a temporary file: a grower reads the rows of a node in ascending order, so
+that the file is streamed from disk. Neither changes a bit of a tree.
+"""
+
+import os
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.scan import Block, Rows, thread_map
+
+_SAMPLED = 4  # columns whose sample is held at a time
+_IN_MEMORY = 0.25  # share of the memory that bins may take
+
+
+class Binned(NamedTuple):
+    """Bins twice over: rows (rows, columns padded to a multiple of 8) for sums, columns (columns, rows) for partitions,
+    which would take a tenth longer on rows; `columns` is empty where nobody needs it."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    n_bins: np.ndarray
+    nominal: np.ndarray
+
+
+class Binner(NamedTuple):
+    """Edges between bins: column f has n_edges[f] of them, a nominal column as many levels."""
+
+    edges: np.ndarray  # (columns, 255), infinity beyond the last
+    n_edges: np.ndarray
+    nominal: np.ndarray  # (columns,) 0 or 1
+
+    @property
+    def n_bins(self) -> np.ndarray:
+        return np.where(self.nominal, self.n_edges, self.n_edges + 1)
+
+    def transform(self, rows: Rows, *, by_column: bool = True) -> Binned:
+        """Return the bins of all rows, row by row and, if asked for, column by column too."""
+        n, d = rows.n_rows, rows.n_features
+        shapes = (n, -(-d // 8) * 8), (d if by_column else 0, n)
+        placed = _room(shapes, _IN_MEMORY * memory_bytes())
+
+        def place(start: int, bins: np.ndarray) -> None:
+            from assay.tree.growth._hist_loops import place_block
+
+            place_block(bins, start, *placed)
+
+        rows.collect(place, bins_of, *self)
+        return Binned(*placed, self.n_bins, self.nominal)
+
+
+def bins_of(block: Block, edges: np.ndarray, n_edges: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """Return the bins of a block of rows (rows, columns)."""
+    from assay.tree.growth._hist_loops import bin_block
+
+    bins = np.empty(block.X.shape, dtype=np.uint8)
+    bin_block(block.X, edges, n_edges, nominal, bins)
+    return bins
+
+
+def _room(shapes: tuple[tuple[int, int], ...], most: float) -> list[np.ndarray]:
+    """Return arrays of zero bytes; in temporary files, which vanish with them, if they take more than `most` bytes."""
+    if sum(a * b for a, b in shapes) <= most:
+        return [np.zeros(shape, dtype=np.uint8) for shape in shapes]
+    return [_on_disk(shape) if min(shape) else np.zeros(shape, dtype=np.uint8) for shape in shapes]
+
+
+def _on_disk(shape: tuple[int, int]) -> np.ndarray:
+    with tempfile.TemporaryFile() as file:
+        return np.asarray(np.memmap(file, dtype=np.uint8, mode="w+", shape=shape))
+
+
+def memory_bytes() -> float:
+    """Return the memory of the machine, or what the limit of this process on its data leaves, if that is less."""
+    whole = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) if hasattr(os, "sysconf") else np.inf
+    try:
+        import resource
+    except ImportError:  # not every system has limits of this kind
+        return whole
+    allowed = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return whole
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        used = 0
+    return min(whole, float(max(allowed - used, 0)))
+
+
+def find_bins(
+    sample: np.ndarray, max_bins: int, levels: dict[int, int], n_jobs: int | None, shift: float = 0.0
+) -> Binner:
+    """Return edges half-way between neighbouring values of the sample (rows, columns), or between its quantiles if
+    there are too many values; `shift`, between -1/2 and 1/2, moves all quantiles by so many bins."""
+    d = sample.shape[1]
+    edges, n_edges = np.full((d, 255), np.inf), np.zeros(d, dtype=np.int64)
+    nominal = np.zeros(d, dtype=np.uint8)
+
+    def work(columns: tuple[int, int]) -> None:
+        part = sample[:, columns[0] : columns[1]].T.copy()
+        for f, values in enumerate(part, columns[0]):
+            if f in levels:
+                nominal[f], n_edges[f] = 1, levels[f]
+                continue
+            values.sort()  # NaN come last
+            found = _edges(values[: len(values) - np.count_nonzero(np.isnan(values))], max_bins, shift)
+            n_edges[f] = len(found)
+            edges[f, : len(found)] = found
+
+    thread_map(work, stretches(d, _SAMPLED), n_jobs=n_jobs)
+    return Binner(edges, n_edges, nominal)
+
+
+def _edges(ordered: np.ndarray, max_bins: int, shift: float) -> np.ndarray:
+    values = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+    if len(values) <= max_bins:
+        return _middle(values[:-1], values[1:])
+    places = (np.arange(1, max_bins) + shift) * (len(ordered) - 1) / max_bins
+    low = np.floor(places).astype(np.intp)
+    return np.unique(_middle(ordered[low], ordered[low + 1]))
+
+
+def _middle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return numbers m with a <= m < b wherever a < b."""
+    m = a / 2 + b / 2
+    return np.where((m >= a) & (m < b), m, a)
+
+
+def stretches(d: int, width: int) -> list[tuple[int, int]]:
+    """Return 0 .. d in equal stretches of at most `width`."""
+    ends = np.linspace(0, d, -(-d // width) + 1).astype(int).tolist()
+    return list(pairwise(ends))

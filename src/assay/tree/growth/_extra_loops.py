@@ -1,0 +1,269 @@
+"""Compiled growth of an extremely randomised tree on numeric columns: a whole tree in one call, on one thread.
+
+At a node, each of the columns drawn offers one threshold, drawn evenly between its smallest and its largest value
+there; the one with the largest decrease of impurity is taken, and of several equally good ones each is as likely. One
+pass over the rows of a node finds the ranges of all its columns, a second the sums below all their thresholds; nothing
+is sorted. Rows lie one after the other, so that both passes read what they need of a row at once. Geurts, Ernst and
+Wehenkel, Machine Learning 63, 2006.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.jit import compiled, prefetch
+from assay.tree.growth._criteria import decrease, node_purity, purity_of
+from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
+from assay.tree.growth._random import below, draw_columns, share
+from assay.tree.growth._records import FRIEDMAN, GINI, SQUARED
+
+_BLOCK = 512  # rows whose columns are copied side by side, to be read twice
+_AHEAD = np.uint64(8)  # rows between asking for a row and using it
+
+
+class Room(NamedTuple):
+    """What the search of a node needs; arrays are as long as the columns drawn at a time."""
+
+    order: np.ndarray  # of all columns
+    state: np.ndarray
+    block: np.ndarray  # (_BLOCK, columns)
+    low: np.ndarray
+    high: np.ndarray
+    threshold: np.ndarray
+    weight: np.ndarray  # at or below the threshold
+    purity: np.ndarray
+    sums: np.ndarray  # (statistics, columns)
+    taken: np.ndarray  # rows at or below; empty where one row on each side is enough
+    sides: np.ndarray  # (2, statistics)
+
+
+@compiled
+def _new_room(columns, most, width, counted, seed):
+    order, state = np.arange(columns).astype(np.uint64), np.array([seed], dtype=np.uint64)
+    low, high, threshold = np.empty(most), np.empty(most), np.empty(most)
+    weight, purity = np.empty(most), np.empty(most)
+    sums, taken = np.empty((width, most)), np.empty(most if counted else 0)
+    block, sides = np.empty((_BLOCK, most)), np.empty((2, width))
+    return Room(order, state, block, low, high, threshold, weight, purity, sums, taken, sides)
+
+
+@compiled
+def _first(room, k):
+    """Return the room cut to k columns."""
+    return Room(
+        room.order, room.state, room.block, room.low[:k], room.high[:k], room.threshold[:k], room.weight[:k],
+        room.purity[:k], room.sums[:, :k], room.taken[: min(k, room.taken.shape[0])], room.sides,
+    )  # fmt: skip
+
+
+@compiled
+def _copy(X, rows, start, stop, columns, block):
+    """Write the columns of rows[start:stop] to `block`, one row after the other."""
+    k, last, size = columns.shape[0], np.uint64(stop - 1), np.uint64(X.shape[1] * X.itemsize)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        r, at = rows[i], i - np.uint64(start)
+        if k == X.shape[1]:
+            prefetch(X, rows[min(i + _AHEAD, last)] * size)
+            for j in range(k):
+                block[at, j] = X[r, j]
+        else:
+            for j in range(k):
+                block[at, j] = X[r, columns[j]]
+
+
+@compiled
+def _widen(block, n, low, high):
+    """Widen the range of each column by the first n rows of `block`; rows go in pairs, to wait less for the last."""
+    last = np.uint64(n - 1)
+    for i in range(np.uint64(0), np.uint64(n), np.uint64(2)):
+        other = min(i + np.uint64(1), last)
+        for j in range(low.shape[0]):
+            a, b = block[i, j], block[other, j]
+            least, most = (a if a < b else b), (b if a < b else a)
+            low[j] = least if least < low[j] else low[j]
+            high[j] = most if most > high[j] else high[j]
+
+
+@compiled
+def _add_below(block, rows, target, threshold, sums, taken):
+    """Add rows at or below the threshold of each column: weights of each class, or weight and weighted sum; number."""
+    y, weight, classes = target.y, target.weight, target.classes
+    for i in range(np.uint64(rows.shape[0])):
+        r = rows[i]
+        w = weight[r]
+        c = np.uint64(np.int64(y[r])) if classes > 0 else np.uint64(0)
+        for j in range(threshold.shape[0]):
+            sums[c, j] += w if block[i, j] <= threshold[j] else 0.0
+        if classes == 0:
+            w *= y[r]
+            for j in range(threshold.shape[0]):
+                sums[1, j] += w if block[i, j] <= threshold[j] else 0.0
+        if taken.shape[0] > 0:
+            for j in range(threshold.shape[0]):
+                taken[j] += 1.0 if block[i, j] <= threshold[j] else 0.0
+
+
+@compiled
+def _offer(X, rows, columns, target, room):
+    """Draw a threshold for each column that is not constant at the node, and sum the rows below."""
+    low, high, threshold, n = room.low, room.high, room.threshold, rows.shape[0]
+    low[:], high[:] = np.inf, -np.inf
+    room.sums[:], room.taken[:] = 0.0, 0.0
+    for a in range(0, n, _BLOCK):
+        b = min(a + _BLOCK, n)
+        _copy(X, rows, a, b, columns, room.block)
+        _widen(room.block, b - a, low, high)
+    for j in range(columns.shape[0]):
+        threshold[j] = low[j]
+        if low[j] < high[j]:
+            u = share(room.state)
+            t = low[j] * (1 - u) + high[j] * u
+            threshold[j] = t if low[j] <= t < high[j] else low[j]
+    for a in range(0, n, _BLOCK):
+        b = min(a + _BLOCK, n)
+        if n > _BLOCK:
+            _copy(X, rows, a, b, columns, room.block)
+        _add_below(room.block, rows[a:b], target, threshold, room.sums, room.taken)
+
+
+@compiled
+def _purities(target, total, room):
+    """Write the weight below the threshold of each column, and the purity of both sides (see `_criteria`); return the
+    weight of the node."""
+    sums, weights, purity, sides = room.sums, room.weight, room.purity, room.sides
+    k, whole, classes, criterion = weights.shape[0], 0.0, target.classes, target.criterion
+    weights[:] = 0.0
+    for c in range(max(classes, 1)):
+        whole += total[c]
+        for j in range(k):
+            weights[j] += sums[c, j]
+    if criterion == GINI:
+        purity[:] = 0.0
+        for c in range(classes):
+            for j in range(k):
+                here, there = sums[c, j], total[c] - sums[c, j]
+                purity[j] += here * here / weights[j] + there * there / (whole - weights[j])
+    elif criterion == SQUARED:
+        for j in range(k):
+            here, there = sums[1, j], total[1] - sums[1, j]
+            purity[j] = here * here / weights[j] + there * there / (whole - weights[j])
+    elif criterion == FRIEDMAN:
+        for j in range(k):
+            rest = whole - weights[j]
+            gap = sums[1, j] / weights[j] - (total[1] - sums[1, j]) / rest
+            purity[j] = weights[j] * rest / whole * gap * gap
+    else:
+        for j in range(k):
+            for c in range(total.shape[0]):
+                sides[0, c], sides[1, c] = sums[c, j], total[c] - sums[c, j]
+            purity[j] = purity_of(sides[0], criterion, classes) + purity_of(sides[1], criterion, classes)
+    return whole
+
+
+@compiled
+def _find_split(X, rows, target, total, limits, whole_room, best):
+    """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
+    one. `rows` are those of the node."""
+    order, state = whole_room.order, whole_room.state
+    d, most, drawn, tried, ties = order.shape[0], limits.max_features, 0, 0, 0
+    best.purity, best.column = -np.inf, -1
+    while drawn < d and (tried < most or best.column < 0):
+        end = min(drawn + max(most - tried, 1), d)
+        if most < d:
+            draw_columns(order, drawn, end, state)
+        columns, room = order[drawn:end], _first(whole_room, end - drawn)
+        _offer(X, rows, columns, target, room)
+        whole = _purities(target, total, room)
+        for j in range(end - drawn):
+            tried += room.low[j] < room.high[j]
+            light = min(room.weight[j], whole - room.weight[j])
+            counted = room.taken.shape[0] > 0
+            few = counted and min(room.taken[j], rows.shape[0] - room.taken[j]) < limits.min_samples_leaf
+            purity = room.purity[j]
+            if room.low[j] == room.high[j] or light <= 0 or light < limits.min_weight_leaf or few:
+                continue
+            if not purity >= best.purity:
+                continue
+            ties = ties + 1 if purity == best.purity else 1
+            if purity > -np.inf and (ties == 1 or below(state, ties) == 0):
+                best.purity, best.column, best.threshold = purity, np.int64(columns[j]), room.threshold[j]
+        drawn = end
+
+
+@compiled
+def _add_up(rows, target, node, total):
+    """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
+    differ."""
+    y, weight = target.y, target.weight
+    total[:] = 0.0
+    squares, first, differ = 0.0, y[rows[0]], False
+    for i in range(np.uint64(rows.shape[0])):
+        w, t = weight[rows[i]], y[rows[i]]
+        differ |= t != first
+        if target.classes > 0:
+            total[np.int64(t)] += w
+        else:
+            total[0] += w
+            total[1] += w * t
+            squares += w * t * t
+    node.squares = squares
+    return differ
+
+
+@compiled
+def _partition(X, column, threshold, rows, spare, start, stop):
+    """Reorder rows[start:stop], values up to the threshold first; return where the others begin."""
+    left, right, f = np.uint64(start), np.uint64(0), np.uint64(column)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        r = rows[i]
+        go = np.uint64(X[r, f] <= threshold)
+        rows[left] = r
+        spare[right] = r
+        left += go
+        right += np.uint64(1) - go
+    boundary = np.int64(left)
+    rows[boundary:stop] = spare[: stop - boundary]
+    return boundary
+
+
+@compiled
+def _open(X, rows, target, node, total, limits, room, split):
+    """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
+    own = rows[node.start : node.stop]
+    differ = _add_up(own, target, node, total)
+    node.purity = node_purity(total, target.criterion, target.classes)
+    if not differ or not may_split(node, limits):
+        return False
+    _find_split(X, own, target, total, limits, room, split)
+    node.gain = decrease(split.purity, node.purity, target.criterion)
+    return split.column >= 0 and is_enough(node.gain, limits, 1e-12 * abs(node.purity))
+
+
+@compiled
+def grow_extra(X, target, rows, limits, seed):
+    """Grow a tree; return its nodes (see `_records.NODE`) and their sums: weights of the classes, or weight and
+    weighted sum.
+
+    X (n, columns); target: see `_records.Target`; rows: row numbers (uint64) of the sample, each once, reordered in
+    place; limits: a record of `_records.LIMITS`.
+    """
+    width = target.classes if target.classes > 0 else 2
+    tree = new_tree(rows.shape[0], limits)
+    nodes, splits = tree.nodes, tree.splits
+    total, spare = np.empty((nodes.size, width)), np.empty_like(rows)
+    room = _new_room(X.shape[1], limits.max_features, width, limits.min_samples_leaf > 1, seed)
+    fresh, end, waiting = 0, 1, 0
+    while True:
+        for at in range(fresh, end):
+            if _open(X, rows, target, nodes[at], total[at], limits, room, splits[at]):
+                tree.frontier[waiting] = at
+                waiting += 1
+        at = next_node(tree, waiting, end, limits)
+        if at < 0:
+            break
+        waiting -= 1
+        node, split = nodes[at], splits[at]
+        boundary = _partition(X, split.column, split.threshold, rows, spare, node.start, node.stop)
+        add_children(nodes, at, split.threshold, split.column, boundary, end)
+        fresh, end = end, end + 2
+    return nodes[:end].copy(), total[:end].copy()

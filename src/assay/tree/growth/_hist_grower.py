@@ -1,0 +1,306 @@
+"""Leaf-wise growth of one tree on binned rows.
+
+Nodes are split in the order of their gain until the tree has `max_leaves`. Four nodes are worked on at a time, the
+best and the three next ones: a node that turns out not to be needed keeps its rows in one stretch all the same, so
+nothing has to be undone.
+"""
+
+import heapq
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.scan import thread_map
+from assay.tree._nodes import Nodes
+from assay.tree.growth._bins import Binned, Binner, stretches
+
+_SIDE_BY_SIDE = 4
+_ABOVE_ALL = 1e150
+_LARGE = 200_000  # rows beyond which threads share the columns of one node
+_LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
+
+
+RULE = np.dtype(
+    [
+        ("g_unit", np.float64),  # what one unit of the quantised gradients and hessians stands for
+        ("h_unit", np.float64),
+        ("l2", np.float64),
+        ("min_samples", np.float64),
+        ("min_hessian", np.float64),
+        ("low", np.float64),  # bounds of the values of the node
+        ("high", np.float64),
+        ("min_gain", np.float64),
+    ]
+)
+SPLIT = np.dtype(
+    [
+        ("gain", np.float64),  # 0: none was found
+        ("column", np.int64),
+        ("last", np.int64),  # bin on the left
+        ("missing_left", np.int64),
+        ("gradient", np.int64),  # quantised sums of the left child
+        ("hessian", np.int64),
+        ("count", np.int64),
+    ]
+)
+
+
+class Rule(NamedTuple):
+    """What a split must satisfy."""
+
+    l2: float
+    min_samples: int
+    min_hessian: float
+    min_gain: float
+    max_leaves: int
+    max_depth: int
+    monotone: np.ndarray  # (columns,) -1, 0, 1
+
+
+@dataclass
+class Node:
+    """Rows of entries[start:stop], their quantised sums, the values it may take, and its best split."""
+
+    start: int
+    stop: int
+    depth: int
+    total: np.ndarray
+    low: float = -np.inf
+    high: float = np.inf
+    histogram: Any = None
+    split: Any = None  # a record of SPLIT
+    goes_left: Any = None
+    children: Any = None  # two nodes
+    accepted: bool = False
+    place: int = 0
+    base: int = 0  # where its smaller side waits while it is divided
+    saw_missing: bool = False
+    value: float = 0.0
+
+    def by_size(self) -> tuple["Node", "Node"]:
+        """Return the children, the one with fewer rows first."""
+        left, right = self.children
+        return (left, right) if left.stop - left.start <= right.stop - right.start else (right, left)
+
+    @property
+    def gain(self) -> float:
+        return 0.0 if self.split is None else float(self.split["gain"])
+
+
+class Grower:
+    """Grows trees on one set of binned rows; buffers are kept from tree to tree.
+
+    entries : (rows,) int64
+        Row number and quantised gradient and hessian (see `_hist_loops`), in the order of the leaves of the
+        last tree.
+    """
+
+    def __init__(self, binned: Binned, rule: Rule, n_jobs: int | None):
+        self.binned, self.rule, self.n_jobs = binned, rule, n_jobs
+        n, d = len(binned.rows), len(binned.n_bins)
+        self.entries, self._scratch = np.empty(n, dtype=np.int64), np.empty(n // 2 + _SIDE_BY_SIDE, dtype=np.int64)
+        self._together, self._apart = stretches(d, _LINE), stretches(d, _CACHED)
+        self._free: list[np.ndarray] = []
+        # sums of at most n hessians, each at most 4095
+        self._integer = np.int32 if n < 2**31 // 4096 else np.int64
+
+    def grow(self, n: int, units: tuple[float, float], allowed: np.ndarray) -> list[Node]:
+        """Return the nodes of one tree on the first n entries, siblings side by side; leaves are those not
+        accepted."""
+        self.units, self.allowed = units, allowed
+        root = Node(0, n, 0, np.zeros(3, dtype=np.int64))
+        self._open_root(root)
+        heap: list[tuple[float, int, Node]] = []
+        nodes, leaves = [root], 1
+        self._push(heap, root, 0)
+        while heap and leaves < self.rule.max_leaves:
+            node = heap[0][2]
+            if node.children is None:
+                likely = heapq.nsmallest(self.rule.max_leaves - leaves, heap)
+                fresh = [item[2] for item in likely if item[2].children is None]
+                self._expand(fresh[:_SIDE_BY_SIDE])
+            heapq.heappop(heap)
+            node.accepted, leaves = True, leaves + 1
+            for child in node.children or ():
+                child.place = len(nodes)
+                nodes.append(child)
+                self._push(heap, child, child.place)
+        self._free_all(nodes)
+        return nodes
+
+    def _push(self, heap: list, node: Node, place: int) -> None:
+        if node.gain > 0:
+            heapq.heappush(heap, (-node.gain, place, node))
+
+    def _open_root(self, root: Node) -> None:
+        root.histogram = self._take()
+        thread_map(lambda columns: self._sum(root, columns), self._apart, n_jobs=self.n_jobs)
+        root.total = root.histogram[:, :256].sum(axis=1)
+        if self._splittable(root):
+            _settle(root, thread_map(lambda columns: self._find(root, columns), self._apart, n_jobs=self.n_jobs))
+
+    def _expand(self, nodes: list[Node]) -> None:
+        """Give each node its children: reorder its rows, sum the smaller child, subtract for the other, find
+        their splits.
+
+        One thread does all of that for a small node; the columns of a large one are shared out.
+        """
+        large = [node for node in nodes if node.stop - node.start > _LARGE]
+        for spare, node in enumerate(sorted(nodes, key=lambda node: node.start)):
+            node.base = node.start // 2 + spare  # smaller sides need half the places, and one more each
+        ordered = sorted(nodes, key=lambda node: node.start - node.stop)
+        thread_map(lambda node: self._divide(node, whole=node not in large), ordered, n_jobs=self.n_jobs)
+        tasks = [(node, columns) for node in large if node.children[0].histogram is not None for columns in self._apart]
+        found = thread_map(lambda task: self._open(*task), tasks, n_jobs=self.n_jobs)
+        for node in large:
+            self._close(node, [one for (owner, _), one in zip(tasks, found) if owner is node])
+
+    def _divide(self, node: Node, whole: bool) -> None:
+        from assay.tree.growth._hist_loops import partition
+
+        split = node.split
+        left_total = np.array([split["gradient"], split["hessian"], split["count"]])
+        boundary, column = node.start + int(split["count"]), int(split["column"])
+        left = Node(node.start, boundary, node.depth + 1, left_total, node.low, node.high)
+        right = Node(boundary, node.stop, node.depth + 1, node.total - left_total, node.low, node.high)
+        self._narrow(node, left, right)
+        node.children = (left, right)
+        node.saw_missing = bool(node.histogram[2, 256 * column + 255])
+        small, large = node.by_size()
+        going_on = self._splittable(small) or self._splittable(large)
+        if going_on:
+            small.histogram, large.histogram = self._take(), node.histogram
+            node.histogram = None
+        at_once = going_on and whole and len(self._together) == 1
+        sums = small.histogram if at_once else np.empty((3, 0), dtype=self._integer)
+        partition(
+            self.binned.rows, self.binned.columns[column], node.goes_left, small is left, self.entries,
+            self._scratch, node.base, node.start, node.stop, sums,
+        )  # fmt: skip
+        if going_on and whole:
+            find = self._subtract if at_once else self._open
+            self._close(node, [find(node, columns) for columns in self._together])
+
+    def _open(self, node: Node, columns: tuple[int, int]) -> tuple[Any, Any]:
+        """Return the best splits of both children among some columns, the smaller child first."""
+        self._sum(node.by_size()[0], columns)
+        return self._subtract(node, columns)
+
+    def _subtract(self, node: Node, columns: tuple[int, int]) -> tuple[Any, Any]:
+        small, large = node.by_size()
+        part = slice(256 * columns[0], 256 * columns[1])
+        large.histogram[:, part] -= small.histogram[:, part]
+        return self._find(small, columns), self._find(large, columns)
+
+    def _close(self, node: Node, found: list[tuple[Any, Any]]) -> None:
+        for child, results in zip(node.by_size(), zip(*found)):
+            if self._splittable(child):
+                _settle(child, results)
+
+    def _sum(self, node: Node, columns: tuple[int, int]) -> None:
+        from assay.tree.growth._hist_loops import histogram_rows
+
+        histogram_rows(self.binned.rows, *columns, self.entries, node.start, node.stop, node.histogram)
+
+    def _narrow(self, node: Node, left: Node, right: Node) -> None:
+        """Keep the values of later descendants on the right side of the middle, where a column must be
+        monotone."""
+        sign = self.rule.monotone[node.split["column"]]
+        if sign:
+            a, b = self._value(left), self._value(right)
+            if sign > 0:
+                left.high = right.low = (a + b) / 2
+            else:
+                left.low = right.high = (a + b) / 2
+
+    def _value(self, node: Node) -> float:
+        g, h = node.total[0] * self.units[0], node.total[1] * self.units[1]
+        return min(max(-g / (h + self.rule.l2), node.low), node.high)
+
+    def _splittable(self, node: Node) -> bool:
+        return node.depth < self.rule.max_depth and node.stop - node.start >= 2 * self.rule.min_samples
+
+    def _find(self, node: Node, columns: tuple[int, int]) -> tuple[Any, np.ndarray] | None:
+        from assay.tree.growth._hist_loops import best_split
+
+        if not self._splittable(node):
+            return None
+        rule, found, goes_left = self.rule, np.zeros(1, dtype=SPLIT), np.zeros(256, dtype=np.uint8)
+        numbers = np.array(
+            [(*self.units, rule.l2, rule.min_samples, rule.min_hessian, node.low, node.high, rule.min_gain)], dtype=RULE
+        )
+        binned, split = self.binned, found[0]
+        best_split(
+            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, self.allowed, node.total,
+            numbers[0], split, goes_left,
+        )  # fmt: skip
+        if not binned.nominal[split["column"]]:
+            goes_left[: split["last"] + 1] = 1
+            goes_left[255] = split["missing_left"]
+        return split, goes_left
+
+    def _take(self) -> np.ndarray:
+        return self._free.pop() if self._free else np.empty((3, len(self.binned.n_bins) * 256), dtype=self._integer)
+
+    def _free_all(self, nodes: list[Node]) -> None:
+        """Take back the sums of the leaves and of nodes that were looked at ahead and not needed."""
+        for node in nodes:
+            for held in (node, *(node.children or ())):
+                if held.histogram is not None:
+                    self._free.append(held.histogram)
+                    held.histogram = None
+
+
+def _settle(node: Node, found: Any) -> None:
+    """Keep the best split over all groups of columns; of equals the first."""
+    split, goes_left = max(found, key=lambda one: one[0]["gain"])
+    if split["gain"] > 0:
+        node.split, node.goes_left = split, goes_left
+
+
+def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
+    """Return a grown tree as arrays; `impurity` holds the loss that a split removed."""
+    n = len(grown)
+    inner = np.array([node.accepted for node in grown])
+    split = np.zeros(n, dtype=SPLIT)
+    for i in np.flatnonzero(inner):
+        split[i] = grown[i].split
+    column = np.where(inner, split["column"], -1).astype(np.int32)
+    nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
+    tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
+    width = max((len(table) for table in tables), default=0)
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32),
+        column=column,
+        threshold=np.array([_threshold(binner, f, last) if f >= 0 else 0.0 for f, last in zip(column, split["last"])]),
+        table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
+        child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
+        n_children=np.where(inner, 2, 0).astype(np.int32),
+        missing=np.array([_missing(node) if node.accepted else -1 for node in grown], dtype=np.int32),
+        value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
+        weight=np.array([float(node.stop - node.start) for node in grown]),
+        impurity=split["gain"].copy(),
+        tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(
+            len(tables), width
+        ),
+    )
+
+
+def _threshold(binner: Binner, f: int, last: int) -> float:
+    """Return the upper edge of the last bin on the left; a number above all others if only missing values go
+    right."""
+    return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
+
+
+def _missing(node: Node) -> int:
+    """Return the child that takes missing values: where they went, or where most rows went if there were
+    none."""
+    left, right = node.children
+    if node.saw_missing:
+        return 0 if node.goes_left[255] else 1
+    return 0 if left.stop - left.start >= right.stop - right.start else 1
+
+
+def _table(goes_left: np.ndarray, levels: int) -> np.ndarray:
+    return 1 - goes_left[:levels].astype(np.int32)

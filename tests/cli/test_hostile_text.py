@@ -1,0 +1,185 @@
+"""Words of files and tables are shown and do nothing: no markup, terminal codes, lines of their own or scripts."""
+
+import base64
+import csv
+import re
+import shutil
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import assay
+from assay.cli.app import app
+from assay.text import shown
+
+RED, CLEAR, LINE, SCRIPT = "[red]x[/red]", "\x1b[2J", "two\nlines", "<script>alert(1)</script>"
+LABELS = [f"[bold]{CLEAR}", f"The certificate holds\n{SCRIPT}"]
+TARGET = f"y,{RED}\n{SCRIPT}\x07"
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, (result.output, result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+def check_harmless(result) -> None:
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", result.output.replace("\r\n", "\n"))
+    assert not re.search(r"^lines|^The certificate holds$|^<script>", result.stdout, re.MULTILINE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wide_terminal():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "400")
+        yield
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=120)
+    header = ["size" + CLEAR, RED, LINE + SCRIPT, "$\\frac{", TARGET]
+    words = rng.choice([f"a{CLEAR}", "[/]", "b\nc"], 120)
+    rows = zip(size, words, rng.normal(size=120), rng.normal(size=120), np.where(size > 0, *LABELS), strict=True)
+    path = folder / "[red]t[bold].csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    out = ("--out", folder / "m[i].assay", "--report", folder / "r.html")
+    said = run("learn", path, "--target", TARGET, "--learners", "LogisticRegression,DecisionTreeClassifier", *out)
+    return folder, path, said
+
+
+def test_learn_shows_names_and_labels_as_they_are(files):
+    said = files[2]
+    check_harmless(said)
+    assert "[red]t[bold].csv" in said.stdout
+    assert r"\x07" in said.stdout
+    assert "m[i].assay" in said.stdout
+    assert "t[bold].csv'" in said.stdout  # the command to check with can be typed as it stands
+
+
+def test_verify_and_predict_read_the_same_header(files):
+    folder, path, _ = files
+    found = run("verify", folder / "m[i].assay", path)
+    check_harmless(found)
+    assert "The certificate holds: " in found.stdout
+    printed = run("predict", folder / "m[i].assay", path).stdout
+    labels = [row[0] for row in csv.reader(printed.splitlines(keepends=True))]
+    assert {*labels[1:]} <= {*LABELS}
+
+
+def test_a_changed_table_is_named_harmlessly(files, tmp_path):
+    folder, path, _ = files
+    text = path.read_text().replace("[/]", "[bold]", 1)
+    (tmp_path / "t.csv").write_text(text)
+    said = run("verify", folder / "m[i].assay", tmp_path / "t.csv", code=1)
+    check_harmless(said)
+    assert "The column '[red]x[/red]' has other values" in said.stdout
+
+
+def test_unknown_values_and_errors_are_told_harmlessly(files, tmp_path):
+    folder, path, _ = files
+    (tmp_path / "t.csv").write_text(path.read_text().replace("[/]", f"new{CLEAR}\x9b31m[red]"))
+    said = run("predict", folder / "m[i].assay", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    check_harmless(said)
+    assert r"new\x1b[2J\x9b31m[red]" in said.stderr
+    said = run("learn", path, "--target", "nothing", code=2)
+    check_harmless(said)
+    assert said.stderr.count("\n") == 1
+    hostile = tmp_path / f"x{CLEAR}\n.csv"
+    shutil.copy(tmp_path / "t.csv", hostile)
+    said = run("learn", hostile, "--target", "nothing", code=2)
+    check_harmless(said)
+
+
+def test_the_report_shows_text_and_runs_nothing(files):
+    folder, _, _ = files
+    page = (folder / "r.html").read_text()
+    assert SCRIPT not in page
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", page)
+    assert "&lt;script&gt;" in page
+    images = re.findall(r"base64,([^']+)'", page)
+    assert len(images) >= 2
+    for image in images:
+        assert ElementTree.fromstring(base64.b64decode(image)).tag.endswith("svg")
+
+
+@pytest.mark.parametrize("text", ["plain", "größer 树 🌳", "[red]", ""])
+def test_what_can_be_seen_is_shown_as_it_is(text):
+    assert shown(text) == text
+
+
+@pytest.mark.parametrize("text", ["\x1b", "\n", "\r", "\x9b", "\u202e", "\u2028", "\udc80", "\u200b"])
+def test_what_cannot_be_seen_is_shown_as_its_escape(text):
+    assert shown(f"a{text}b") == f"a{ascii(text)[1:-1]}b"
+
+
+FORMULAS = ["=1+1", "@SUM(A1)"]
+
+
+@pytest.fixture(scope="module")
+def formulas(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("formulas")
+    size = np.random.default_rng(0).normal(size=200)
+    (folder / "t.csv").write_text("size,y\n" + "".join(f"{x},{FORMULAS[int(x > 0)]}\n" for x in size))
+    found = assay.learn(folder / "t.csv", "y", learners=["LogisticRegression"])
+    assay.save(found.model, folder / "m.assay", found.certificate)
+    return folder
+
+
+def test_labels_that_spreadsheets_run_are_told_and_made_safe_on_request(formulas):
+    said = run("predict", formulas / "m.assay", formulas / "t.csv")
+    assert said.stderr.count("--safe-csv") == 1
+    assert {*said.stdout.splitlines()[1:]} == {*FORMULAS}
+    safe = run("predict", formulas / "m.assay", formulas / "t.csv", "--safe-csv")
+    assert safe.stderr == ""
+    assert {*safe.stdout.splitlines()[1:]} == {f"'{label}" for label in FORMULAS}
+    run("predict", formulas / "m.assay", formulas / "t.csv", "--safe-csv", "--out", formulas / "p.csv")
+    assert (formulas / "p.csv").read_text() == safe.stdout
+    refused = run("predict", formulas / "m.assay", "x", "--safe-csv", "--out", formulas / "p.parquet", code=2)
+    assert "--safe-csv is for CSV" in refused.stderr
+
+
+def test_labels_that_differ_by_a_trailing_nul_are_refused():
+    table = {"x": np.arange(40.0), "y": ["a", "a\0"] * 20}
+    with pytest.raises(ValueError, match=r"the label 'a\\x00'; labels must not end in a NUL"):
+        assay.learn(table, "y", learners=["LogisticRegression"])
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_no_command_overwrites_what_it_reads(formulas, link, tmp_path):
+    table, model = formulas / "t.csv", formulas / "m.assay"
+    before = table.read_bytes(), model.read_bytes()
+    name = table
+    if link:
+        name = tmp_path / "link.csv"
+        name.symlink_to(table)
+    learn = ("learn", table, "--target", "y", "--learners", "LogisticRegression")
+    for out in (("--report", name, "--out", tmp_path / "m"), ("--out", name, "--report", tmp_path / "r")):
+        assert "would overwrite" in run(*learn, *out, code=2).stderr
+    assert "are one file" in run(*learn, "--out", tmp_path / "x", "--report", tmp_path / "." / "x", code=2).stderr
+    assert "would overwrite" in run("predict", model, table, "--out", name, code=2).stderr
+    assert (table.read_bytes(), model.read_bytes()) == before
+
+
+def _broken(error):
+    def method(*words, **options):
+        raise error
+
+    return method
+
+
+def test_errors_of_libraries_reach_nobody_as_a_traceback(formulas, monkeypatch):
+    import pyarrow as pa
+    from numba.core.errors import TypingError
+
+    for error in (TypingError("cannot type\nthis"), pa.ArrowNotImplementedError("no"), MemoryError(), KeyError("k")):
+        monkeypatch.setattr("assay.cli.predicting.open_model", _broken(error))
+        said = run("predict", formulas / "m.assay", formulas / "t.csv", code=2)
+        assert said.stderr.startswith("assay: ")
+        assert said.stderr.count("\n") == 1

@@ -1,0 +1,123 @@
+"""A family of models from outside the package: the class whose mean is nearest.
+
+It brings its learner, its evidence and its family of the checker in this one file, and edits no other.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.base import Learner, label_classes, read_rows, require_finite
+from assay.card import Card
+from assay.checker.family import NUMBERS, Family, Variant, register
+from assay.checker.numerics import Sums, above, gamma
+from assay.checker.predictors import Predictor
+from assay.checker.record import Rejected
+from assay.checker.rule import Rule, View
+from assay.claims.claim import Claim
+from assay.claims.definitions import Definition, up
+from assay.theory.spaces import Linear as LinearSpace
+
+# The checker's side -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Means(Predictor):
+    """Score of a class: 2 <x, m> - |m|^2, which differs from -|x - m|^2 by |x|^2 alone."""
+
+    means: np.ndarray
+    classes: tuple[str, ...]
+
+    @property
+    def columns(self) -> int:
+        return self.means.shape[1]
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values = 2 * X @ self.means.T - np.square(self.means).sum(axis=1)
+        return values, self._error(largest[None, :])[0]
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self._error(np.abs(X))
+
+    def _error(self, size: np.ndarray) -> np.ndarray:
+        return gamma(4 * self.columns + 16) * (2 * size @ np.abs(self.means).T + np.square(self.means).sum(axis=1))
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        pairs = [[(Fraction(a), Fraction(m)) for a, m in zip(x.tolist(), row)] for row in self.means.tolist()]
+        return [sum((2 * a * m - m * m for a, m in row), Fraction(0)) for row in pairs]
+
+
+def read_means(means: np.ndarray, classes: tuple[str, ...]) -> Means:
+    if means.ndim != 2 or not means.size or len(means) != len(classes):
+        raise Rejected(f"means_ has shape {means.shape} for {len(classes)} classes")
+    return Means(means, classes)
+
+
+class ClassMeans(Rule):
+    """T01: no entry of `means_` differs from the mean of its class's rows by more than the value."""
+
+    def prepare(self) -> None:
+        self.check_rows()
+        shape = self.model.means.shape
+        self.counts, self.sums = np.zeros(shape[0]), Sums(shape[0] * shape[1])
+
+    def block(self, view: View) -> None:
+        member = np.eye(len(self.model.means))[view.known_codes]
+        self.counts += member.sum(axis=0)
+        self.sums.add((member[:, :, None] * view.X[:, None, :]).reshape(len(view.X), -1))
+
+    def measure(self) -> float:
+        if np.any(self.counts == 0):
+            raise Rejected("a class has no rows")
+        shape = self.model.means.shape
+        means, error = (part.reshape(shape) / self.counts[:, None] for part in (self.sums.value, self.sums.error))
+        return float(above(np.max(np.abs(means - self.model.means) + error + 1e-15 * np.abs(means)), 8))
+
+
+def _sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"Each class's mean is that of its rows, of {params['rows']}, up to {up(value)}."
+
+
+FAMILY = register(
+    Family(
+        "toy_means",
+        {"": Variant({"means_": NUMBERS}, read_means, classes=True)},
+        {"T01/1": Definition("toy.means", ClassMeans, _sentence)},
+    )
+)
+
+# The learner's side -----------------------------------------------------------------------------------------
+
+
+class NearestMean(ClassifierMixin, Learner):
+    """The class whose mean is nearest."""
+
+    family = "toy_means"
+    card = Card("Nearest mean", "最近均值", (), "classify", LinearSpace(), "squared distance", "means", ("toy.means",))
+
+    def __init__(self, *, shrink: float = 0.0) -> None:
+        self.shrink = shrink
+
+    def fit(self, X: Any, y: Any) -> "NearestMean":
+        rows = read_rows(self, X, y)
+        require_finite(rows, self)
+        self.classes_ = label_classes(self, rows)
+        X, y = np.asarray(X, dtype=float), np.asarray(y)
+        self.means_ = np.stack([X[y == label].mean(axis=0) * (1 - self.shrink) for label in self.classes_])
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return 2 * X @ self.means_.T - np.square(self.means_).sum(axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes_[self.decision_function(X).argmax(axis=1)]
+
+    def facts(self, rows: Any) -> Iterator[Claim]:
+        yield Claim("T01/1", 1e-9, params={"rows": rows.n_rows})

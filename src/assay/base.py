@@ -33,8 +33,8 @@ from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.fitlog import FitLog, Step
-from assay.guarantees.ledger import CertifyOptions, Statement
 from assay.guarantees.evidence import Evidence
+from assay.guarantees.ledger import CertifyOptions, Statement
 from assay.guarantees.seal import DataSplit, issue
 from assay.params import refuse
 from assay.scan import Rows
@@ -52,12 +52,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Model, strategy, algorithm and guarantee; a class attribute.
     family : str
         Which of the checker's predictors reads the fitted parameters; a class attribute.
+    more_arrays : tuple of str
+        Arrays that belong to the model beside those of its family, because methods that are not certified need them.
     history_ : list of Step
         One (iteration, objective, violation, seconds) per iteration of the last fit.
     """
 
     card: ClassVar[Card]
     family: ClassVar[str]
+    more_arrays: ClassVar[tuple[str, ...]] = ()
     history_: list[Step]
     classes_: np.ndarray
 
@@ -188,7 +191,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Keep the fitted learners that this one is made of; the reverse of `members`."""
 
     def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
-        """Keep the arrays of the family, which are sound. Those that follow from parameters are properties, and compared
+        """Keep the arrays of the family, which are sound. Those that follow from parameters are properties, compared
         afterwards; a learner that holds its arrays in another form overrides this."""
         for name, value in arrays.items():
             if not isinstance(getattr(type(self), name, None), property):

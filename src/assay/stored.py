@@ -27,7 +27,7 @@ def class_name(kind: type) -> str:
 def stored(learner: Any) -> StoredModel:
     """Return a fitted learner as its parts."""
     _, variant = find(learner.family)
-    names = [*variant.arrays, *(["classes_"] if variant.classes else [])]
+    names = [*variant.arrays, *learner.more_arrays, *(["classes_"] if variant.classes else [])]
     names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
     members = tuple(member.stored() for member in learner.members()) if variant.members else ()
     arrays = {name: _array(getattr(learner, name)) for name in names}

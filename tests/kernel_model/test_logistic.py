@@ -206,7 +206,7 @@ def test_false_claims_are_refused():
     assert not holds({"class_weight": [1.0]})
     for change in (1.001, -1.0):
         worse = KernelLogisticRegression(C=2.0).fit(X, y)
-        worse.dual_coef_ = worse.dual_coef_ * change
+        worse.pair_coef_ = worse.pair_coef_ * change
         assert not holds({}, worse)
     shifted = KernelLogisticRegression(C=2.0).fit(X, y)
     shifted.intercept_ = shifted.intercept_ + 0.01

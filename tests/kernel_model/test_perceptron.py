@@ -133,7 +133,7 @@ def test_false_claims_are_refused():
     assert not holds({"margin": 1.001 * claim.params["margin"]}, value=10 * claim.value)
     assert not holds({"intercept": False})
     halves = KernelPerceptron(gamma=0.1, random_state=0).fit(X, y)
-    halves.dual_coef_, halves.intercept_ = halves.dual_coef_ / 2, halves.intercept_ / 2
+    halves.pair_coef_, halves.intercept_ = halves.pair_coef_ / 2, halves.intercept_ / 2
     assert not holds({"updates": claim.params["updates"] // 2}, halves, value=10 * claim.value)
     offset = KernelPerceptron(gamma=0.1, random_state=0).fit(X, y)
     offset.intercept_ = offset.intercept_ + 1

@@ -56,7 +56,7 @@ def test_gap_is_proved_and_a_worse_model_is_rejected(kernel):
     assert certificate.find("D06/2").value < 1e-6
     assert assay.verify(certificate, model, X, y).holds
     exact = 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
-    model.dual_coef_ = model.dual_coef_ * 1.01
+    model.pair_coef_ = model.pair_coef_ * 1.01
     worse = 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
     moved = model.certify(X, y)
     assert moved.find("D06/2").value >= worse - exact > 1e-6

@@ -1,6 +1,8 @@
 """Kernels against explicit feature maps, scikit-learn's pairwise kernels and eigenvalues."""
 
+import json
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from assay.kernels import (
     Expansion,
     Function,
     Gaussian,
+    IndefiniteKernelWarning,
     Laplacian,
     Linear,
     Polynomial,
@@ -19,10 +22,12 @@ from assay.kernels import (
     definiteness,
     embedding,
     find_counterexample,
+    from_plain,
     median_gamma,
     named_kernel,
 )
 from assay.kernels._tiles import BitTiles, ProductTiles, tiles
+from assay.svm import SVC
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(25, 3)), RNG.normal(size=(17, 3))
@@ -191,3 +196,97 @@ def test_bits_give_the_gaussian_kernel(columns):
     np.testing.assert_allclose(out, Gaussian(0.05)(A), rtol=1e-6)
     A[0, 0] = 0.5
     assert isinstance(tiles(Gaussian(0.05), A, True), ProductTiles)
+
+
+# Files ------------------------------------------------------------------------------------------------------
+
+STORED = [
+    Linear(),
+    Polynomial(2, 0.5, 1.0),
+    Gaussian(np.float64(0.3)),
+    Laplacian(2, norm=1),
+    Sigmoid(0.1, -1.0),
+    PowerSeries([1, 0.5, 0.25]),
+    2 * Gaussian(1) + Linear() * Polynomial(3),
+]
+
+
+@pytest.mark.parametrize("kernel", STORED, ids=repr)
+def test_a_kernel_comes_back_from_its_plain_form(kernel):
+    text = json.dumps(kernel.plain())
+    back = from_plain(json.loads(text))
+    assert repr(back) == repr(kernel) if not isinstance(kernel, Gaussian) else back.gamma == kernel.gamma
+    np.testing.assert_array_equal(back(X, Z), kernel(X, Z))
+
+
+@pytest.mark.parametrize("kernel", [Function(lambda a, b: a @ b.T), Linear().rescaled(lambda a: a[:, 0])])
+def test_functions_are_no_part_of_a_file(kernel):
+    for one in (kernel, kernel + Linear()):
+        with pytest.raises(ValueError, match="holds a Python function"):
+            one.plain()
+
+
+def test_a_class_that_takes_a_known_name_is_not_written():
+    class Gaussian(Linear):
+        pass
+
+    with pytest.raises(ValueError, match="class of its own"):
+        Gaussian().plain()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "Linear",
+        ["Linear"],
+        ["Linear", [1.0]],
+        ["Eval", []],
+        ["Function", ["print"]],
+        [["Linear", []], []],
+        ["Gaussian", []],
+        ["Gaussian", [-1.0]],
+        ["Gaussian", [float("nan")]],
+        ["Gaussian", [10**400]],
+        ["Gaussian", [True]],
+        ["Gaussian", ["1"]],
+        ["Laplacian", [1.0, 3]],
+        ["Polynomial", [1.5, 1.0, 0.0]],
+        ["PowerSeries", [[]]],
+        ["PowerSeries", [[1.0] * 2000]],
+        ["Sum", [["Linear", []], 1.0]],
+        {"Linear": []},
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_is_no_kernel_is_refused(value):
+    with pytest.raises(ValueError, match=r"kernel|must be|needed"):
+        from_plain(value)
+
+
+def test_kernels_too_deep_or_too_many_are_refused():
+    value = ["Linear", []]
+    for _ in range(200):
+        value = ["Scaled", [value, 1.0]]
+    with pytest.raises(ValueError, match="nested deeper"):
+        from_plain(value)
+    wide = ["Linear", []]
+    for _ in range(12):
+        wide = ["Sum", [wide, wide]]
+    with pytest.raises(ValueError, match="more than 1000 kernels"):
+        from_plain(wide)
+
+
+@pytest.mark.mission("KER-59")
+def test_a_machine_warns_where_the_gram_matrix_is_indefinite():
+    points, labels = np.array([[0.0], [1.0], [2.0], [-1.0]]), [0, 1, 1, 0]
+    with pytest.warns(IndefiniteKernelWarning, match=r"eigenvalue -\d.*Sigmoid\(gamma=1.0, coef0=-0.5\)"):
+        SVC(kernel="sigmoid", gamma=1.0, coef0=-0.5).fit(points, labels)
+    gram = np.array([[0.0, 1.0], [1.0, 0.0]])
+    with pytest.warns(IndefiniteKernelWarning, match="eigenvalue -1 < 0"):
+        SVC(kernel="precomputed").fit(gram, [0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndefiniteKernelWarning)
+        for kernel in ("rbf", "linear", "poly", lambda a, b: a @ b.T):
+            SVC(kernel=kernel).fit(points, labels)
+        SVC(kernel="precomputed").fit(points @ points.T, labels)

@@ -91,7 +91,7 @@ def separable_by_brute_force(X, labels, intercept):
 
 
 @quiet
-@pytest.mark.mission("LIN-39", "LIN-41", "OPT-18")
+@pytest.mark.mission("LIN-39", "LIN-41")
 @pytest.mark.parametrize("problems", [1_500, pytest.param(10_000, marks=pytest.mark.long)])
 def test_separability_agrees_with_brute_force(problems):
     """Integer points, so that ties and degenerate positions are frequent; two kinds: on a line, and through

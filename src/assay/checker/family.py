@@ -45,6 +45,9 @@ class Variant:
         Whether it consists of fitted models.
     parameters : bool
         Whether `read` wants the constructor parameters, before everything else.
+    more : mapping of str to functions
+        Arrays of numbers that some learners of the variant have beside these (`Learner.more_arrays`), for what is not
+        certified: `check(array, predictor)` tells whether one is sound.
     """
 
     arrays: Mapping[str, tuple[str, ...]]
@@ -53,6 +56,7 @@ class Variant:
     target: bool = True
     members: bool = False
     parameters: bool = False
+    more: Mapping[str, Callable[[np.ndarray, Any], bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     """
     _, variant = find(stored.family)
     wanted = {*variant.arrays, *(["classes_"] if variant.classes else [])}
-    given = set(stored.arrays) - {"feature_names_in_"}
+    given = set(stored.arrays) - {"feature_names_in_", *variant.more}
     if given != wanted:
         odd = sorted(map(str, given ^ wanted))[0]
         raise Rejected(f"the model's arrays are not those of the family {stored.family}: look at {odd[:40]!r}")
@@ -114,6 +118,9 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     first = [stored.parameters] if variant.parameters else []
     first += [members] if variant.members else []
     predictor = variant.read(*first, *numbers, classes)
+    for name in set(stored.arrays) & set(variant.more):
+        if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS, any_size), predictor):
+            raise Rejected(f"{name} does not go with the other arrays")
     _check_names(stored.arrays.get("feature_names_in_"), predictor)
     return predictor
 

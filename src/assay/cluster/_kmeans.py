@@ -10,6 +10,7 @@ Method: Lloyd's algorithm: nearest centres, then means. The problem has local mi
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from assay.cluster._exact_1d import best_centers, line_excess
 from assay.cluster._lloyd import Found, descend
 from assay.cluster._seeding import starting_centers
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Distances, Evidence
 from assay.params import Choice, Count, NameOr, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
@@ -80,20 +82,17 @@ class Centroids(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
     # Certificate
 
-    def squared_distances(self, rows: Rows) -> np.ndarray:
-        """Return the squared distance of each row to the nearest centre."""
-        return np.concatenate(rows.map(_least_squares, self.cluster_centers_))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the squared distance of each row to the nearest centre, and the bound of its mean for new rows."""
+        centers = self.cluster_centers_
+        yield Distances(_least_squares, (centers,), "P26/1", partial(_distance_bound, len(centers)))
 
-    def why_no_distance_bound(self) -> str:
-        """Return why the bound on new data from training rows is not made, or nothing."""
-        return ""
 
-    def distance_bound(
-        self, mean: float, sizes: Any, n: int, radius: float, delta: float
-    ) -> tuple[dict[str, Any], float]:
-        """Return parameters and value of the bound of the mean squared distance of new rows."""
-        k = len(self.cluster_centers_)
-        return {"clusters": k}, clustering_bound(mean, sizes.squares, n, k, radius, delta)
+def _distance_bound(
+    k: int, mean: float, sizes: Any, n: int, radius: float, delta: float
+) -> tuple[dict[str, Any], float]:
+    """Return parameters and value of the bound of the mean squared distance of new rows."""
+    return {"clusters": k}, clustering_bound(mean, sizes.squares, n, k, radius, delta)
 
 
 def _distances(block: Block, centers: np.ndarray) -> np.ndarray:

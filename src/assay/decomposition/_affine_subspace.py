@@ -1,6 +1,7 @@
 """What PCA and the truncated decomposition share: rows seen from a flat, and what is proved of it."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from assay.base import Learner, read_rows, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Distances, Evidence
 from assay.params import refuse
 from assay.scan import Rows, rows_per_block
 from assay.theory.population import projection_bound
@@ -63,22 +65,20 @@ class FlatLearner(Learner):
 
     # New data
 
-    def squared_distances(self, rows: Rows) -> np.ndarray:
-        """Return the squared distance of each row to the flat."""
-        return np.concatenate(rows.map(_distances, self.center_, self.components_))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the squared distance of each row to the flat, and the bound of its mean for new rows."""
+        reason = "" if self.fixed_number_ else "The number of components was chosen by looking at the rows."
+        bound = partial(_distance_bound, self.components_.shape, self.centred)
+        yield Distances(_distances, (self.center_, self.components_), "P26/2", bound, reason)
 
-    def why_no_distance_bound(self) -> str:
-        """Return why the bound on new data from training rows is not made, or nothing."""
-        return "" if self.fixed_number_ else "The number of components was chosen by looking at the rows."
 
-    def distance_bound(
-        self, mean: float, sizes: Any, n: int, radius: float, delta: float
-    ) -> tuple[dict[str, Any], float]:
-        """Return parameters and value of the bound of the mean squared distance of new rows."""
-        k, d = self.components_.shape
-        shape = (n, k, d, radius, delta)
-        bound = projection_bound(mean, sizes.squares, sizes.fourth, *shape, fitted=self.centred)
-        return {"components": k, "centred": self.centred}, bound
+def _distance_bound(
+    shape: tuple[int, int], centred: bool, mean: float, sizes: Any, n: int, radius: float, delta: float
+) -> tuple[dict[str, Any], float]:
+    """Return parameters and value of the bound of the mean squared distance of new rows."""
+    k, d = shape
+    bound = projection_bound(mean, sizes.squares, sizes.fourth, n, k, d, radius, delta, fitted=centred)
+    return {"components": k, "centred": centred}, bound
 
 
 def scatter_about(rows: Rows, center: np.ndarray) -> np.ndarray:

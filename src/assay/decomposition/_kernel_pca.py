@@ -281,7 +281,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     def _set_kernel(self, X: np.ndarray) -> Kernel:
         if self.kernel != "cosine":
             return super()._set_kernel(X)
-        self.chosen_kernel_, self.gamma_ = "cosine", 1.0
+        self._set_kernel_numbers("cosine", 1.0, X.shape[1])
         return self._kernel()
 
     def _kernel(self) -> Kernel:

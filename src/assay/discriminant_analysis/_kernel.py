@@ -16,7 +16,7 @@ Method: Cholesky factorisation of N + mu I, singular vectors of the whitened cla
 
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -33,7 +33,7 @@ from assay.discriminant_analysis._lda import priors_of
 from assay.fitlog import FitLog
 from assay.kernels._expand import expand
 from assay.optim.duality import outward
-from assay.params import count, number, refuse
+from assay.params import Constraint, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
@@ -86,6 +86,8 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     (1.0, (80, 1))
     """
 
+    more_arrays = ("scalings_", "kernel_means_", "priors_", "fisher_ratios_")
+    constraints: ClassVar[dict[str, Constraint]] = {"mu": Number(low=0.0), "n_components": Maybe(Count())}
     card = Card(
         name="Kernel discriminant analysis",
         zh="核线性判别分析",
@@ -122,29 +124,31 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelDiscriminantAnalysis":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        mu = number(self, "mu", low=0.0)
+        check(self)
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
         keep = self._kept_components(len(self.classes_))
-        self.X_fit_, codes, _ = dense(rows.encoded(self.classes_))
-        kernel = self._set_kernel(self.X_fit_)
+        features, codes, _ = dense(rows.encoded(self.classes_))
+        kernel = self._set_kernel(features)
+        self._store_all(features)
         self.priors_ = priors_of(self, np.bincount(codes))
-        with FitLog(self, 1, X, y) as log, blas_for(len(self.X_fit_)):
-            gram = whole_gram(self, kernel, self.X_fit_, copies=4)
+        with FitLog(self, 1, X, y) as log, blas_for(len(features)):
+            gram = whole_gram(self, kernel, features, copies=4)
             self.kernel_means_ = np.stack([gram[:, codes == k].mean(axis=1) for k in range(len(self.classes_))])
             spread = gram - self.kernel_means_.T[:, codes]
-            self._solve(self._factor(spread @ spread.T, mu), keep)
+            self._solve(self._factor(spread @ spread.T, float(self.mu)), keep)
             log.step(-float(self.fisher_ratios_.sum()), 0.0, pair_coef_=self.pair_coef_, intercept_=self.intercept_)
         return self
 
     def _kept_components(self, n_classes: int) -> int:
         if self.n_components is None:
             return n_classes - 1
-        wanted = count(self, "n_components")
-        if wanted > n_classes - 1:
-            raise refuse(self, f"n_components must be at most n_classes - 1 = {n_classes - 1}; got {wanted}.")
-        return wanted
+        if self.n_components > n_classes - 1:
+            raise refuse(
+                self, f"n_components must be at most n_classes - 1 = {n_classes - 1}; got {self.n_components}."
+            )
+        return int(self.n_components)
 
     def _factor(self, N: np.ndarray, mu: float) -> np.ndarray:
         """Return the lower Cholesky factor of N + mu I."""
@@ -165,28 +169,37 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _solve(self, factor: np.ndarray, keep: int) -> None:
         """Set directions and scores: linear discriminant analysis of kernel vectors, covariance (N + mu I) / n."""
         n, priors, means = len(factor), self.priors_, self.kernel_means_
-        self.xbar_ = priors @ means
-        white = np.sqrt(n) * solve_triangular(factor, (means - self.xbar_).T, lower=True).T
+        xbar = self.xbar_
+        white = np.sqrt(n) * solve_triangular(factor, (means - xbar).T, lower=True).T
         coef = np.sqrt(n) * solve_triangular(factor, white.T, lower=True, trans="T").T
-        intercept = np.log(priors) - 0.5 * np.einsum("ij,ij->i", white, white) - coef @ self.xbar_
+        intercept = np.log(priors) - 0.5 * np.einsum("ij,ij->i", white, white) - coef @ xbar
         _, stretch, turn = np.linalg.svd(np.sqrt(priors)[:, None] * white, full_matrices=False)
         most = len(means) - 1
         self.fisher_ratios_ = stretch[:most] ** 2
         directions = np.sqrt(n) * solve_triangular(factor, turn[:most].T, lower=True, trans="T")
         self.scalings_ = np.ascontiguousarray(directions[:, :keep])
-        self.explained_variance_ratio_ = self.fisher_ratios_[:keep] / max(float(self.fisher_ratios_.sum()), 1e-300)
         two = len(means) == 2
         self.pair_coef_ = coef[1:] - coef[:1] if two else coef
         self.intercept_ = intercept[1:] - intercept[:1] if two else intercept
-        self._n_features_out = keep
 
     @property
-    def support_(self) -> np.ndarray:  # type: ignore[override]
-        return np.arange(len(self.X_fit_))
+    def X_fit_(self) -> np.ndarray:
+        """The training rows; none are kept of a Gram matrix that was given."""
+        return self.support_vectors_
 
     @property
-    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
-        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+    def xbar_(self) -> np.ndarray:
+        """The mean of the kernel means, (n,)."""
+        return self.priors_ @ self.kernel_means_
+
+    @property
+    def explained_variance_ratio_(self) -> np.ndarray:
+        """Share of each kept direction in the sum of all ratios, (n_components,)."""
+        return self.fisher_ratios_[: self._n_features_out] / max(float(self.fisher_ratios_.sum()), 1e-300)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.scalings_.shape[1]
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows projected on the discriminant directions, (n, n_components)."""
@@ -202,6 +215,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
+
+    @property
+    def logistic_scores(self) -> bool:
+        return True
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield by how much the sum of Fisher ratios could at most be larger."""

@@ -18,7 +18,7 @@ correlation matrix.
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -35,7 +35,7 @@ from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import ClassSums, class_sums, fourth_powers
 from assay.linear_model._base import LinearClassifier
 from assay.optim.duality import outward
-from assay.params import choice, count, positive, refuse
+from assay.params import Choice, Constraint, Count, Maybe, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
@@ -102,6 +102,12 @@ class LinearDiscriminantAnalysis(
     """
 
     family = "discriminant.linear"
+    more_arrays = ("scalings_", "means_", "covariance_", "priors_")
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "tol": Positive(),
+        "covariance": Choice("pooled", "equal"),
+        "n_components": Maybe(Count()),
+    }
     card = Card(
         name="Linear discriminant analysis",
         zh="线性判别分析",
@@ -133,8 +139,8 @@ class LinearDiscriminantAnalysis(
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        shrinkage, tol = _shrinkage(self), positive(self, "tol")
-        kind = choice(self, "covariance", ("pooled", "equal"))
+        check(self)
+        shrinkage, kind = _shrinkage(self), self.covariance
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         n_classes = len(self.classes_)
@@ -153,7 +159,7 @@ class LinearDiscriminantAnalysis(
             self.priors_ = priors_of(self, sums.counts)
             self.means_ = sums.means
             self.covariance_ = _shared_covariance(sums, kind, shrinkage, rows, self.priors_)
-            found = _discriminants(self.covariance_, self.means_, self.priors_, tol)
+            found = _discriminants(self.covariance_, self.means_, self.priors_, float(self.tol))
             self._keep(found, keep)
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
         if self.rank_ < rows.n_features:
@@ -171,18 +177,26 @@ class LinearDiscriminantAnalysis(
     def _keep(self, found: "_Discriminants", components: int) -> None:
         """Store what was found; two classes are told apart by the difference of their scores."""
         binary = len(self.classes_) == 2
-        self.rank_, self.xbar_ = found.rank, found.xbar
+        self.rank_ = found.rank
         self.scalings_ = found.scalings[:, :components]
         self.explained_variance_ratio_ = found.shares[:components]
         self.coef_ = found.coef[1:] - found.coef[:1] if binary else found.coef
         self.intercept_ = found.intercept[1:] - found.intercept[:1] if binary else found.intercept
-        self._n_features_out = self.scalings_.shape[1]
+
+    @property
+    def xbar_(self) -> np.ndarray:
+        """The mean of the class means, weighted by their priors, (n_features,)."""
+        return self.priors_ @ self.means_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.scalings_.shape[1]
 
     def _kept_components(self, n_classes: int, n_features: int) -> int:
         most = min(n_classes - 1, n_features)
         if self.n_components is None:
             return most
-        wanted = count(self, "n_components")
+        wanted = int(self.n_components)
         if wanted > most:
             raise refuse(self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}.")
         return wanted
@@ -213,6 +227,10 @@ class LinearDiscriminantAnalysis(
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
+
+    @property
+    def logistic_scores(self) -> bool:
+        return True
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how close the (first) direction's Fisher ratio is to the largest one, and that means, covariance and
@@ -265,7 +283,6 @@ class _Discriminants(NamedTuple):
     intercept: np.ndarray  # (K,)
     scalings: np.ndarray  # (d, at most K - 1)
     shares: np.ndarray
-    xbar: np.ndarray
     rank: int
 
 
@@ -288,7 +305,7 @@ def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray
     variance = np.zeros(most)
     variance[:found] = stretch[:found] ** 2
     total = variance.sum()
-    return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, xbar, int(kept.sum()))
+    return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, int(kept.sum()))
 
 
 def _shared_covariance(

@@ -11,7 +11,7 @@ Method: two passes for class means and scatter about them, then one spectral dec
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -28,7 +28,8 @@ from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
-from assay.params import number, positive, refuse
+from assay.guarantees.evidence import Evidence, Scores
+from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Quadratic
 
@@ -71,6 +72,11 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """
 
     family = "discriminant.quadratic"
+    more_arrays = ("means_", "covariance_", "priors_")
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "reg_param": Number(low=0.0, high=1.0, why="it is the share of the identity"),
+        "tol": Positive(),
+    }
     classes_: np.ndarray
 
     card = Card(
@@ -95,8 +101,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "QuadraticDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        shrink = number(self, "reg_param", low=0.0, high=1.0, why="it is the share of the identity")
-        tol = positive(self, "tol")
+        check(self)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
@@ -113,9 +118,9 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
                 )
             self.priors_, self.means_ = priors_of(self, sums.counts), sums.means
             covariance = sums.within / sums.counts[:, None, None]
-            self.covariance_ = (1 - shrink) * covariance + shrink * np.eye(rows.n_features)
+            self.covariance_ = (1 - self.reg_param) * covariance + self.reg_param * np.eye(rows.n_features)
             self.center_ = self.priors_ @ self.means_
-            self._set_scores(tol)
+            self._set_scores(float(self.tol))
             log.step(0.0, 0.0, quadratic_=self.quadratic_, linear_=self.linear_, constant_=self.constant_)
         return self
 
@@ -174,16 +179,9 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         yield quadratic_claim(self, rows)
         yield NotApplicable("D19/1", "Fisher's ratio belongs to classes that share one covariance.")
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
-        open."""
-        return np.concatenate(rows.map(_positions, *self._stored, self._rounding(rows)))
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
-        open."""
-        low, high = rows.sum(_error_counts, *self._stored, self._rounding(rows))
-        return int(low), int(high)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(_bounded_scores, (*self._stored, 2 * self._rounding(rows)), logistic=True)
 
     @property
     def _stored(self) -> tuple[np.ndarray, ...]:
@@ -237,14 +235,7 @@ def _margins(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return own - scores.max(axis=1)
 
 
-def _positions(block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float) -> np.ndarray:
-    scores = _scores_of(block.X, center, quadratic, linear, constant)
-    best = _winners(scores)
-    return np.where(_margins(scores, best) > 2 * rounding, best, -1)
-
-
-def _error_counts(
+def _bounded_scores(
     block: Block, center: Any, quadratic: Any, linear: Any, constant: Any, rounding: float
-) -> tuple[int, int]:
-    margin = _margins(_scores_of(block.X, center, quadratic, linear, constant), block.y)
-    return int(np.count_nonzero(margin < -2 * rounding)), int(np.count_nonzero(margin <= 2 * rounding))
+) -> tuple[np.ndarray, float]:
+    return _scores_of(block.X, center, quadratic, linear, constant), rounding

@@ -21,8 +21,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
 from assay.params import choice, count, positive, refuse
 from assay.scan import Rows, rows
@@ -244,26 +246,13 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 (total[:, 1] > total[:, 0]).astype(int) if total.shape[1] == 2 else total.argmax(axis=1)
             ]
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the votes for each class, and how far rounding can move them."""
-        slack = 2.0**-50 * (len(self.estimator_weights_) + 2) * float(np.abs(self.estimator_weights_).sum())
-        return np.concatenate([self._shares(block.X) for block in rows.blocks()]), slack
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the votes for each class."""
+        yield Scores(self._bounded)
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        low = high = 0
-        slack = 2.0**-50 * (len(self.estimator_weights_) + 2) * float(np.abs(self.estimator_weights_).sum())
-        for block in rows.blocks():
-            shares = self._shares(block.X)
-            at = np.arange(len(shares))
-            own = shares[at, block.y].copy()
-            shares[at, block.y] = -np.inf
-            margin = own - shares.max(axis=1)
-            low, high = (
-                low + int(np.count_nonzero(margin < -slack)),
-                high + int(np.count_nonzero(margin <= slack)),
-            )
-        return low, high
+    def _bounded(self, block: Block) -> tuple[np.ndarray, float]:
+        slack = 2.0**-51 * (len(self.estimator_weights_) + 2) * float(np.abs(self.estimator_weights_).sum())
+        return self._shares(block.X), slack
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound prod Z_t of the training error."""

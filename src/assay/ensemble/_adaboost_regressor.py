@@ -19,14 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.ensemble._votes import member_values
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.params import choice, count, positive, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeRegressor
 from assay.tree._decision_tree import DecisionTree, known_rows
 from assay.tree._nodes import TreeModel, joined
-from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -190,13 +191,12 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
         for t in range(1, said.shape[1] + 1):
             yield weighted_median(said[:, :t], self.estimator_weights_[:t])
 
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up."""
-        return clipped_errors(rows, lambda X: self._medians(X)[:, None], 0.0, clip)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the medians."""
+        yield Predictions(self._bounded)
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`."""
-        return squared_error(self.clipped_errors(rows, np.inf), 0.0)
+    def _bounded(self, block: Block) -> tuple[np.ndarray, float]:
+        return self._medians(block.X)[:, None], 0.0
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         if "trees_" not in self.__dict__:

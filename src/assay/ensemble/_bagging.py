@@ -25,12 +25,11 @@ from assay.ensemble._out_of_bag import Curve
 from assay.ensemble._vote_claims import vote_statements
 from assay.ensemble._votes import (
     Strength,
-    clipped_mean_errors,
-    mean_share_errors,
-    mean_shares,
-    mean_squared_error,
+    bounded_means,
+    bounded_shares,
     strength_of,
 )
+from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.guarantees.ledger import Statement
 from assay.params import choice, refuse
 from assay.scan import Rows, rows
@@ -189,13 +188,9 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         """Yield the bound of the error on new data by out-of-bag rows."""
         yield from vote_statements(self, rows)
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the mean shares of each row, and how far rounding can move them."""
-        return mean_shares(self.nodes_, rows, self.n_jobs)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        return mean_share_errors(self.nodes_, rows, self.n_jobs)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the mean shares."""
+        yield Scores(bounded_shares, (self.nodes_,))
 
     def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
         self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = found.values, found.votes, found.errors
@@ -276,13 +271,9 @@ class BaggingRegressor(RegressorMixin, Bagging):
         """Return the mean of the members' predictions."""
         return self._values(X)[:, 0]
 
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up."""
-        return clipped_mean_errors(self.nodes_, rows, clip, self.n_jobs)
-
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`."""
-        return mean_squared_error(self.nodes_, rows, self.n_jobs)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the mean of the trees."""
+        yield Predictions(bounded_means, (self.nodes_,))
 
     def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
         self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors

@@ -16,20 +16,20 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.ensemble._losses import Loss
 from assay.ensemble._rounds import Rounds
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread, rows_per_block, thread_map
 from assay.tree._bin_walk import SumOfTrees
 from assay.tree._decision_tree import known_rows, monotone_signs
 from assay.tree._nodes import TreeModel, joined
-from assay.tree._predict import clipped_errors, squared_error
 from assay.tree._reading import Read, nominal_levels, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._bins import Binner, find_bins
@@ -161,6 +161,10 @@ class _GradientBoosting(TreeModel, Learner):
             )
 
     # Prediction
+
+    def _bounded(self, block: Block) -> tuple[np.ndarray, float]:
+        """Return the scores of a block's rows, and how far rounding can move them."""
+        return self._raw(block.X), self._rounding()
 
     def _rounding(self) -> float:
         """Return how far two orders of summation can differ: 4 u times trees times the largest sum."""
@@ -352,28 +356,9 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         for scores in self._staged_raw(X):
             yield self._labels(scores)
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the scores of each row, and how far rounding can move them."""
-        return np.concatenate([self._raw(block.X) for block in rows.blocks()]), self._rounding()
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
-        open."""
-        low = high = 0
-        for block in rows.blocks():
-            scores, slack = self._raw(block.X), self._rounding()
-            if scores.shape[1] == 1:
-                margin = np.where(block.y == 1, scores[:, 0], -scores[:, 0])
-            else:
-                at = np.arange(len(scores))
-                own = scores[at, block.y]
-                scores[at, block.y] = -np.inf
-                margin, slack = own - scores.max(axis=1), 2 * slack
-            low, high = (
-                low + int(np.count_nonzero(margin < -slack)),
-                high + int(np.count_nonzero(margin <= slack)),
-            )
-        return low, high
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(self._bounded, (), self.loss == "log_loss")
 
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         at = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
@@ -488,15 +473,10 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         for scores in self._staged_raw(X):
             yield self._numbers(scores)
 
-    @available_if(lambda self: self.loss != "poisson")  # whose prediction is not the score, but its exponential
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up."""
-        return clipped_errors(rows, self._raw, self._rounding(), clip)
-
-    @available_if(lambda self: self.loss != "poisson")
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`."""
-        return squared_error(self.clipped_errors(rows, np.inf), self._rounding())
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions; those of "poisson" are not the scores, but their exponentials."""
+        if self.loss != "poisson":
+            yield Predictions(self._bounded)
 
     def _numbers(self, scores: np.ndarray) -> np.ndarray:
         return np.exp(scores[:, 0]) if self.loss == "poisson" else scores[:, 0].copy()

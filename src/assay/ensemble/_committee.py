@@ -20,10 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
 from assay.ensemble._bags import bag
 from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
 from assay.guarantees.ledger import Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.params import count, refuse
@@ -163,28 +165,25 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         shares = self.predict_proba(X)
         return self.classes_[shares.argmax(axis=1)]
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open; ties are errors."""
-        low = high = 0
-        for _, y, named, certain in self._judged(rows):
-            votes = np.stack([(certain & (named == k)).sum(axis=1) for k in range(len(self.classes_))], axis=1)
-            at, unsure = np.arange(len(y)), np.sum(~certain, axis=1)
-            own = votes[at, y].copy()
-            votes[at, y] = -1
-            rival = votes.max(axis=1)
-            low += int(np.sum(own + unsure <= rival))
-            high += int(np.sum(own <= rival + unsure))
-        return low, high
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the class that most forests name."""
+        yield Votes(self._decided)
 
-    def _judged(self, rows: Rows) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield, for some rows at a time, the first row's number, labels, what each forest names, and whether rounding
-        leaves no doubt about it."""
+    def _decided(self, block: Block) -> np.ndarray:
+        """Return the class with most votes; NOBODY for a tie, OPEN where forests that rounding leaves open decide."""
+        named, certain = self._judged(block.X)
+        votes = np.stack([(certain & (named == k)).sum(axis=1) for k in range(len(self.classes_))], axis=1)
+        unsure, ranked = np.sum(~certain, axis=1), np.sort(votes, axis=1)
+        lead = ranked[:, -1] - ranked[:, -2]
+        return np.where(lead > unsure, votes.argmax(axis=1), np.where((lead == 0) & (unsure == 0), NOBODY, OPEN))
+
+    def _judged(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each forest names for each row, and whether rounding leaves no doubt about it."""
         leaf = self.node_value_[self.node_child_ < 0]
         whole = np.all((leaf == 0) | (leaf == 1))  # then shares are counts, exact
         slack = -1.0 if whole else 2.0**-49 * (len(self.committee_) + 8)
-        for first, X, y in chunks(rows):
-            named, lead, _ = self._named(X)
-            yield first, y, named, lead > slack
+        named, lead, _ = self._named(X)
+        return named, lead > slack
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by the rows that each forest did not see."""
@@ -199,7 +198,8 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         out = np.ones((rows.n_rows, len(bags.seeds)), dtype=bool)
         for g, seed in enumerate(bags.seeds.tolist()):
             out[bag(seed, rows.n_rows, bags.size, replace=False), g] = False
-        for first, y, named, certain in self._judged(rows):
+        for first, X, y in chunks(rows):
+            named, certain = self._judged(X)
             wrong = (named != y[:, None]) | ~certain
             yield wrong.astype(np.float64), out[first : first + len(y)]
 

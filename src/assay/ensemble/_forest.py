@@ -26,14 +26,13 @@ from assay.ensemble._out_of_bag import Curve, out_of_bag
 from assay.ensemble._vote_claims import sampling, vote_statements
 from assay.ensemble._votes import (
     Strength,
-    clipped_mean_errors,
-    mean_share_errors,
-    mean_shares,
-    mean_squared_error,
+    bounded_means,
+    bounded_shares,
     member_values,
     strength_of,
 )
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.guarantees.ledger import Statement
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, thread_map
@@ -238,17 +237,13 @@ class _Classifier(ClassifierMixin, Forest):
         said = self.bags().T == 0 if out_of_bag else None
         return strength_of(self.member_votes(X), np.searchsorted(self.classes_, y), len(self.classes_), said)
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the mean shares of each row, and how far rounding can move them."""
-        return mean_shares(self.nodes_, rows, self.n_jobs)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the mean shares."""
+        yield Scores(bounded_shares, (self.nodes_,))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by out-of-bag rows."""
         yield from vote_statements(self, rows)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        return mean_share_errors(self.nodes_, rows, self.n_jobs)
 
     def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
         shares = super()._member_values(t, X)
@@ -275,13 +270,9 @@ class _Regressor(RegressorMixin, Forest):
         """Return the mean of the trees' predictions."""
         return self._values(X)[:, 0]
 
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up."""
-        return clipped_mean_errors(self.nodes_, rows, clip, self.n_jobs)
-
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`."""
-        return mean_squared_error(self.nodes_, rows, self.n_jobs)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the mean of the trees."""
+        yield Predictions(bounded_means, (self.nodes_,))
 
     def _oob(self, found: Curve, y: np.ndarray) -> None:
         self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors

@@ -24,10 +24,12 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
 from assay.ensemble._adaboost import AdaBoostClassifier
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_margin
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
 from assay.params import count, number, positive
 from assay.scan import Rows, one_blas_thread, rows, thread_map
@@ -234,20 +236,12 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         above = self.decision_function(X) > 0
         return self.classes_[above.astype(np.int64)]
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the difference of the votes for the two classes, and how far rounding can move it."""
-        slack = 2.0**-50 * (len(self.estimator_weights_) + 2)
-        return np.concatenate([self._scores(block.X) for block in rows.blocks()])[:, None], slack
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the difference of the votes for the two classes."""
+        yield Scores(self._bounded)
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        low = high = 0
-        slack = 2.0**-50 * (len(self.estimator_weights_) + 2)
-        for block in rows.blocks():
-            margin = self._scores(block.X) * (2.0 * np.asarray(block.y) - 1.0)
-            low += int(np.count_nonzero(margin < -slack))
-            high += int(np.count_nonzero(margin <= slack))
-        return low, high
+    def _bounded(self, block: Block) -> tuple[np.ndarray, float]:
+        return self._scores(block.X)[:, None], 2.0**-50 * (len(self.estimator_weights_) + 2)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin reached, and the proof that no vote of stumps has a larger one."""

@@ -4,15 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.scan import Rows
+from assay.data.blocks import Block
 from assay.tree._nodes import Nodes
 from assay.tree._predict import (
-    clipped_errors,
     goes_one_way,
     leaves,
     mean_values,
     mixed_leaves,
-    squared_error,
     weighted_values,
 )
 
@@ -61,38 +59,12 @@ def strength_of(votes: np.ndarray, codes: np.ndarray, n_classes: int, said: np.n
     return Strength(s, correlation, correlation * (1 - s * s) / (s * s) if s > 0 else float("inf"))
 
 
-def mean_shares(nodes: Nodes, rows: Rows, n_jobs: int | None) -> tuple[np.ndarray, float]:
+def bounded_shares(block: Block, nodes: Nodes) -> tuple[np.ndarray, float]:
     """Return the mean shares of each row, and how far rounding can move them."""
-    shares = [mean_values(nodes, block.X, n_jobs) for block in rows.blocks()]
-    return np.concatenate(shares), _slack(nodes)
+    return mean_values(nodes, block.X, 1), 2.0**-51 * (len(nodes.root) + 2)
 
 
-def clipped_mean_errors(nodes: Nodes, rows: Rows, clip: float, n_jobs: int | None) -> np.ndarray:
-    """Return min(|y - mean of the trees|, clip) of each row, rounded up."""
-    slack = _slack(nodes) * float(np.abs(nodes.value).max())
-    return clipped_errors(rows, lambda X: mean_values(nodes, X, n_jobs), slack, clip)
-
-
-def mean_squared_error(nodes: Nodes, rows: Rows, n_jobs: int | None) -> tuple[float, float]:
-    """Return an interval that holds the mean squared error of the mean of the trees."""
-    slack = _slack(nodes) * float(np.abs(nodes.value).max())
-    return squared_error(clipped_mean_errors(nodes, rows, np.inf, n_jobs), slack)
-
-
-def _slack(nodes: Nodes) -> float:
-    return 2.0**-50 * (len(nodes.root) + 2)
-
-
-def mean_share_errors(nodes: Nodes, rows: Rows, n_jobs: int | None) -> tuple[int, int]:
-    """Return the least and the largest number of errors that rounding of mean shares leaves open."""
-    low = high = 0
-    slack = _slack(nodes)
-    for block in rows.blocks():
-        shares = mean_values(nodes, block.X, n_jobs)
-        at = np.arange(len(shares))
-        own = shares[at, block.y].copy()
-        shares[at, block.y] = -1.0
-        margin = own - shares.max(axis=1)
-        low += int(np.count_nonzero(margin < -slack))
-        high += int(np.count_nonzero(margin <= slack))
-    return low, high
+def bounded_means(block: Block, nodes: Nodes) -> tuple[np.ndarray, float]:
+    """Return the mean of the trees' values for each row, and how far rounding can move it."""
+    slack = 2.0**-49 * (len(nodes.root) + 2) * float(np.abs(nodes.value).max())
+    return mean_values(nodes, block.X, 1), slack

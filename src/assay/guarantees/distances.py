@@ -50,7 +50,8 @@ def _stated(distances: Distances, train: Rows, radius: float, delta: str) -> Cla
         return Vacuous(template, reason, delta)
     mean = _upper(distances.squares(train), radius).sum() / train.n_rows
     params, bound = distances.bound(  # type: ignore[misc]
-        float(mean), sizes, train.n_rows, radius, float(delta))
+        float(mean), sizes, train.n_rows, radius, float(delta)
+    )
     if bound >= 4 * radius * radius:
         return Vacuous(template, f"With {train.n_rows} rows the bound is above any distance in the ball.", delta)
     params |= {"radius": radius, "rows": train.n_rows}
@@ -82,12 +83,11 @@ def of_distances(holdout: Rows | None, found: Gathered, asked: CertifyOptions) -
         yield NotApplicable("P05/1", "A squared distance has no range: pass clip= (or radius=), fixed in advance.")
     else:
         for template in MEAN_LOSS:
-            yield partial(_mean_distance, template, found.the(Distances), holdout, float(clip), max(1, len(asked.compared)))
+            compared = max(1, len(asked.compared))
+            yield partial(_mean_distance, template, found.the(Distances), holdout, float(clip), compared)
 
 
-def _mean_distance(
-    template: str, distances: Distances, holdout: Rows, clip: float, compared: int, delta: str
-) -> Any:
+def _mean_distance(template: str, distances: Distances, holdout: Rows, clip: float, compared: int, delta: str) -> Any:
     if holdout.n_rows < 2:
         return Vacuous(template, "One hold-out row says next to nothing about a mean.", delta)
     longest = float(np.sqrt(np.max(holdout.map(_longest))))

@@ -66,8 +66,8 @@ class Votes(Decided):
 
 @dataclass(frozen=True)
 class Scores(Decided):
-    """Scores of a classifier: `of` returns values, (rows, 1) (positive: the second class) or (rows, classes) (the largest
-    wins), and their radius, a number or one per row. `logistic`: probabilities are the logistic function of them."""
+    """Scores of a classifier: `of` returns values, (rows, 1) (positive: the second class) or (rows, classes) (the
+    largest wins), and their radius, a number or one per row. `logistic`: probabilities are their logistic function."""
 
     logistic: bool = False
 
@@ -96,8 +96,8 @@ class Scores(Decided):
 
 
 class Predictions(OfBlocks):
-    """Numbers that a regression predicts: `of` returns values (rows, targets) and their radius, a number, one per row, or
-    an array (rows, targets)."""
+    """Numbers that a regression predicts: `of` returns values (rows, targets) and their radius: a number, one per row,
+    or an array (rows, targets)."""
 
     def squared_error(self, rows: Rows) -> tuple[float, float]:
         """Return an interval that holds the mean squared error over rows and targets."""

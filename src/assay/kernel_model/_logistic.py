@@ -14,7 +14,7 @@ Method: Newton's method on beta, each step one Cholesky factorisation of I + W^1
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -30,7 +30,7 @@ from assay.guarantees.ledger import Statement
 from assay.guarantees.stability import stability_statement
 from assay.losses import log_loss
 from assay.optim.duality import enclosure, outward
-from assay.params import count, flag, positive, refuse
+from assay.params import Constraint, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
@@ -84,6 +84,13 @@ class KernelLogisticRegression(ExpansionClassifier):
     (True, True)
     """
 
+    more_arrays = ("class_weight_",)
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(why="it weighs the losses"),
+        "tol": Positive(),
+        "max_iter": Count(),
+        "fit_intercept": Flag,
+    }
     card = Card(
         name="Kernel logistic regression",
         zh="核对数几率回归",
@@ -131,32 +138,30 @@ class KernelLogisticRegression(ExpansionClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelLogisticRegression":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        C = positive(self, "C", why="it weighs the losses")
-        positive(self, "tol")
-        max_iter = count(self, "max_iter")
-        flag(self, "fit_intercept")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
-        self.X_fit_, codes, weight = dense(rows.encoded(self.classes_))
-        kernel = self._set_kernel(self.X_fit_)
+        features, codes, weight = dense(rows.encoded(self.classes_))
+        kernel = self._set_kernel(features)
+        self._store_all(features)
         self.class_weight_ = self._class_weights(codes, weight)
-        cost = C * self.class_weight_[codes] * (1.0 if weight is None else weight)
+        cost = float(self.C) * self.class_weight_[codes] * (1.0 if weight is None else weight)
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        n = len(self.X_fit_)
-        self.dual_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
+        n = len(features)
+        self.pair_coef_, self.intercept_ = np.zeros((len(targets), n)), np.zeros(len(targets))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
-            gram = whole_gram(self, kernel, self.X_fit_, copies=3)
+        with fit_log(self, self.max_iter * len(targets), X, y, sample_weight) as log, blas_for(n):
+            gram = whole_gram(self, kernel, features, copies=3)
             for k, code in enumerate(targets):
 
                 def told(point: "_Point", k: int = k) -> bool:
-                    self.dual_coef_[k], self.intercept_[k] = point.beta, point.b
-                    shown = {"dual_coef_": self.dual_coef_.copy(), "intercept_": self.intercept_.copy()}
+                    self.pair_coef_[k], self.intercept_[k] = point.beta, point.b
+                    shown = {"pair_coef_": self.pair_coef_.copy(), "intercept_": self.intercept_.copy()}
                     return log.step(point.objective, point.gap, **(shown if log.watched else {}))
 
                 problem = _Problem(gram, np.where(codes == code, 1.0, -1.0), cost, bool(self.fit_intercept))
-                allowed = 0 if any(run.status == "interrupted" for run in runs) else max_iter
+                allowed = 0 if any(run.status == "interrupted" for run in runs) else self.max_iter
                 runs.append(self._minimise(problem, allowed, told))
         self.n_iter_ = np.array([run.steps for run in runs], dtype=np.int32)
         self.violation_ = float(max(run.gap for run in runs))
@@ -205,16 +210,14 @@ class KernelLogisticRegression(ExpansionClassifier):
     # The model as an expansion
 
     @property
-    def pair_coef_(self) -> np.ndarray:  # type: ignore[override]
-        return self.dual_coef_
+    def dual_coef_(self) -> np.ndarray:
+        """beta of each function over the training rows, (1 or n_classes, n)."""
+        return self.pair_coef_
 
     @property
-    def support_(self) -> np.ndarray:  # type: ignore[override]
-        return np.arange(len(self.X_fit_))
-
-    @property
-    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
-        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+    def X_fit_(self) -> np.ndarray:
+        """The training rows; none are kept of a Gram matrix that was given."""
+        return self.support_vectors_
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities: the sigmoid of the score; of more classes, sigmoids divided by their sum."""
@@ -227,6 +230,10 @@ class KernelLogisticRegression(ExpansionClassifier):
             return np.column_stack([log_expit(-values), log_expit(values)])
         logs = log_expit(values)
         return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+
+    @property
+    def logistic_scores(self) -> bool:
+        return len(self.classes_) == 2
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each function, and for two classes what it implies."""

@@ -12,7 +12,7 @@ Method: the values f(x_i) of all rows are kept up to date, so that a row costs n
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.callback import with_callbacks
@@ -25,7 +25,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
-from assay.params import count, flag
+from assay.params import Constraint, Count, Flag, check
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, require_finite_values
@@ -77,6 +77,7 @@ class KernelPerceptron(ExpansionClassifier):
     ([[2.0, -5.0]], [-3.0], 7)
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {"max_iter": Count(), "fit_intercept": Flag, "shuffle": Flag}
     card = Card(
         name="Kernel perceptron",
         zh="核感知机",
@@ -121,9 +122,8 @@ class KernelPerceptron(ExpansionClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelPerceptron":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        max_iter = count(self, "max_iter")
-        flag(self, "fit_intercept")
-        random = check_random_state(self.random_state) if flag(self, "shuffle") else None
+        check(self)
+        random = check_random_state(self.random_state) if self.shuffle else None
         rows = read_rows(self, X, y)
         require_finite(rows, self)
         self.classes_ = label_classes(self, rows)
@@ -132,17 +132,17 @@ class KernelPerceptron(ExpansionClassifier):
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         beta = np.zeros((len(targets), len(features)))
         runs: list[_Run] = []
-        with fit_log(self, max_iter * len(targets), X, y) as log:
+        with fit_log(self, self.max_iter * len(targets), X, y) as log:
             for k, code in enumerate(targets):
 
                 def told(mistakes: int) -> bool:
                     if not log.watched:
                         return log.step(mistakes, mistakes)
                     self._keep(features, beta)
-                    names = ("dual_coef_", "intercept_", "support_", "support_vectors_")
+                    names = ("pair_coef_", "intercept_", "support_", "support_vectors_")
                     return log.step(mistakes, mistakes, **{name: getattr(self, name) for name in names})
 
-                allowed = 0 if any(run.stopped for run in runs) else max_iter
+                allowed = 0 if any(run.stopped for run in runs) else self.max_iter
                 signs = np.where(codes == code, 1.0, -1.0)
                 runs.append(_run(columns, signs, beta[k], allowed, random, told))
         self._keep(features, beta)
@@ -156,7 +156,7 @@ class KernelPerceptron(ExpansionClassifier):
 
     def _keep(self, X: np.ndarray, beta: np.ndarray) -> None:
         self._store_support(X, np.flatnonzero(beta.any(axis=0)))
-        self.dual_coef_ = np.ascontiguousarray(beta[:, self.support_])
+        self.pair_coef_ = np.ascontiguousarray(beta[:, self.support_])
         self.intercept_ = beta.sum(axis=1) if self.fit_intercept else np.zeros(len(beta))
 
     def _report(self, stopped: bool) -> None:
@@ -172,8 +172,9 @@ class KernelPerceptron(ExpansionClassifier):
         )
 
     @property
-    def pair_coef_(self) -> np.ndarray:  # type: ignore[override]
-        return self.dual_coef_
+    def dual_coef_(self) -> np.ndarray:
+        """y_i times the number of updates on row i, (1 or n_classes, n_support)."""
+        return self.pair_coef_
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the mistake bound of each function."""

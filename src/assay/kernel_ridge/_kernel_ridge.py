@@ -10,7 +10,7 @@ Method: one Cholesky factorisation of the n x n matrix S^1/2 K S^1/2 + alpha I.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -23,13 +23,13 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
-from assay.guarantees.norm import Norm
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.optim.duality import enclosure, outward
-from assay.params import positive, refuse
+from assay.params import Constraint, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
-from assay.svm._facts import clipped_errors, kernel_magnitude, scores, squared_error, why_no_gap
+from assay.svm._facts import bounded_scores, kernel_magnitude, scores, why_no_gap
 from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
@@ -65,6 +65,9 @@ class KernelRidge(RegressorMixin, KernelMachine):
     """
 
     family = "kernel.regressor"
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "alpha": Positive(why="without it the Gram matrix need not be invertible")
+    }
     card = Card(
         name="Kernel ridge regression",
         zh="核岭回归",
@@ -97,7 +100,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelRidge":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
-        alpha = positive(self, "alpha", why="without it the Gram matrix need not be invertible")
+        check(self)
         rows = read_rows(self, X, y, sample_weight)
         require_finite(rows, self)
         features, target, weight = dense(rows)
@@ -107,18 +110,18 @@ class KernelRidge(RegressorMixin, KernelMachine):
         root = np.ones(len(gram)) if weight is None else np.sqrt(weight)
         with FitLog(self, 1, X, y) as log:
             gram *= root[:, None] * root[None, :]
-            gram[np.diag_indices_from(gram)] += alpha
+            gram[np.diag_indices_from(gram)] += self.alpha
             try:
                 factor = cho_factor(gram, overwrite_a=True)
             except np.linalg.LinAlgError:
                 raise refuse(
                     self, "K + alpha I is not positive definite: the kernel is indefinite; raise alpha."
                 ) from None
-            self.dual_coef_ = root * cho_solve(factor, root * target)
-            self.support_ = np.arange(len(features), dtype=np.int32)
-            self.X_fit_ = features
+            self.pair_coef_, self.intercept_ = (root * cho_solve(factor, root * target))[None, :], np.zeros(1)
+            self._store_all(features)
             residual = target - self._expansion(features, self.pair_coef_)[:, 0]
-            fitted = {"dual_coef_": self.dual_coef_, "X_fit_": features, "gamma_": self.gamma_}
+            names = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_")
+            fitted = {name: getattr(self, name) for name in names}
             log.step(0.5 * float(np.sum((root * residual) ** 2)), 0.0, **fitted)
         return self
 
@@ -126,16 +129,14 @@ class KernelRidge(RegressorMixin, KernelMachine):
         return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
 
     @property
-    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
-        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+    def X_fit_(self) -> np.ndarray:
+        """The training rows; none are kept of a Gram matrix that was given."""
+        return self.support_vectors_
 
     @property
-    def pair_coef_(self) -> np.ndarray:
-        return self.dual_coef_[None, :]
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        return np.zeros(1)
+    def dual_coef_(self) -> np.ndarray:
+        """c of f(x) = sum_i c_i kappa(x_i, x), (n,)."""
+        return self.pair_coef_[0]
 
     @property
     def violation_(self) -> float:  # type: ignore[override]
@@ -146,18 +147,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
         check_is_fitted(self)
         return self._expansion(X, self.pair_coef_)[:, 0]
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
-        scores."""
-        return squared_error(self, rows)
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
-        return clipped_errors(self, rows, clip)
-
-    def function_norm(self, rows: Rows) -> Norm | str:
-        """Return the length of the weights in the kernel's space, or why there is none."""
-        return function_norm(self, rows, False)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions and the length of the weights in the kernel's space."""
+        yield Predictions(bounded_scores, (self,))
+        yield function_norm(self, rows, False)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and what it implies."""

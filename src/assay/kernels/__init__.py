@@ -21,7 +21,8 @@ from assay.kernels._algebra import (
     Sum,
 )
 from assay.kernels._choice import choose_kernel, median_gamma, named_kernel
-from assay.kernels._psd import Definiteness, definiteness, embedding, find_counterexample
+from assay.kernels._plain import from_plain
+from assay.kernels._psd import Definiteness, IndefiniteKernelWarning, definiteness, embedding, find_counterexample
 from assay.kernels._rkhs import Expansion
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Expansion",
     "Function",
     "Gaussian",
+    "IndefiniteKernelWarning",
     "Kernel",
     "Laplacian",
     "Linear",
@@ -44,6 +46,7 @@ __all__ = [
     "definiteness",
     "embedding",
     "find_counterexample",
+    "from_plain",
     "median_gamma",
     "named_kernel",
 ]

@@ -27,6 +27,7 @@ class Kernel:
     known)."""
 
     psd: bool | None = None
+    fields: tuple[str, ...] = ()  # parameters of the constructor
 
     def __call__(self, X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
         """Return the Gram matrix (kappa(x_i, z_j))_ij, (n, m); Z defaults to X."""
@@ -52,6 +53,18 @@ class Kernel:
     def features(self, X: np.ndarray) -> np.ndarray:
         """Return phi(X) with <phi(x), phi(z)> = kappa(x, z), where phi has finitely many components."""
         raise ValueError(f"{self!r} has no finite feature map.")
+
+    def plain(self) -> list[Any]:
+        """Return the kernel as a list of its name and its parameters: str, int, float and lists of them alone.
+
+        `from_plain` turns it back. A kernel that holds a Python function has no such form and is refused.
+
+        >>> (2 * Gaussian(0.5)).plain()
+        ['Scaled', [['Gaussian', [0.5]], 2.0]]
+        """
+        from assay.kernels._plain import to_plain
+
+        return to_plain(self)
 
     def __add__(self, other: "Kernel") -> "Sum":
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -116,6 +129,8 @@ class Polynomial(Kernel):
     array([[1.]])
     """
 
+    fields = ("degree", "gamma", "coef0")
+
     def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 0.0) -> None:
         self.degree, self.gamma, self.coef0 = degree, gamma, coef0
         count(self, "degree", why="a negative <x, z> has no real power that is not an integer")
@@ -155,6 +170,7 @@ class Gaussian(Kernel):
     """
 
     psd = True
+    fields = ("gamma",)
 
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
@@ -183,6 +199,7 @@ class Laplacian(Kernel):
     """
 
     psd = True
+    fields = ("gamma", "norm")
 
     def __init__(self, gamma: float = 1.0, norm: int = 2) -> None:
         self.gamma, self.norm = gamma, norm
@@ -209,6 +226,7 @@ class Sigmoid(Kernel):
     """
 
     psd = False
+    fields = ("gamma", "coef0")
 
     def __init__(self, gamma: float = 1.0, coef0: float = 0.0) -> None:
         self.gamma, self.coef0 = gamma, coef0
@@ -231,6 +249,7 @@ class PowerSeries(Kernel):
     """
 
     psd = True
+    fields = ("factors",)
 
     def __init__(self, factors: Any) -> None:
         self.factors = [float(c) for c in factors]
@@ -291,6 +310,8 @@ def _both(first: Kernel, second: Kernel) -> bool | None:
 class Sum(Kernel):
     """kappa_1 + kappa_2."""
 
+    fields = ("first", "second")
+
     def __init__(self, first: Kernel, second: Kernel) -> None:
         self.first, self.second = first, second
         self.psd = _both(first, second)
@@ -310,6 +331,8 @@ class Sum(Kernel):
 
 class Product(Kernel):
     """kappa_1 kappa_2, entry by entry (Schur)."""
+
+    fields = ("first", "second")
 
     def __init__(self, first: Kernel, second: Kernel) -> None:
         self.first, self.second = first, second
@@ -331,6 +354,8 @@ class Product(Kernel):
 
 class Scaled(Kernel):
     """factor * kappa; positive semidefinite for factor >= 0."""
+
+    fields = ("kernel", "factor")
 
     def __init__(self, kernel: Kernel, factor: float) -> None:
         self.kernel, self.factor = kernel, float(factor)

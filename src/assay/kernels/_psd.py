@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.kernels._algebra import Kernel
+from assay.kernels._algebra import Kernel, Precomputed
+
+_SAMPLE = 500  # rows whose Gram matrix is tested
+
+
+class IndefiniteKernelWarning(UserWarning):
+    """The Gram matrix has a negative eigenvalue: the kernel is no inner product on these rows."""
 
 
 class Definiteness(NamedTuple):
@@ -41,6 +47,22 @@ def definiteness(K: np.ndarray, tol: float = 1e-10) -> Definiteness:
     if least >= -tol * max(float(np.abs(values).max()), scale):
         return Definiteness(True, least, vectors * np.sqrt(np.maximum(values, 0.0)), None)
     return Definiteness(False, least, None, vectors[:, 0])
+
+
+def least_eigenvalue(kernel: Kernel, X: np.ndarray) -> float:
+    """Return the least eigenvalue of the Gram matrix of the rows (of at most 500, evenly spaced), 0 if rounding could
+    have made it negative, or if kernel values are not finite.
+
+    What is negative for some rows has no positive semidefinite Gram matrix for all of them.
+    """
+    some = np.unique(np.linspace(0, len(X) - 1, min(len(X), _SAMPLE)).astype(int))
+    with np.errstate(all="ignore"):
+        K = X[np.ix_(some, some)] if isinstance(kernel, Precomputed) else kernel(X[some])
+        K = 0.5 * (K + K.T)
+    if not np.isfinite(K).all():
+        return 0.0
+    found = definiteness(K)
+    return 0.0 if found.psd else found.least
 
 
 def embedding(K: np.ndarray) -> np.ndarray:

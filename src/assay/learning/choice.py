@@ -17,6 +17,7 @@ from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Certificate
 from assay.data import Column, Encoding, Table, read
+from assay.guarantees.evidence import Decided, Gathered
 from assay.guarantees.holdout import least_mean_loss
 from assay.learning.model import TableModel, checked_input, digest, target_values
 from assay.registry import learners as all_learners
@@ -285,7 +286,8 @@ def _judge_classes(
 
 def _most_errors(learner: Learner, rows: scan.Rows) -> int:
     """Return the errors on the rows as a certificate counts them: a row that rounding leaves open is one."""
-    return learner.count_errors(rows.encoded(learner.classes_))[1]  # type: ignore[attr-defined]
+    known = rows.encoded(learner.classes_)
+    return Gathered(learner.evidence(known)).the(Decided).count_errors(known)[1]
 
 
 def _judge_numbers(

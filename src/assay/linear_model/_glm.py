@@ -27,6 +27,7 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.evidence import Evidence, Norm, Predictions
 from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import solve
@@ -201,19 +202,14 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         with np.errstate(over="ignore", divide="ignore"):
             return inverse_link(self.link_, scores)
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the means."""
+        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
+        yield Predictions(sums.bounded_means, (self.coef_, self.intercept_, self.link_, rounding))
         if self.link_ == "identity":
-            return super().squared_error(rows)
-        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        total, slack = rows.sum(sums.squares, self.coef_, self.intercept_, self.link_, rounding)
-        mean, slack = total / rows.n_rows, (slack + 1e-12 * total) / rows.n_rows
-        return max(0.0, mean - slack), mean + slack + 1e-140
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - mean|, clip) of each row, rounded up by what rounding can hide."""
-        rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
-        return np.concatenate(rows.map(sums.clipped_residuals, self.coef_, self.intercept_, self.link_, rounding, clip))
+            yield self._norm(rows)
+        else:
+            yield Norm(why_not="The bound is about one score that is the prediction itself.")
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on nearby improvements and the curvature, where the objective is convex."""

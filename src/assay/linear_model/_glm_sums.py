@@ -77,21 +77,11 @@ def deviance(block: Block, w: np.ndarray, b: float, distribution: str, link: str
     return float(unit.sum() if block.weight is None else block.weight @ unit)
 
 
-def _means(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the residuals y - mean, and how far rounding can move them."""
+def bounded_means(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[np.ndarray, float]:
+    """Return the means g^-1(<w, x> + b), and how far rounding can move them, doubled."""
     f = block.X @ w + b
     with np.errstate(over="ignore", divide="ignore"):
         mean = inverse_link(link, f)
         ends = [inverse_link(link, f + side * rounding) for side in (1, -1)]
     slack = 2 * np.maximum(np.abs(ends[0] - mean), np.abs(ends[1] - mean)).max() + 4e-13 * np.abs(mean).max()
-    return block.y.reshape(len(f)) - mean, slack
-
-
-def squares(block: Block, w: np.ndarray, b: float, link: str, rounding: float) -> tuple[float, float]:
-    residual, slack = _means(block, w, b, link, rounding)
-    return float(residual @ residual), float(((2 * np.abs(residual) + slack) * slack).sum())
-
-
-def clipped_residuals(block: Block, w: np.ndarray, b: float, link: str, rounding: float, clip: float) -> np.ndarray:
-    residual, slack = _means(block, w, b, link, rounding)
-    return np.minimum(np.abs(residual) + slack, clip)
+    return mean[:, None], float(slack)

@@ -28,7 +28,7 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.guarantees.stability import Penalised
+from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._formulas import logit
@@ -210,13 +210,19 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         yield enclosure(template, gap, 1.0)
         yield self._left_out(rows, gap, problem.class_weight)
 
-    def penalised(self) -> Penalised | str:
-        """Return the penalised problem whose optimum one row moves little, or why it can move it far."""
+    @property
+    def logistic_scores(self) -> bool:
+        return True
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores, and the penalised problem whose optimum one row moves little."""
+        yield from super().evidence(rows)
         if self.fit_intercept:
-            return "The penalty does not hold a free intercept, which one row can move far."
-        if len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
-            return "It is told for two classes, a penalty, and class weights that were fixed in advance."
-        return Penalised("D08/1")
+            yield Penalised(why_not="The penalty does not hold a free intercept, which one row can move far.")
+        elif len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
+            yield Penalised(why_not="It is told for two classes, a penalty, and class weights fixed in advance.")
+        else:
+            yield Penalised("D08/1")
 
     def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
         """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""

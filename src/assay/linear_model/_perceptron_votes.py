@@ -7,6 +7,7 @@ import numpy as np
 
 from assay.data.blocks import Block
 from assay.guarantees.compression import outside
+from assay.guarantees.evidence import NOBODY, OPEN
 
 _UNIT = 2.0**-53
 _LEAST = 1e-290  # what underflow can hide
@@ -83,12 +84,6 @@ def _margins(block: Block, voters: PerceptronVotes) -> tuple[np.ndarray, np.ndar
     return own - votes.max(axis=1), unsure
 
 
-def error_counts(block: Block, voters: PerceptronVotes) -> tuple[int, int]:
-    """Return how many rows are certainly wrong, and how many are not certainly right."""
-    margin, unsure = _margins(block, voters)
-    return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
-
-
 def lost_rows(block: Block, voters: PerceptronVotes, kept: np.ndarray) -> int:
     """Return how many rows outside the sorted row numbers `kept` are not certainly right."""
     margin, unsure = _margins(block, voters)
@@ -96,7 +91,8 @@ def lost_rows(block: Block, voters: PerceptronVotes, kept: np.ndarray) -> int:
 
 
 def sure_positions(block: Block, voters: PerceptronVotes) -> np.ndarray:
-    """Return the class with most votes; -1 where rounding, or a tie, leaves it open."""
+    """Return the class with most votes; NOBODY for a tie, OPEN where rounding leaves it so."""
     votes, unsure = tally(block, voters, True)
     best = np.sort(votes, axis=1)[:, -2:]
-    return np.where(best[:, 1] - best[:, 0] > unsure, votes.argmax(axis=1), -1)
+    lead = best[:, 1] - best[:, 0]
+    return np.where(lead > unsure, votes.argmax(axis=1), np.where((lead == 0) & (unsure == 0), NOBODY, OPEN))

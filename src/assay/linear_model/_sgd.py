@@ -194,6 +194,10 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         shares = expit(scores)
         return shares / shares.sum(axis=1, keepdims=True)
 
+    @property
+    def logistic_scores(self) -> bool:
+        return self.loss == "log_loss" and len(self.classes_) == 2
+
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies; without a penalty, for the
         logistic loss, how little nearby coefficients could gain."""

@@ -26,9 +26,10 @@ from assay import scan
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import NotApplicable
+from assay.guarantees.evidence import Evidence, Votes
 from assay.guarantees.ledger import Statement
 from assay.guarantees.progressive import Pass, vote_statements
-from assay.linear_model._perceptron_votes import PerceptronVotes, error_counts, lost_rows, sure_positions, tally
+from assay.linear_model._perceptron_votes import PerceptronVotes, lost_rows, sure_positions, tally
 from assay.params import Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
@@ -230,14 +231,9 @@ class VotedPerceptron(ClassifierMixin, Learner):
 
     # Certificate
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        return np.concatenate(rows.map(sure_positions, self._voters))
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors of the vote that rounding leaves open; ties are errors."""
-        low, high = rows.sum(error_counts, self._voters)
-        return int(low), int(high)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the class with most votes."""
+        yield Votes(sure_positions, (self._voters,))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what the pass says of the vote's error rate, and what the rows that were learnt from do."""

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Density, Gathered
 from assay.mixture._components import Components, GaussianProblem, plain_step
 from assay.mixture._density import rounding_of
 from assay.optim.duality import outward
@@ -46,7 +47,7 @@ def mixture_facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
 
 def log_likelihood(model: Any, rows: Rows) -> Claim | NotApplicable:
     """Return the mean of ln p(x) over the rows."""
-    values, errors = model.log_density_bounds(rows)
+    values, errors = density_of(model, rows)
     weight = np.concatenate([np.ones(len(b.X)) if b.weight is None else b.weight for b in rows.blocks()])
     if not np.isfinite(values).all():
         return NotApplicable("D23/1", "A row has density 0.")
@@ -188,7 +189,7 @@ def _replayed(model: Any, rows: Rows, steps: int) -> Claim | NotApplicable:
     distance = apart(at, found.parameters)
     if problem.restarts or not distance < _AGREE:
         return NotApplicable("D23/4", "The way passes so near to a saddle that rounding decides where it leads.")
-    rounding = float(np.mean(model.log_density_bounds(rows)[1]))
+    rounding = float(np.mean(density_of(model, rows)[1]))
     if rounding > _HIDDEN:
         return NotApplicable("D23/4", "Rounding hides whether a step lowers the likelihood: centre the columns.")
     fall = max(0.0, float(-np.min(np.diff(found.history))))
@@ -227,3 +228,8 @@ def apart(one: Components, other: Components) -> float:
         found.append(float(np.linalg.norm(U[k].T @ (other.means[k] - one.means[k]))))
         found.append(float(np.linalg.norm(U[k].T @ S[k] @ U[k] - np.eye(d))))
     return max(found)
+
+
+def density_of(model: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return ln p(x) of each row and how far rounding can move it."""
+    return Gathered(model.evidence(rows)).the(Density).values(rows)

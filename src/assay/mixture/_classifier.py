@@ -24,6 +24,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores
 from assay.mixture._claims import stationary
 from assay.mixture._components import Components, GaussianProblem, covariances_of
 from assay.mixture._density import bounded
@@ -135,9 +136,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
         masses, counts = masses.sum(axis=0), counts.sum(axis=0)
         if counts.min() < max(2, self.n_components):
             few = self.classes_[int(np.argmin(counts))]
-            raise refuse(
-                self, f"each class needs 2 rows, and one for each component; class {few} has {counts.min()}."
-            )
+            raise refuse(self, f"each class needs 2 rows, and one for each component; class {few} has {counts.min()}.")
         self.priors_ = self._priors(masses)
         random = check_random_state(self.random_state)
         with fit_log(self, self.max_iter * self.n_init, X, y, sample_weight) as log, scan.one_blas_thread():
@@ -251,21 +250,9 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
         for code in range(len(self.classes_)):
             yield from stationary(self._restricted(code), rows, float(self.reg_covar_[code]), code)
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        parts = rows.map(_bounded_scores, self._parts, np.log(self.priors_), rows.largest_entries)
-        return np.concatenate([scores for scores, _ in parts]), max(error for _, error in parts)
-
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        scores, error = self.score_bounds(rows)
-        ranked = np.sort(scores, axis=1)
-        return np.where(ranked[:, -1] - ranked[:, -2] > 4 * error, scores.argmax(axis=1), -1)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
-        guess = self.predicted_positions(rows)
-        codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        return int(np.sum((guess >= 0) & (guess != codes))), int(np.sum(guess != codes))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(_bounded_scores, (self._parts, np.log(self.priors_), rows.largest_entries), logistic=True)
 
 
 def _scores(block: Block, parts: list[Components], priors: np.ndarray) -> np.ndarray:
@@ -277,7 +264,8 @@ def _bounded_scores(
 ) -> tuple[np.ndarray, float]:
     found = [bounded(block, part, largest) for part in parts]
     scores = np.stack([values for values, _ in found], axis=1) + priors
-    return scores, max(float(errors.max()) for _, errors in found) + 64 * 2.0**-53 * float(np.abs(scores).max() + 16)
+    errors = max(float(errors.max()) for _, errors in found) + 64 * 2.0**-53 * float(np.abs(scores).max() + 16)
+    return scores, 2 * errors
 
 
 def _class_sizes(block: Block, n_classes: int) -> tuple[int, np.ndarray, np.ndarray]:
@@ -326,9 +314,7 @@ def _picked(block: Block, code: int, before: dict[int, int]) -> Block:
     return Block(np.ascontiguousarray(block.X[own]), block.y[own], weight, before[block.start])
 
 
-def _on_class(
-    block: Block, code: int, before: dict[int, int], statistic: Callable[..., Any], *parameters: Any
-) -> Any:
+def _on_class(block: Block, code: int, before: dict[int, int], statistic: Callable[..., Any], *parameters: Any) -> Any:
     return statistic(_picked(block, code, before), *parameters)
 
 

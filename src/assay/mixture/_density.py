@@ -13,6 +13,7 @@ from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Density, Evidence
 from assay.mixture._components import Components, covariances_of
 from assay.params import refuse
 from assay.scan import Rows
@@ -46,10 +47,6 @@ class DensityEstimator(DensityMixin, Learner):
         if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             raise refuse(self, f"n_samples must be an integer >= 1; got {n_samples!r}.")
         return check_random_state(getattr(self, "random_state", None) if random_state is None else random_state)
-
-    def log_density_bounds(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return ln p(x) of each row and how far rounding can move it."""
-        raise NotImplementedError
 
 
 class GaussianEstimator(DensityEstimator):
@@ -127,10 +124,9 @@ class GaussianEstimator(DensityEstimator):
         """Return Akaike's information criterion, -2 ln-likelihood + 2 parameters; smaller is better."""
         return float(-2 * self.score_samples(X).sum() + 2 * self.n_parameters())
 
-    def log_density_bounds(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        parts = rows.map(bounded, self.components_, rows.largest_entries)
-        values, errors = (np.concatenate(part) for part in zip(*parts))
-        return values, errors
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the density."""
+        yield Density(bounded, (self.components_, rows.largest_entries))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the log-likelihood and how little a step of EM would still gain."""

@@ -19,8 +19,9 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Density, Evidence
 from assay.mixture._claims import log_likelihood
-from assay.mixture._density import DensityEstimator, on_rows
+from assay.mixture._density import DensityEstimator
 from assay.params import Number, check, refuse
 from assay.scan import Rows
 
@@ -170,12 +171,11 @@ class HistogramDensity(DensityEstimator):
         X = (low + width * random.uniform(size=low.shape)).T
         return X, np.where(known[at] == codes, at, -1)
 
-    def log_density_bounds(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        values = np.concatenate(rows.map(on_rows, self._log_density))
-        sizes = (
-            np.where(np.isfinite(values), np.abs(values), 0.0) + np.abs(np.log(np.diff(self.edges_))).max(axis=1).sum()
-        )
-        return values, 4 * (2 * rows.n_features + 64) * _UNIT * (sizes + np.log(rows.n_rows + 1) + 64)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the density."""
+        widths = float(np.abs(np.log(np.diff(self.edges_))).max(axis=1).sum())
+        more = widths + np.log(rows.n_rows + 1) + 64
+        yield Density(_bounded, (self._log_density, 4 * (2 * rows.n_features + 64) * _UNIT, more))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the log-likelihood, and that the counts are those of the rows."""
@@ -236,3 +236,9 @@ def _weight(block: Block) -> float:
 
 def _outside(block: Block, edges: np.ndarray) -> int:
     return int(np.count_nonzero(~_find(block.X, edges)[1]))
+
+
+def _bounded(block: Block, log_density: Any, unit: float, more: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return ln p(x) of the rows of a block and how far rounding can move it."""
+    values = log_density(block.X)
+    return values, unit * (np.where(np.isfinite(values), np.abs(values), 0.0) + more)

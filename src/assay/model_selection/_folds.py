@@ -19,7 +19,8 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.holdout import positions
+from assay.data.blocks import Block
+from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
 from assay.params import Count, check, refuse
 from assay.scan import Rows
@@ -130,27 +131,24 @@ class CrossValidated(ClassifierMixin, Learner):
         """Return a class without a dimension: the vote of the folds is not one member of the learner's class."""
         return Unbounded("votes of models of several folds")
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and largest number of errors of the vote that rounding leaves open; ties are errors."""
-        codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        found = np.stack([self._own_classes(one)[positions(one, rows)] for one in self.fold_models_], axis=1)
-        votes = np.stack([(found == k).sum(axis=1) for k in range(len(self.classes_))], axis=1)
-        unsure, at = (found < 0).sum(axis=1), np.arange(len(codes))
-        own = votes[at, codes].copy()
-        votes[at, codes] = -1
-        margin = own - votes.max(axis=1)
-        return int(np.sum(margin + unsure <= 0)), int(np.sum(margin - unsure <= 0))
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the class with most votes of the models."""
+        members = [Gathered(one.evidence(rows)).the(Decided) for one in self.fold_models_]
+        yield Votes(_fold_votes, ([(one.decide, one.packed) for one in members], self._places(), len(self.classes_)))
+
+    def _places(self) -> list[np.ndarray]:
+        return [self._own_classes(one) for one in self.fold_models_]
 
     def _own_classes(self, model: Any) -> np.ndarray:
-        """Return the place in `classes_` of each class that a model has seen, and -1 last, for none."""
-        return np.append(np.searchsorted(self.classes_, model.classes_), -1)
+        """Return the place in `classes_` of each class that a model has seen, and last what stands for none."""
+        return np.append(np.searchsorted(self.classes_, model.classes_), [NOBODY, OPEN])
 
     def _errors(self, model: Any, X: np.ndarray, codes: np.ndarray) -> int:
         """Return the errors of one model; rows of a class that it has not seen are among them."""
-        own = self._own_classes(model)[:-1]
+        own = self._own_classes(model)[:-2]
         known = np.isin(codes, own)
         left = scan.rows(X[known], np.searchsorted(own, codes[known]))
-        return int(np.sum(~known)) + (model.count_errors(left)[1] if known.any() else 0)
+        return int(np.sum(~known)) + (_most_errors(model, left) if known.any() else 0)
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
@@ -172,3 +170,16 @@ class CrossValidated(ClassifierMixin, Learner):
             return Vacuous("P22/1", f"Folds of {len(X) // K} rows are too small for {K} limits.", delta)
         witness = {"fold": self.fold_, "limits": np.array(limits)}
         return claim("P22/1", value, {"folds": K, "rows": len(X)}, "train", delta, witness=witness)
+
+
+def _most_errors(model: Any, rows: Rows) -> int:
+    return Gathered(model.evidence(rows)).the(Decided).count_errors(rows)[1]
+
+
+def _fold_votes(block: Block, members: list[Any], places: list[np.ndarray], n_classes: int) -> np.ndarray:
+    """Return the class with most votes; NOBODY for a tie, OPEN where members that rounding leaves open decide."""
+    found = np.stack([place[decide(block, *packed)] for (decide, packed), place in zip(members, places)], axis=1)
+    votes = np.stack([(found == k).sum(axis=1) for k in range(n_classes)], axis=1)
+    unsure, ranked = (found == OPEN).sum(axis=1), np.sort(votes, axis=1)
+    lead = ranked[:, -1] - ranked[:, -2]
+    return np.where(lead > unsure, votes.argmax(axis=1), np.where((lead == 0) & (unsure == 0), NOBODY, OPEN))

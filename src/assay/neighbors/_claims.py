@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.evidence import NOBODY, OPEN
 from assay.guarantees.ledger import Vacuous, error_rate
 from assay.neighbors._base import without
 from assay.neighbors._search import nearest
@@ -116,6 +118,12 @@ def predicted_codes(learner: Any, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray
     tied = lead == 0 if whole else np.zeros(len(Q), dtype=bool)
     sure = sure & (whole | (lead > 1e-9 * votes.sum(axis=1)))
     return np.where(tied, -1, votes.argmax(axis=1)), sure
+
+
+def sure_codes(block: Block, learner: Any) -> np.ndarray:
+    """Return the class of each row; NOBODY for a tie, OPEN where rounding leaves the neighbours or votes so."""
+    codes, sure = predicted_codes(learner, block.X)
+    return np.where(sure, np.where(codes < 0, NOBODY, codes), OPEN)
 
 
 # Claims -----------------------------------------------------------------------------------------------------

@@ -22,9 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.evidence import Evidence, Votes
 from assay.guarantees.ledger import Statement
 from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
-from assay.neighbors._claims import loo_statement, neighbor_facts, predicted_codes, vote_facts, why_not
+from assay.neighbors._claims import loo_statement, neighbor_facts, sure_codes, vote_facts, why_not
 from assay.params import refuse
 from assay.scan import Rows
 from assay.theory.spaces import Space, Unbounded
@@ -159,20 +160,9 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
             raise refuse(self, reason)
         return super()._known_rows(X, y, sample_weight)
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open; a tie is an error."""
-        low = high = 0
-        for block in rows.blocks():
-            codes, sure = predicted_codes(self, block.X)
-            wrong = codes != block.y
-            low, high = low + int(np.sum(sure & wrong)), high + int(np.sum(~sure | wrong))
-        return low, high
-
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row as a position in `classes_`, -1 for ties and where rounding leaves it
-        open."""
-        parts = [predicted_codes(self, block.X) for block in rows.blocks()]
-        return np.concatenate([np.where(sure, codes, -1) for codes, sure in parts])
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predicted classes."""
+        yield Votes(sure_codes, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the neighbours of some rows, and the number of rows without a majority when left out."""

@@ -13,7 +13,7 @@ Method: passes over the rows in random order, each prototype starting at a row o
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -27,8 +27,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Votes
 from assay.neighbors._base import in_memory
-from assay.neighbors._claims import predicted_codes
+from assay.neighbors._claims import sure_codes
 from assay.neighbors._search import Boxes, nearest
 from assay.params import Choice, Count, Number, Positive, check, refuse
 from assay.scan import Rows
@@ -234,16 +235,6 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
         """Return the class of as many prototypes."""
         return Prototypes(rows.n_features, len(self.prototypes_), len(self.classes_))
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open."""
-        low = high = 0
-        for block in rows.blocks():
-            codes, sure = predicted_codes(self, block.X)
-            wrong = codes != block.y
-            low, high = low + int(np.sum(sure & wrong)), high + int(np.sum(~sure | wrong))
-        return low, high
-
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row as a position in `classes_`, -1 where rounding leaves it open."""
-        parts = [predicted_codes(self, block.X) for block in rows.blocks()]
-        return np.concatenate([np.where(sure, codes, -1) for codes, sure in parts])
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predicted classes."""
+        yield Votes(sure_codes, (self,))

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import exact_neighbors, neighbor_facts, why_not
 from assay.neighbors._classifier import KNeighborsClassifier, NearestRows
@@ -112,28 +113,9 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
             raise refuse(self, reason)
         return super()._known_rows(X, y, sample_weight)
 
-    @available_if(lambda self: self.fit_y_.ndim == 1)
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - prediction|, clip) of each row, rounded up, of a model of one target."""
-        return np.concatenate([np.minimum(high[:, 0], clip) for _, high in self._residuals(rows)])
-
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, over all targets."""
-        parts = list(self._residuals(rows))
-        low, high = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-        least = float(np.mean(low * low)) * (1 - 1e-12)
-        return least if least > 1e-140 else 0.0, float(np.mean(high * high)) * (1 + 1e-12) + 1e-140
-
-    def _residuals(self, rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the least and largest |y - prediction| (rows, targets) of each block."""
-        stored = self.fit_y_.reshape(self.n_samples_fit_, -1)
-        spread, size = np.ptp(stored, axis=0), np.abs(stored).max(axis=0)
-        for block in rows.blocks():
-            distance, index, sure = exact_neighbors(self, block.X)
-            means = self._means(distance, index).reshape(len(index), -1)
-            gap = np.abs(block.y.reshape(means.shape) - means)
-            slack = np.where(sure[:, None], 0.0, spread) + _ROUNDING * (size + gap)
-            yield np.maximum(gap - slack, 0.0), gap + slack
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions."""
+        yield Predictions(_predicted, (self,))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -143,3 +125,14 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the neighbours of some rows."""
         yield from neighbor_facts(self, rows)
+
+
+def _predicted(block: Block, learner: KNeighborsRegressor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the predictions of a block and how far they can be off: by the spread of the targets where rounding leaves
+    the neighbours open."""
+    stored = learner.fit_y_.reshape(learner.n_samples_fit_, -1)
+    spread, size = np.ptp(stored, axis=0), np.abs(stored).max(axis=0)
+    distance, index, sure = exact_neighbors(learner, block.X)
+    means = learner._means(distance, index).reshape(len(index), -1)
+    gap = np.abs(np.asarray(block.y).reshape(means.shape) - means)
+    return means, np.where(sure[:, None], 0.0, spread) + _ROUNDING * (size + gap)

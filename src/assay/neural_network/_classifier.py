@@ -10,6 +10,7 @@ Claims: errors, hold-out statements from the checker's own forward pass, and the
 Method: back-propagation with Adam, gradient descent with momentum, L-BFGS, annealing or a genetic search.
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from assay.base import label_classes
 from assay.card import Card
 from assay.claims.claim import Certificate
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Scores
 from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs
@@ -219,38 +221,17 @@ class MLPClassifier(ClassifierMixin, Network):
             raise refuse(self, "certificates are about one label per row; fit one model to each column of y.")
         return super().certify(*args, **options)
 
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float]:
-        """Return the scores of each row, and how far rounding can move them."""
-        return np.concatenate(rows.map(self._double_scores)), float(self._rounding(rows).max())
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        logistic = self.out_activation_ in ("softmax", "logistic")
+        yield Scores(self._bounded_scores, (2 * float(self._rounding(rows).max()),), logistic)
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        Z, error = self.score_bounds(rows)
-        best = np.sort(Z, axis=1)[:, -2:]
-        lead = np.abs(Z[:, 0]) if Z.shape[1] == 1 else best[:, 1] - best[:, 0]
-        return np.where(lead > 2 * error, self._winners(Z), -1)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves open."""
-        error = float(self._rounding(rows).max())
-
-        def counts(block: Block) -> np.ndarray:
-            Z, codes = self._double_scores(block), np.asarray(block.y)
-            margin, slack = _margins(Z, codes), error * (1 if Z.shape[1] == 1 else 2)
-            left = np.flatnonzero(~(np.abs(margin) > slack))
-            own = self._row_rounding(block.X[left]).max(axis=1) * (1 if Z.shape[1] == 1 else 2)
-            low = int(np.sum(margin < -slack))
-            wrong, right = np.sum(margin[left] < -own), np.sum(margin[left] > own)
-            return np.array([low + wrong, low + len(left) - right])
-
-        low, high = np.sum(rows.map(counts), axis=0)
-        return int(low), int(high)
-
-
-def _margins(Z: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return how far the score of each row's class is above the largest other one."""
-    if Z.shape[1] == 1:
-        return Z[:, 0] * (2.0 * codes - 1.0)
-    at, others = np.arange(len(Z)), Z.copy()
-    others[at, codes] = -np.inf
-    return Z[at, codes] - others.max(axis=1)
+    def _bounded_scores(self, block: Block, radius: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and how far rounding can move them: one bound for all rows and, where it leaves a row open, its
+        own."""
+        Z = self._double_scores(block)
+        ranked = np.abs(Z) if Z.shape[1] == 1 else np.partition(Z, -2, axis=1)
+        lead = ranked[:, 0] if Z.shape[1] == 1 else (ranked[:, -1] - ranked[:, -2]) / 2
+        radii, left = np.full(len(Z), radius), np.flatnonzero(~(lead > radius))
+        radii[left] = 2 * self._row_rounding(block.X[left]).max(axis=1, initial=0.0)
+        return Z, radii

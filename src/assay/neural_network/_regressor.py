@@ -8,6 +8,7 @@ Claims: mean squared error, hold-out statements from the checker's own forward p
 Method: as `MLPClassifier`.
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils.validation import column_or_1d
 
 from assay.card import Card
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.neural_network._base import Data, Network, learns_by_epochs
 from assay.neural_network._claims import Networks
 from assay.neural_network._network import outputs
@@ -165,37 +167,12 @@ class MLPRegressor(RegressorMixin, Network):
 
     # Certificate
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the outputs."""
-        error = self._rounding(rows)
-        total, cross = np.sum(rows.map(self._squared_residuals, error), axis=0)
-        count = rows.n_rows * len(error)
-        mean, slack = total / count, (cross + 1e-12 * total) / count
-        return mean - slack if mean - slack > _LEAST else 0.0, mean + slack + _LEAST
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions."""
+        yield Predictions(self._bounded, (2 * self._rounding(rows),))
 
-    def loss_rounding(self, rows: Rows) -> float:
-        """Return how far rounding can move the absolute error of any row, doubled."""
-        return float(self._rounding(rows).max())
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row (mean over targets), rounded up by what rounding can hide."""
-        error = self._rounding(rows)
-
-        def clipped(block: Block) -> np.ndarray:
-            residuals = np.abs(self._residuals(block)) * (1 + 2 * _UNIT) + error
-            return np.minimum(residuals, clip).mean(axis=1)
-
-        return np.concatenate(rows.map(clipped))
-
-    def _residuals(self, block: Block) -> np.ndarray:
-        said = self._double_scores(block)
-        return np.asarray(block.y).reshape(said.shape) - said
-
-    def _squared_residuals(self, block: Block, error: np.ndarray) -> np.ndarray:
-        """Return sum r^2, and a bound on how much rounding of the residuals changes it."""
-        residuals = self._residuals(block)
-        slack = error + 2 * _UNIT * np.abs(residuals)
-        return np.array([(residuals**2).sum(), ((2 * np.abs(residuals) + slack) * slack).sum()])
+    def _bounded(self, block: Block, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._double_scores(block), radius
 
 
 def _has_negative(block: Block) -> bool:

@@ -1,7 +1,44 @@
 """Linear programmes (HiGHS through SciPy), and an exact check of their answers."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from scipy.optimize import linprog
+
+
+class LinearOptimum(NamedTuple):
+    """x, c'x, the dual variables lambda >= 0 of A x >= b, b' lambda, and the duality gap c'x - b' lambda >= 0."""
+
+    x: np.ndarray
+    value: float
+    dual: np.ndarray
+    dual_value: float
+    gap: float
+
+
+def solve(c: Any, A: Any, b: Any) -> LinearOptimum:
+    """Return the minimum of c'x over all x with A x >= b, and the maximum of b' lambda, A' lambda = c, lambda >= 0.
+
+    Both are the same (strong duality); `gap` is what the solver, HiGHS, leaves between them. A problem without a
+    feasible point, or whose minimum is minus infinity, is refused.
+
+    >>> found = solve([1.0, 1.0], [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 5.0])
+    >>> round(found.value, 9), [round(float(l), 9) for l in found.dual]
+    (5.0, [0.0, 0.0, 1.0])
+    """
+    c, A, b = (np.asarray(part, dtype=np.float64) for part in (c, A, b))
+    if c.ndim != 1 or b.ndim != 1 or A.shape != (len(b), len(c)):
+        shapes = f"{A.shape}, {c.shape} and {b.shape}"
+        raise ValueError(f"solve: A must be (rows, columns), c a number per column, b one per row; got {shapes}.")
+    if not all(np.isfinite(part).all() for part in (c, A, b)):
+        raise ValueError("solve: c, A and b must be finite numbers.")
+    answer = linprog(c, A_ub=-A, b_ub=-b, bounds=(None, None), method="highs")
+    if answer.status != 0:
+        why = {2: "no x has A x >= b", 3: "c'x has no minimum over A x >= b"}.get(answer.status, answer.message)
+        raise ValueError(f"solve: {why}.")
+    dual = np.maximum(-answer.ineqlin.marginals, 0.0)
+    value, dual_value = float(c @ answer.x), float(b @ dual)
+    return LinearOptimum(answer.x, value, dual, dual_value, value - dual_value)
 
 
 def weak_separator(signed: np.ndarray) -> np.ndarray | None:

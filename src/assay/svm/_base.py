@@ -1,8 +1,9 @@
 """What all kernel machines share: the kernel, scores of an expansion over support vectors, the offset."""
 
 import os
+import warnings
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, read_rows, require_finite
 from assay.claims.claim import Certificate
-from assay.kernels import Kernel, Precomputed, choose_kernel, named_kernel
+from assay.kernels import IndefiniteKernelWarning, Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
+from assay.kernels._psd import least_eigenvalue
 from assay.kernels._tiles import MatrixTiles, Tiles, tiles
-from assay.params import choice, count, number, positive, refuse
+from assay.params import Constraint, Count, Flag, Maybe, Number, Positive, positive, refuse
 from assay.scan import Rows, rows_per_block, thread_map
 from assay.scan.memory import MemoryRows
 from assay.svm._decomposition import Problem, Solution
@@ -23,7 +25,20 @@ _SINGLE_FROM = 1_500  # rows from which kernel values are computed in single pre
 _SINGLE_TOL = 1e-4
 _SINGLE_VECTORS = 2_000  # support vectors from which predictions are
 _ROWS, _VECTORS = 1024, 256
+KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
+"""Kernels by their number in `kernel_numbers_`: kind (-1: none of these), gamma, degree, coef0, columns of X."""
 _DENSE_SHARE = 0.5  # of the free memory, that a dense copy of sparse rows may take
+
+
+SOLVER_CONSTRAINTS: dict[str, Constraint] = {
+    "tol": Positive(why="the optimality conditions are met up to it"),
+    "max_iter": Count(low=-1, why="-1 sets no limit"),
+    "cache_size": Maybe(Positive(why="megabytes of kernel values; 'auto' is 1500"), "auto"),
+    "shrinking": Flag,
+    "verbose": Maybe(Count(low=0), True, False),
+}
+"""Parameters of the decomposition."""
+SHARE = Number(low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
 
 
 class KernelFunctions:
@@ -40,13 +55,14 @@ class KernelFunctions:
 class KernelMachine(Learner):
     """A function f(x) = sum_i beta_i kappa(x_i, x) + b of few of the training rows, the support vectors."""
 
+    constraints: ClassVar[dict[str, Constraint]] = {"degree": Count(low=0), "coef0": Number()}
     kernel: Any
     degree: int
     gamma: Any
     coef0: float
     verbose: int
     n_jobs: int | None
-    gamma_: float
+    kernel_numbers_: np.ndarray
     support_: np.ndarray
     n_iter_: Any
     violation_: float
@@ -61,15 +77,6 @@ class KernelMachine(Learner):
             return super().certify(*args, **options)
         finally:
             del self._kept_scores
-
-    def _check_common(self) -> None:
-        positive(self, "tol", why="the optimality conditions are met up to it")
-        count(self, "max_iter", low=-1, why="-1 sets no limit")
-        if self.cache_size != "auto":
-            positive(self, "cache_size", why="megabytes of kernel values; 'auto' is 1500")
-        choice(self, "shrinking", (True, False))
-        if not isinstance(self.verbose, bool):
-            count(self, "verbose", low=0)
 
     def _tell(self, iteration: int, objective: float, violation: float) -> None:
         """Print progress, if it is asked for: iterations 1, 2, 4, 8 and so on."""
@@ -116,19 +123,37 @@ class KernelMachine(Learner):
                 self,
                 f"kernel must be one of {', '.join(NAMES)}, a kernel object or a function; got {kernel!r}.",
             )
-        if kernel == "poly":
-            count(self, "degree", low=0 if self.degree == 0 else 1)
-        number(self, "coef0")
-        self.gamma_ = self._gamma(X)
+        gamma = self._gamma(X)
         if kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed matrix must be a square matrix; {type(self).__name__} got shape {X.shape}.")
-        self.chosen_kernel_ = kernel if isinstance(kernel, str) else "given"
         if kernel == "auto":
             chosen = choose_kernel(X)
-            self.chosen_kernel_, self.gamma_ = (
-                ("linear", 1.0) if not hasattr(chosen, "gamma") else ("rbf", chosen.gamma)
+            kernel, gamma = ("linear", 1.0) if not hasattr(chosen, "gamma") else ("rbf", chosen.gamma)
+        self._set_kernel_numbers(kernel, gamma, X.shape[1])
+        found = self._kernel()
+        if not found.psd and (least := least_eigenvalue(found, X)) < 0:
+            warnings.warn(
+                f"{type(self).__name__}: the Gram matrix of these rows has the eigenvalue {least:.3g} < 0, so the "
+                f"kernel {found!r} is no inner product: what is fitted need not be an optimum, and none is claimed.",
+                IndefiniteKernelWarning,
+                stacklevel=5,
             )
-        return self._kernel()
+        return found
+
+    def _set_kernel_numbers(self, kernel: Any, gamma: float, columns: int) -> None:
+        kind = KINDS.index(kernel) if isinstance(kernel, str) and kernel in KINDS else -1
+        self.kernel_numbers_ = np.array([kind, gamma, max(self.degree, 1), self.coef0, columns], dtype=np.float64)
+
+    @property
+    def chosen_kernel_(self) -> str:
+        """The name of the kernel, "given" for an object or a function; with kernel="auto", what was chosen."""
+        kind = int(self.kernel_numbers_[0])
+        return KINDS[kind] if kind >= 0 else self.kernel if isinstance(self.kernel, str) else "given"
+
+    @property
+    def gamma_(self) -> float:
+        """gamma of the kernel, fixed by the rows if it was "scale" or "auto"."""
+        return float(self.kernel_numbers_[1])
 
     def _gamma(self, X: np.ndarray) -> float:
         if isinstance(self.gamma, str):
@@ -141,9 +166,9 @@ class KernelMachine(Learner):
         return positive(self, "gamma", why="it is the inverse squared width of the kernel")
 
     def _kernel(self) -> Kernel:
-        """Return the kernel of the fitted model."""
-        kernel = self.kernel if self.chosen_kernel_ == "given" else self.chosen_kernel_
-        return named_kernel(kernel, self.gamma_, self.degree, float(self.coef0))
+        """Return the kernel of the fitted model, as `kernel_numbers_` say; an object or a function is a parameter."""
+        kind, gamma, degree, coef0, _ = self.kernel_numbers_.tolist()
+        return named_kernel(self.kernel if kind < 0 else KINDS[int(kind)], gamma, int(degree), coef0)
 
     def _tiles(self, kernel: Kernel, X: np.ndarray) -> Tiles:
         if isinstance(kernel, Precomputed):
@@ -164,19 +189,17 @@ class KernelMachine(Learner):
         parts = (X[first : first + step].toarray() for first in range(0, X.shape[0], step))
         return np.concatenate([expansion(kernel, vectors, coef, part, self.n_jobs) for part in parts])
 
-    @property
-    def kernel_numbers_(self) -> np.ndarray:
-        """The kernel as numbers: kind (-1: not one of the named ones), gamma, degree, coef0, columns of X."""
-        kinds = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
-        kind = kinds.index(self.chosen_kernel_) if self.chosen_kernel_ in kinds else -1
-        return np.array([kind, self.gamma_, max(self.degree, 1), self.coef0, self.n_features_in_], dtype=np.float64)
-
     def _store_support(self, X: np.ndarray, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)
-        precomputed = isinstance(self._kernel(), Precomputed)
+        precomputed = self.chosen_kernel_ == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if precomputed else np.ascontiguousarray(X[support])
         if self._sparse:
             self.support_vectors_ = sp.csr_matrix(self.support_vectors_)
+
+    def _store_all(self, X: np.ndarray) -> None:
+        """Every row is a support vector."""
+        self.support_ = np.arange(len(X), dtype=np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else X
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file keeps: sparse support vectors as their arrays, since model files hold arrays alone."""

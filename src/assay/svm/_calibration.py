@@ -19,8 +19,8 @@ def wants_probability(machine: Any) -> bool:
     return True
 
 
-def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> tuple:
-    """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair."""
+def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair, (pairs, 2)."""
     K = len(machine.classes_)
     pairs = list(combinations(range(K), 2))
     scores = np.full((len(X), len(pairs)), np.nan)
@@ -39,8 +39,7 @@ def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, wei
         rows = (codes == i) | (codes == j)
         wanted = 1 if K == 2 else i
         fitted.append(sigmoid_fit(scores[rows, p], codes[rows] == wanted))
-    A, B = np.array(fitted).T
-    return A, B
+    return np.array(fitted)
 
 
 def sigmoid_fit(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
 from assay.kernels import Kernel, Precomputed
 from assay.kernels._expand import expand
@@ -55,36 +56,14 @@ class ExpansionClassifier(ClassifierMixin, KernelMachine):
 
         yield from margin_statements(self, rows)
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding or a tie leaves
-        it open."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(bounded_outputs, (self,), self.logistic_scores)
 
-        def part(block: Block) -> np.ndarray:
-            winner, sure, tied = self._decided(block)
-            return np.where(sure & ~tied, winner, -1)
-
-        return np.concatenate(rows.map(part))
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding leaves open; a tie is an error."""
-
-        def part(block: Block) -> tuple[int, int]:
-            winner, sure, tied = self._decided(block)
-            wrong = (winner != block.y) | tied
-            return int(np.sum(sure & wrong)), int(np.sum(~sure | wrong))
-
-        low, high = np.array(rows.map(part)).sum(axis=0)
-        return int(low), int(high)
-
-    def _decided(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the winner of each row, whether it is sure, and whether it is tied."""
-        values, error = scores(self, block)
-        if values.shape[1] == 1:
-            lead, slack, winner = np.abs(values[:, 0]), error[:, 0], (values[:, 0] > 0).astype(int)
-        else:
-            best = np.sort(values, axis=1)
-            lead, slack, winner = best[:, -1] - best[:, -2], 2.01 * error.max(axis=1), values.argmax(axis=1)
-        return winner, (lead > slack) | (slack == 0), lead == 0
+    @property
+    def logistic_scores(self) -> bool:
+        """Whether the class probabilities are the logistic function of the scores."""
+        return False
 
     def _class_weights(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Return the factor of each class; every class must have a row of positive weight."""
@@ -142,3 +121,10 @@ def same_rows(rows: Rows, X: np.ndarray) -> bool:
     return rows.n_rows == len(X) and all(
         rows.map(lambda block: np.array_equal(block.X, X[block.start : block.start + len(block.X)]))
     )
+
+
+def bounded_outputs(block: Block, machine: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the value of each function at each row, and how far rounding can move those of each row."""
+
+    values, error = scores(machine, block)
+    return values, 1.01 * error.max(axis=1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.evidence import NOBODY, OPEN
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
 from assay.optim.duality import enclosure, outward
@@ -77,66 +78,21 @@ def _scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
 # Counts -----------------------------------------------------------------------------------------------------
 
 
-def _decided(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the winner of each row, whether it is sure, and whether a vote is tied."""
+def bounded_scores(block: Block, machine: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the score of each row, (rows, 1), and how far rounding can move it."""
+    values, error = scores(machine, block)
+    return values, 1.01 * error[:, 0]
+
+
+def decided(block: Block, machine: Any) -> np.ndarray:
+    """Return the class that most pairs vote for; NOBODY for a tie, OPEN where rounding leaves the vote of a pair so."""
     from assay.svm._svc import votes
 
     values, error = scores(machine, block)
     sure = ((np.abs(values) > error) | (error == 0)).all(axis=1)
-    K = len(machine.classes_)
-    if K == 2:
-        return (values[:, 0] > 0).astype(int), sure, values[:, 0] == 0
-    counted = votes(values, K)
-    top = counted.max(axis=1)
-    return counted.argmax(axis=1), sure, (counted == top[:, None]).sum(axis=1) > 1
-
-
-def positions(machine: Any, rows: Rows) -> np.ndarray:
-    """Return the predicted position of each row; -1 where rounding, or a tie of votes, leaves it open."""
-
-    def part(block: Block) -> np.ndarray:
-        winner, sure, tied = _decided(machine, block)
-        return np.where(sure & ~tied, winner, -1)
-
-    return np.concatenate(rows.map(part))
-
-
-def error_counts(machine: Any, rows: Rows) -> tuple[int, int]:
-    """Return the least and the largest possible number of errors; a tie of votes is an error."""
-
-    def part(block: Block) -> tuple[int, int]:
-        winner, sure, tied = _decided(machine, block)
-        wrong = (winner != block.y) | tied
-        return int(np.sum(sure & wrong)), int(np.sum(~sure | wrong))
-
-    counts = np.array(rows.map(part))
-    return int(counts[:, 0].sum()), int(counts[:, 1].sum())
-
-
-def squared_error(machine: Any, rows: Rows) -> tuple[float, float]:
-    """Return an interval that holds the mean squared error."""
-
-    def part(block: Block) -> tuple[float, float]:
-        values, error = scores(machine, block)
-        r, slack = np.abs(block.y - values[:, 0]), error[:, 0] * 1.01
-        slack = slack + 4 * _UNIT * (r + np.abs(block.y))
-        return math.fsum(np.maximum(r - slack, 0.0) ** 2), math.fsum((r + slack) ** 2)
-
-    sums = np.array(rows.map(part))
-    low, high = sums.sum(axis=0) / rows.n_rows
-    low = low * (1 - 1e-12)
-    return (float(low) if low > 1e-140 else 0.0), float(high * (1 + 1e-12)) + 1e-140
-
-
-def clipped_errors(machine: Any, rows: Rows, clip: float) -> np.ndarray:
-    """Return min(|y - f(x)|, clip) of each row, rounded up."""
-
-    def part(block: Block) -> np.ndarray:
-        values, error = scores(machine, block)
-        r = np.abs(block.y - values[:, 0])
-        return np.minimum(r + error[:, 0] * 1.01 + 4 * _UNIT * (r + np.abs(block.y)), clip)
-
-    return np.concatenate(rows.map(part))
+    counted = votes(values, len(machine.classes_))
+    tied = (counted == counted.max(axis=1)[:, None]).sum(axis=1) > 1
+    return np.where(sure, np.where(tied, NOBODY, counted.argmax(axis=1)), OPEN)
 
 
 # Gaps -------------------------------------------------------------------------------------------------------
@@ -145,13 +101,12 @@ def clipped_errors(machine: Any, rows: Rows, clip: float) -> np.ndarray:
 def why_no_gap(machine: Any) -> str | None:
     """Return why no gap can be claimed, or None."""
     kernel = machine._kernel()
-    stationary = f" The conditions of a stationary point hold to {machine.violation_:.3g}."
     if isinstance(kernel, Precomputed):
-        return "The Gram matrix was given: nothing proves that it is positive semidefinite." + stationary
+        return "The Gram matrix was given: nothing proves that it is positive semidefinite."
     if machine.chosen_kernel_ == "given":
-        return "The kernel is a function or object which the checker does not have." + stationary
+        return "The kernel is a function or object which the checker does not have."
     if not kernel.psd:
-        return f"{kernel!r} is not positive semidefinite in general: the problem is not convex." + stationary
+        return f"{kernel!r} is not positive semidefinite in general: the problem is not convex."
     return None
 
 

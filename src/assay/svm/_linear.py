@@ -14,7 +14,7 @@ Method: few columns: Newton's method (squared losses), an interior-point method 
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -25,9 +25,9 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from assay.base import fit_log, label_classes, read_rows
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.stability import Penalised
+from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model._base import LinearClassifier, LinearRegressor
-from assay.params import choice, number, refuse
+from assay.params import Choice, Constraint, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._linear_base import PARAMETERS, LinearMachine, beside
 from assay.svm._linear_facts import machine_claims
@@ -73,6 +73,12 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     True
     """
 
+    more_arrays = ("class_weight_",)
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "penalty": Choice("l1", "l2"),
+        "loss": Choice("squared_hinge", "hinge"),
+        "multi_class": Maybe(Choice("ovr"), "crammer_singer"),
+    }
     card = Card(
         name="Linear support vector classifier",
         zh="线性支持向量机",
@@ -140,14 +146,11 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         return self
 
     def _check(self) -> None:
-        self._check_common()
-        choice(self, "penalty", ("l1", "l2"))
-        choice(self, "loss", ("squared_hinge", "hinge"))
+        check(self)
         if self.penalty == "l1" and (self.loss == "hinge" or self.dual is True):
             raise refuse(self, "penalty='l1' goes with loss='squared_hinge' and dual=False or 'auto', as in LIBLINEAR.")
         if self.multi_class == "crammer_singer":
             raise refuse(self, "multi_class='crammer_singer' is not there; use 'ovr' (one class against the rest).")
-        choice(self, "multi_class", ("ovr",))
 
     def _told_apart(self) -> list[int]:
         """Return the class of each hyperplane's positive side."""
@@ -175,13 +178,16 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         t = np.where(inside, 1.0, -1.0)
         return Losses(t, c, True, self.loss == "hinge", 0.0, self._column(), self.penalty == "l1")
 
-    def penalised(self) -> Penalised | str:
-        """Return the penalised problem whose optimum one row moves little, or why it can move it far."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores, and the penalised problem whose optimum one row moves little."""
+        yield from super().evidence(rows)
         if self.loss != "hinge" or self.penalty == "l1":
-            return "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
-        if len(self.classes_) > 2 or isinstance(self.class_weight, str):
-            return "It is told for two classes, and class weights that were fixed in advance."
-        return Penalised("D10/2", self._column())
+            why = "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
+            yield Penalised(why_not=why)
+        elif len(self.classes_) > 2 or isinstance(self.class_weight, str):
+            yield Penalised(why_not="It is told for two classes, and class weights that were fixed in advance.")
+        else:
+            yield Penalised("D10/2", self._column())
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
@@ -230,6 +236,10 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     [5.0]
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "epsilon": Number(low=0.0, why="half the width of a tube"),
+        "loss": Choice("epsilon_insensitive", "squared_epsilon_insensitive"),
+    }
     card = Card(
         name="Linear support vector regression",
         zh="线性支持向量回归",
@@ -271,9 +281,7 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVR":
         """Fit to rows X (dense or sparse) and numbers y."""
-        self._check_common()
-        number(self, "epsilon", low=0.0, why="half the width of a tube")
-        choice(self, "loss", ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        check(self)
         rows = read_rows(self, X, y if y is None or isinstance(y, str) else column_or_1d(y, warn=True), sample_weight)
         self._check_entries(rows)
         losses = self._losses(*beside(rows))

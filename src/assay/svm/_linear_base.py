@@ -1,7 +1,7 @@
 """What linear support vector machines share: parameters, the choice of a method, what a fit keeps."""
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,7 +12,7 @@ from assay.base import require_finite
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
-from assay.params import choice, count, flag, positive, refuse
+from assay.params import Choice, Constraint, Count, Flag, Positive, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
 from assay.svm._linear_interior import by_interior
@@ -25,19 +25,19 @@ _DENSE = 2000  # the same where every entry is stored and there are as many rows
 class LinearMachine(LinearModel):
     """What the classifier and the regressor share: parameters, the choice of the method, what is kept."""
 
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(why="it weighs the losses against the penalty"),
+        "tol": Positive(why="the accuracy of the coefficients"),
+        "max_iter": Count(),
+        "verbose": Count(low=0),
+        "dual": Choice("auto", True, False),
+        "fit_intercept": Flag,
+        "intercept_scaling": Positive(why="the constant column whose coefficient is the intercept"),
+    }
     C: float
     dual: Any
     intercept_scaling: float
     dual_coef_: np.ndarray
-
-    def _check_common(self) -> None:
-        positive(self, "C", why="it weighs the losses against the penalty")
-        positive(self, "tol", why="the accuracy of the coefficients")
-        count(self, "max_iter")
-        count(self, "verbose", low=0)
-        choice(self, "dual", ("auto", True, False))
-        if flag(self, "fit_intercept"):
-            positive(self, "intercept_scaling", why="the constant column whose coefficient is the intercept")
 
     def _column(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0

@@ -19,11 +19,12 @@ def machine_claims(
     template: str, rows: Rows, losses: Losses, model: Any, row: int, params: Mapping[str, Any]
 ) -> Iterator[Claim | NotApplicable]:
     """Yield the gap of one hyperplane at the dual variables of the fit, and the enclosure where there is one alone."""
-    if model.dual_coef_.shape[1] != rows.n_rows:
+    dual = getattr(model, "dual_coef_", np.empty((0, 0)))  # a model file does not keep them
+    if dual.shape[1] != rows.n_rows:
         yield NotApplicable(template, _OTHER_ROWS.format(rows.n_rows))
         return
     w, b = np.atleast_2d(model.coef_)[row], float(np.ravel(model.intercept_)[row])
-    theta = _feasible(model.dual_coef_[row], rows, losses)
+    theta = _feasible(dual[row], rows, losses)
     gap = outward(gap_above(rows, losses, w, b, theta))
     yield Claim(template, gap, params=dict(params), witness={"theta": theta})
     if "class" not in params and not losses.l1:

@@ -6,15 +6,15 @@
 Divided by rho it is the machine of `SVC` at C = 1 / rho.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.callback import with_callbacks
 
 from assay.card import Card
 from assay.kernels._tiles import Tiles
-from assay.params import number, refuse
-from assay.svm._base import KernelFunctions, filled, offset
+from assay.params import Constraint, refuse
+from assay.svm._base import SHARE, KernelFunctions, filled, offset
 from assay.svm._decomposition import Problem, Solution
 from assay.svm._svc import SupportVectorClassifier, Watch, _PairMachine
 
@@ -37,6 +37,7 @@ class NuSVC(SupportVectorClassifier):
     True
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector classifier",
         zh="ν-支持向量机",
@@ -89,7 +90,6 @@ class NuSVC(SupportVectorClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVC":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
         return self._fit(X, y, sample_weight)
 
     def _machine(

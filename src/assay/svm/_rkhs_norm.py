@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.guarantees.norm import Norm
+from assay.guarantees.evidence import Norm
 from assay.scan import Rows
 from assay.svm._base import support_rows
 from assay.svm._facts import kernel_magnitude, why_no_gap
@@ -13,11 +13,11 @@ from assay.svm._statements import why_not_fixed
 _UNIT = 2.0**-53
 
 
-def function_norm(machine: Any, rows: Rows, intercept: bool) -> Norm | str:
+def function_norm(machine: Any, rows: Rows, intercept: bool) -> Norm:
     """Return |(w, b)|, rounded up, and the trace of the Gram matrix; or why the space was not fixed or has no norm."""
     reason = why_not_fixed(machine) or why_no_gap(machine)
     if reason is not None:
-        return reason
+        return Norm(why_not=reason)
     kernel, vectors = machine._kernel(), support_rows(machine)
     beta, b = machine.pair_coef_[0], float(machine.intercept_[0])
     square = max(0.0, float(beta @ kernel(vectors) @ beta)) if len(beta) else 0.0

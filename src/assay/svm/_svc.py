@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -30,13 +30,14 @@ from assay.base import label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Scores, Votes
 from assay.guarantees.ledger import Statement
 from assay.kernels._tiles import MatrixTiles, Tiles
-from assay.params import choice, positive, refuse
+from assay.params import Choice, Constraint, Flag, Positive, check, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
 from assay.svm import _calibration
-from assay.svm._base import KernelFunctions, KernelMachine, dense, offset, one_group, support_rows
+from assay.svm._base import SOLVER_CONSTRAINTS, KernelFunctions, KernelMachine, dense, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
 from assay.svm._kernel_rows import cache_floats
 
@@ -48,12 +49,9 @@ _FITTED = (
     "classes_",
     "support_",
     "support_vectors_",
-    "n_support_",
     "pair_coef_",
-    "dual_coef_",
     "intercept_",
-    "gamma_",
-    "chosen_kernel_",
+    "kernel_numbers_",
     "n_features_in_",
 )
 
@@ -81,12 +79,16 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     """What SVC and NuSVC share."""
 
     family = "kernel.classifier"
+    more_arrays = ("calibration_", "class_weight_")
+    constraints: ClassVar[dict[str, Constraint]] = {
+        **SOLVER_CONSTRAINTS,
+        "decision_function_shape": Choice("ovr", "ovo"),
+        "break_ties": Flag,
+        "probability": Flag,
+    }
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        self._check_common()
-        choice(self, "decision_function_shape", ("ovr", "ovo"))
-        choice(self, "break_ties", (True, False))
-        choice(self, "probability", (True, False))
+        check(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
         rows = self._read_rows(X, y, sample_weight)
@@ -142,7 +144,8 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
                     batch = range(first, min(first + crew, len(pairs)))
                     for p, machine in zip(batch, thread_map(train, batch, n_jobs=self.n_jobs), strict=True):
                         machines[p] = machine
-                        self._watch(log, X, codes, machines, machine)
+                        if self._watch(log, X, codes, machines, machine):
+                            break
                     if log.stopped:
                         break
             except KeyboardInterrupt:
@@ -195,7 +198,6 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         support = np.flatnonzero(used)
         support = support[np.argsort(codes[support], kind="stable")]
         self._store_support(X, support)
-        self.n_support_ = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
         place = np.full(len(X), -1)
         place[support] = np.arange(len(support))
         self.pair_coef_ = np.zeros((len(machines), len(support)))
@@ -205,21 +207,34 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
         self.intercept_ = np.array([machine.b for machine in machines])
         self.n_iter_ = np.array([machine.steps for machine in machines], dtype=np.int32)
         self.violation_ = float(max(machine.violation for machine in machines))
-        self.dual_coef_ = self._libsvm_layout(codes[support])
         self.fit_status_ = int(any(machine.status != "converged" for machine in machines))
         self.shape_fit_ = X.shape
 
-    def _libsvm_layout(self, support_codes: np.ndarray) -> np.ndarray:
-        """Return (n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes
-        in order."""
+    def _support_codes(self) -> np.ndarray:
+        """Return the class of each support vector, which the signs of its coefficients tell."""
+        if len(self.classes_) == 2:
+            return (self.pair_coef_[0] > 0).astype(np.int64)
+        codes = np.zeros(self.pair_coef_.shape[1], dtype=np.int64)
+        for coef, (i, j) in zip(self.pair_coef_, combinations(range(len(self.classes_)), 2), strict=True):
+            codes[coef > 0], codes[coef < 0] = i, j
+        return codes
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Support vectors of each class, (n_classes,)."""
+        return np.bincount(self._support_codes(), minlength=len(self.classes_)).astype(np.int32)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """(n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes in order."""
         K = len(self.classes_)
         if K == 2:
-            return self.pair_coef_.copy()
-        layout = np.zeros((K - 1, len(support_codes)))
-        for p, (i, j) in enumerate(combinations(range(K), 2)):
-            first, second = support_codes == i, support_codes == j
-            layout[j - 1, first] = self.pair_coef_[p, first]
-            layout[i, second] = self.pair_coef_[p, second]
+            return self.pair_coef_
+        codes = self._support_codes()
+        layout = np.zeros((K - 1, len(codes)))
+        for coef, (i, j) in zip(self.pair_coef_, combinations(range(K), 2), strict=True):
+            first, second = codes == i, codes == j
+            layout[j - 1, first], layout[i, second] = coef[first], coef[second]
         return layout
 
     def _report(self, statuses: set[str]) -> None:
@@ -274,9 +289,19 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
     # Probabilities
 
     def _fit_probability(self, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
-        self.probA_, self.probB_ = np.empty(0), np.empty(0)
+        self.calibration_ = np.empty((0, 2))
         if self.probability:
-            self.probA_, self.probB_ = _calibration.cross_validated_sigmoids(self, X, codes, weight)
+            self.calibration_ = _calibration.cross_validated_sigmoids(self, X, codes, weight)
+
+    @property
+    def probA_(self) -> np.ndarray:
+        """A of each pair's sigmoid 1 / (1 + exp(A f + B)); empty without probability=True."""
+        return self.calibration_[:, 0]
+
+    @property
+    def probB_(self) -> np.ndarray:
+        """B of each pair's sigmoid."""
+        return self.calibration_[:, 1]
 
     @available_if(_calibration.wants_probability)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -292,28 +317,11 @@ class SupportVectorClassifier(ClassifierMixin, KernelMachine):
 
     # Certificate
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it
-        open."""
-        from assay.svm._facts import positions
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores of two classes; more classes vote in pairs."""
+        from assay.svm._facts import bounded_scores, decided
 
-        return positions(self, rows)
-
-    def score_bounds(self, rows: Rows) -> tuple[np.ndarray, float] | None:
-        """Return the scores of two classes, and how far rounding can move them; more classes vote in pairs."""
-        from assay.svm._facts import scores
-
-        if len(self.classes_) > 2:
-            return None
-        values, errors = zip(*rows.map(partial(scores, self)), strict=True)
-        return np.concatenate(values), 1.01 * max(float(error.max()) for error in errors)
-
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors on `rows` that rounding of the scores leaves
-        open."""
-        from assay.svm._facts import error_counts
-
-        return error_counts(self, rows)
+        yield Scores(bounded_scores, (self,)) if len(self.classes_) == 2 else Votes(decided, (self,))
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap, the enclosure and, for a hard margin, the margin from both sides."""
@@ -438,6 +446,10 @@ class SVC(SupportVectorClassifier):
     True
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(allow_inf=True, why="it weighs the losses; infinity is the hard margin"),
+        "solver": Choice("smo", "qp-dual", "qp-primal", "subgradient"),
+    }
     card = Card(
         name="Support vector classifier",
         zh="支持向量机",
@@ -501,8 +513,6 @@ class SVC(SupportVectorClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVC":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
-        positive(self, "C", allow_inf=True, why="it weighs the losses; infinity is the hard margin")
-        choice(self, "solver", ("smo", "qp-dual", "qp-primal", "subgradient"))
         return self._fit(X, y, sample_weight)
 
     def _machine(

@@ -13,7 +13,7 @@ the box.
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OutlierMixin, RegressorMixin
@@ -24,26 +24,30 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence, Predictions
 from assay.kernels._tiles import Tiles
-from assay.params import number, positive, refuse
+from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, KernelMachine, dense, filled, offset, one_group, support_rows
+from assay.svm._base import (
+    SHARE,
+    SOLVER_CONSTRAINTS,
+    KernelFunctions,
+    KernelMachine,
+    dense,
+    filled,
+    offset,
+    one_group,
+    support_rows,
+)
 from assay.svm._decomposition import Problem, Solution, solve
 
-_FITTED: tuple[str, ...] = (
-    "support_",
-    "support_vectors_",
-    "pair_coef_",
-    "dual_coef_",
-    "intercept_",
-    "gamma_",
-    "chosen_kernel_",
-)
-_FITTED += ("n_features_in_",)
+_FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
 
 
 class _OneFunction(KernelMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
+
+    constraints: ClassVar[dict[str, Constraint]] = SOLVER_CONSTRAINTS
 
     def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
@@ -80,10 +84,8 @@ class _OneFunction(KernelMachine):
         beta, b = self._function(problem, found)
         support = np.flatnonzero(beta)
         self._store_support(X, support)
-        self.dual_coef_ = beta[support][None, :]
-        self.pair_coef_ = self.dual_coef_
+        self.pair_coef_ = beta[support][None, :]
         self.intercept_ = np.array([b])
-        self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = found.steps
         self.violation_ = found.violation
         self.fit_status_ = int(found.status != "converged")
@@ -103,22 +105,33 @@ class _OneFunction(KernelMachine):
         )
 
     @property
+    def dual_coef_(self) -> np.ndarray:
+        """beta of each support vector, (1, n_SV)."""
+        return self.pair_coef_
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """The number of support vectors, (1,)."""
+        return np.array([self.pair_coef_.shape[1]], dtype=np.int32)
+
+    @property
     def coef_(self) -> np.ndarray:
         """Weights of the columns, (1, n_features), for a linear kernel."""
         check_is_fitted(self)
         if self.chosen_kernel_ != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.dual_coef_ @ support_rows(self)
+        return self.pair_coef_ @ support_rows(self)
 
     def _values(self, X: Any) -> np.ndarray:
-        return (self._expansion(X, self.dual_coef_) + self.intercept_).ravel()
+        return (self._expansion(X, self.pair_coef_) + self.intercept_).ravel()
 
 
 class _Regressor(RegressorMixin, _OneFunction):
     family = "kernel.regressor"
+    constraints: ClassVar[dict[str, Constraint]] = {"C": Positive(why="it weighs the losses")}
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self._check_common()
+        check(self)
         features, target, weight = dense(self._read_rows(X, y, sample_weight))
         target = column_or_1d(target, warn=True)
         weight = np.ones(len(features)) if weight is None else weight
@@ -137,24 +150,13 @@ class _Regressor(RegressorMixin, _OneFunction):
 
         yield from regressor_facts(self, rows)
 
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`, whatever the rounding of the
-        scores."""
-        from assay.svm._facts import squared_error
-
-        return squared_error(self, rows)
-
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up by what rounding can hide."""
-        from assay.svm._facts import clipped_errors
-
-        return clipped_errors(self, rows, clip)
-
-    def function_norm(self, rows: Rows) -> Any:
-        """Return the length of the weights in the kernel's space, or why there is none."""
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions and the length of the weights in the kernel's space."""
+        from assay.svm._facts import bounded_scores
         from assay.svm._rkhs_norm import function_norm
 
-        return function_norm(self, rows, True)
+        yield Predictions(bounded_scores, (self,))
+        yield function_norm(self, rows, True)
 
 
 class SVR(_Regressor):
@@ -183,6 +185,7 @@ class SVR(_Regressor):
     True
     """
 
+    constraints: ClassVar[dict[str, Constraint]] = {"epsilon": Number(low=0.0, why="it is the half width of the tube")}
     card = Card(
         name="Support vector regression",
         zh="支持向量回归",
@@ -227,16 +230,19 @@ class SVR(_Regressor):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVR":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
-        C = positive(self, "C", why="it weighs the losses")
-        epsilon = number(self, "epsilon", low=0.0, why="it is the half width of the tube")
         features, target, weight = self._read(X, y, sample_weight)
         kernel = self._set_kernel(features)
-        problem = one_group(target, -C * weight, C * weight, epsilon)
-        self.epsilon_ = epsilon
+        bound = float(self.C) * weight
+        problem = one_group(target, -bound, bound, self.epsilon_)
         found = self._solve(self._tiles(kernel, features), problem, features, target)
         self._keep(features, problem, found)
         self._report(found)
         return self
+
+    @property
+    def epsilon_(self) -> float:
+        """Half the width of the tube."""
+        return float(self.epsilon)
 
 
 class NuSVR(_Regressor):
@@ -255,6 +261,8 @@ class NuSVR(_Regressor):
     True
     """
 
+    more_arrays = ("epsilon_",)
+    constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="Nu support vector regression",
         zh="ν-支持向量回归",
@@ -299,12 +307,10 @@ class NuSVR(_Regressor):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVR":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
-        C = positive(self, "C", why="it weighs the losses")
-        nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
         features, target, weight = self._read(X, y, sample_weight)
         source = self._tiles(self._set_kernel(features), features)
-        n, bound = len(target), C * weight
-        start = filled(bound, 0.5 * nu * float(bound.sum()))
+        n, bound = len(target), float(self.C) * weight
+        start = filled(bound, 0.5 * float(self.nu) * float(bound.sum()))
         zero, side = np.zeros(n), np.repeat([0, 1], n)
         problem = Problem(
             np.concatenate([target, target]),
@@ -323,7 +329,7 @@ class NuSVR(_Regressor):
     def _function(self, problem: Problem, found: Solution) -> tuple[np.ndarray, float]:
         n = len(problem.v) // 2
         above, below = offset(problem, found, 0), offset(problem, found, 1)
-        self.epsilon_ = max(0.5 * (above - below), 0.0)
+        self.epsilon_ = np.array(max(0.5 * (above - below), 0.0))
         return found.beta[:n] + found.beta[n:], 0.5 * (above + below)
 
 
@@ -352,6 +358,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     """
 
     family = "expansion.map"
+    constraints: ClassVar[dict[str, Constraint]] = {"nu": SHARE}
     card = Card(
         name="One-class support vector machine",
         zh="单类支持向量机",
@@ -393,14 +400,13 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OneClassSVM":
         """Fit to rows X; y is not used."""
-        self._check_common()
-        nu = number(self, "nu", low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
+        check(self)
         X, _, weight = dense(self._read_rows(X, None, sample_weight))
         weight = np.ones(len(X)) if weight is None else weight
         if not np.any(weight > 0):
             raise refuse(self, "every row has weight 0; there is nothing to fit.")
         kernel = self._set_kernel(X)
-        start = filled(weight, nu * float(weight.sum()))
+        start = filled(weight, float(self.nu) * float(weight.sum()))
         problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)
         found = self._solve(self._tiles(kernel, X), problem, X, y)
         self._keep(X, problem, found)

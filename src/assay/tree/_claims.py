@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.evidence import Decided, Gathered
 from assay.guarantees.ledger import Statement, Vacuous, error_rate
 from assay.scan import Rows
 from assay.theory import pac, rademacher
@@ -37,7 +38,7 @@ def occam_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
         yield NotApplicable("P09/1", "Row weights: the bound is about unweighted errors of equally likely rows.")
     else:
         bits = tree_bits(nodes.column, nodes.threshold, nodes.child, tree.n_features_in_, len(tree.classes_))
-        yield partial(_occam, tree.count_errors(rows)[1], rows.n_rows, bits)
+        yield partial(_occam, _errors(tree, rows), rows.n_rows, bits)
 
 
 def _occam(errors: int, n: int, bits: float, delta: str) -> Claim | NotApplicable:
@@ -66,7 +67,7 @@ def stump_statement(tree: Any, rows: Rows) -> Iterator[Statement | NotApplicable
 
 
 def _complexity(tree: Any, rows: Rows, delta: str) -> Claim | NotApplicable:
-    errors, n = tree.count_errors(rows)[1], rows.n_rows
+    errors, n = _errors(tree, rows), rows.n_rows
     suprema = rademacher.of_space(Stumps(tree.n_features_in_), np.concatenate([block.X for block in rows.blocks()]))
     value = rademacher.average(suprema, rademacher.signs(_DRAWS, n, _SEED)).value
     bound = rademacher.monte_carlo_error_bound(errors / n, value, _DRAWS, n, float(delta))
@@ -141,3 +142,7 @@ def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     params = {"alpha": alpha, "criterion": PRUNED_BY[tree.criterion], "rows": rows.n_rows, "leaves": leaves}
     witness = {name: np.asarray(part) for name, part in tree.grown_.items()}
     yield Claim("D33/1", 1e-9 * scale + 1e-100, "upper", params, witness=witness)
+
+
+def _errors(tree: Any, rows: Rows) -> int:
+    return Gathered(tree.evidence(rows)).the(Decided).count_errors(rows)[1]

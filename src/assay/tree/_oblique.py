@@ -9,6 +9,7 @@ The borders of a direction are half-way between two projected rows. Murthy, Kasi
 Utgoff and Brodley 1991 (linear machines at nodes).
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, label_classes, read_rows, require_finite
 from assay.card import Card
+from assay.data.blocks import Block
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import OPEN, Evidence, Votes
 from assay.params import choice, count, number, positive, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import row_count
@@ -350,20 +353,12 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     # Certificates
     # ----------------------------------------------------------------------------------------
 
-    def predicted_positions(self, rows: Rows) -> np.ndarray:
-        """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
-        blocks = list(rows.blocks())
-        return np.concatenate([np.where(self._near_a_border(one.X), -1, self._positions(one.X)) for one in blocks])
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predicted classes."""
+        yield Votes(self._decided)
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the least and the largest number of errors that rounding of <w, x> - t leaves open."""
-        low = high = 0
-        for block in rows.blocks():
-            wrong = self._positions(block.X) != block.y
-            unsure = self._near_a_border(block.X)
-            low += int(np.count_nonzero(wrong & ~unsure))
-            high += int(np.count_nonzero(wrong | unsure))
-        return low, high
+    def _decided(self, block: Block) -> np.ndarray:
+        return np.where(self._near_a_border(block.X), OPEN, self._positions(block.X))
 
     def _near_a_border(self, X: np.ndarray) -> np.ndarray:
         unsure, error = np.zeros(len(X), dtype=bool), 2.0**-50 * (X.shape[1] + 2)

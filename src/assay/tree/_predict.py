@@ -1,10 +1,8 @@
 """Where rows end in fitted trees, and what is predicted there."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from assay.scan import Rows, rows_per_block, thread_map
+from assay.scan import rows_per_block, thread_map
 from assay.tree._nodes import Nodes
 from assay.tree.growth._nominal_missing import branches
 
@@ -90,26 +88,6 @@ def weighted_values(nodes: Nodes, root: int, X: np.ndarray) -> np.ndarray:
     for leaf, rows, share in visits(nodes, root, X):
         out[rows] += share[:, None] * nodes.value[leaf]
     return out
-
-
-def clipped_errors(rows: Rows, predict: Callable[[np.ndarray], np.ndarray], slack: float, clip: float) -> np.ndarray:
-    """Return min(|y - prediction|, clip) of each row, rounded up; rounding moves no prediction by more than `slack`."""
-    parts = []
-    for block in rows.blocks():
-        gap = np.abs(block.y - predict(block.X)[:, 0])
-        parts.append(np.minimum(gap * (1 + 2.0**-50) + slack, clip))
-    return np.concatenate(parts)
-
-
-def squared_error(errors: np.ndarray, slack: float) -> tuple[float, float]:
-    """Return an interval that holds the mean squared error, from what `clipped_errors` returns without a clip.
-
-    It is so wide that a second evaluation, which rounding may move by `slack` too, finds its own interval inside.
-    """
-    low = np.maximum(errors * (1 - 2.0**-48) - 4 * slack, 0.0)
-    high = errors * (1 + 2.0**-48) + 2 * slack
-    least = float(np.mean(low * low)) * (1 - 1e-12)
-    return least if least > 1e-140 else 0.0, float(np.mean(high * high)) * (1 + 1e-12) + 1e-140
 
 
 def visits(nodes: Nodes, root: int, X: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:

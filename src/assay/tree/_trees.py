@@ -8,13 +8,15 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Predictions, Votes
 from assay.guarantees.ledger import Statement
 from assay.params import choice, refuse
 from assay.scan import Rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space
 from assay.tree._decision_tree import DecisionTree
 from assay.tree._nodes import Nodes
-from assay.tree._predict import clipped_errors, mean_values, squared_error
+from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
@@ -160,13 +162,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         shares = self._values(X)
         return self.classes_[shares.argmax(axis=1)]
 
-    def count_errors(self, rows: Rows) -> tuple[int, int]:
-        """Return the number of errors on `rows`, twice: comparisons are exact."""
-        wrong = 0
-        for block in rows.blocks():
-            shares = mean_values(self.nodes_, block.X, self.n_jobs)
-            wrong += int(np.count_nonzero(shares.argmax(axis=1) != block.y))
-        return wrong, wrong
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predicted classes: comparisons are exact."""
+        yield Votes(_majority, (self.nodes_,))
 
     def space(self, rows: Rows) -> Any:
         """Return the class of trees with as many leaves; sizes share delta, since the data chose the size."""
@@ -271,15 +269,19 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         """Return the mean of the leaf of each row; its median with "absolute_error"."""
         return self._values(X)[:, 0]
 
-    def clipped_errors(self, rows: Rows, clip: float) -> np.ndarray:
-        """Return min(|y - f(x)|, clip) of each row, rounded up."""
-        return clipped_errors(rows, lambda X: mean_values(self.nodes_, X, self.n_jobs), 0.0, clip)
-
-    def squared_error(self, rows: Rows) -> tuple[float, float]:
-        """Return an interval that holds the mean squared error on `rows`."""
-        return squared_error(self.clipped_errors(rows, np.inf), 0.0)
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions: values of leaves, which do not round."""
+        yield Predictions(_leaf_values, (self.nodes_,))
 
     def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
         """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""
         gap = nodes.value - y[None, :]
         return np.abs(gap) if self.criterion == "absolute_error" else gap**2
+
+
+def _majority(block: Block, nodes: Nodes) -> np.ndarray:
+    return mean_values(nodes, block.X, 1).argmax(axis=1)
+
+
+def _leaf_values(block: Block, nodes: Nodes) -> tuple[np.ndarray, float]:
+    return mean_values(nodes, block.X, 1), 0.0

@@ -4,7 +4,7 @@
 u = x - c, with `center_` (d,), `quadratic_` (K, d, d), `linear_` (K, d), `constant_` (K,); K = 1 for two classes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,23 @@ def _gaussian(value: float, direction: str, params: Mapping[str, Any]) -> str:
     )
 
 
+def _per_class(*rest: str) -> Callable[[np.ndarray, Any], bool]:
+    """Return the check that an array has a row for each class, of so many columns as the model where "d" stands."""
+
+    def check(array: np.ndarray, model: Any) -> bool:
+        return array.shape == (len(model.classes), *(model.columns for _ in rest))
+
+    return check
+
+
+def _directions(array: np.ndarray, model: Any) -> bool:
+    return array.ndim == 2 and len(array) == model.columns
+
+
+def _square(array: np.ndarray, model: Any) -> bool:
+    return array.shape == (model.columns, model.columns)
+
+
 CLAIMS = {
     "D19/1": Definition("lda.optimality", FisherOptimality, _fisher),
     "D19/3": Definition("gaussian.mle", GaussianClasses, _gaussian),
@@ -48,11 +65,22 @@ CLAIMS = {
 FAMILY = Family(
     "discriminant",
     {
-        "linear": Variant({"coef_": NUMBERS, "intercept_": NUMBERS}, read_linear, classes=True),
+        "linear": Variant(
+            {"coef_": NUMBERS, "intercept_": NUMBERS},
+            read_linear,
+            classes=True,
+            more={
+                "scalings_": _directions,
+                "means_": _per_class("d"),
+                "covariance_": _square,
+                "priors_": _per_class(),
+            },
+        ),
         "quadratic": Variant(
             {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
             read_quadratic,
             classes=True,
+            more={"means_": _per_class("d"), "covariance_": _per_class("d", "d"), "priors_": _per_class()},
         ),
     },
     CLAIMS,

@@ -6,8 +6,10 @@ Arrays are those of the kernel family; a classifier has an output per class, one
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from assay.checker.families.kernel import ARRAYS
-from assay.checker.families.linear import enclosure, mistakes
+from assay.checker.families.linear import class_weights, enclosure, mistakes
 from assay.checker.family import Family, Variant
 from assay.checker.rules import duality, expansions, machines, spectrum
 from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
@@ -29,6 +31,18 @@ def _fisher(value: float, direction: str, params: Mapping[str, Any]) -> str:
         f"In the kernel's space no directions reach a sum of Fisher ratios (mu = {params['mu']:g}) more than "
         f"{up(value)} above that of these."
     )
+
+
+def _directions(array: np.ndarray, model: Any) -> bool:
+    return array.ndim == 2 and len(array) == len(model.vectors)
+
+
+def _means(array: np.ndarray, model: Any) -> bool:
+    return array.shape == (len(model.classes), len(model.vectors))
+
+
+def _ratios(array: np.ndarray, model: Any) -> bool:
+    return array.ndim == 1 and len(array) < len(model.classes)
 
 
 CLAIMS = {
@@ -56,7 +70,18 @@ CLAIMS = {
 FAMILY = Family(
     "expansion",
     {
-        "classifier": Variant(ARRAYS, expansions.read_expansion, classes=True),
+        "classifier": Variant(
+            ARRAYS,
+            expansions.read_expansion,
+            classes=True,
+            more={
+                "class_weight_": class_weights,
+                "priors_": class_weights,
+                "scalings_": _directions,
+                "kernel_means_": _means,
+                "fisher_ratios_": _ratios,
+            },
+        ),
         "map": Variant(ARRAYS, expansions.read_expansion, target=False),
     },
     CLAIMS,

@@ -39,12 +39,16 @@ class Folds(Predictor):
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return np.repeat(self._votes(X)[1][:, None].astype(float), len(self.classes), axis=1)
 
+    def place(self, member: Predictor) -> np.ndarray:
+        """Return where each class of a member stands among the classes; it may not have seen all of them."""
+        return np.array([self.classes.index(label) for label in member.classes or ()])
+
     def _votes(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the votes of members that rounding leaves certain, and the number of the others."""
         votes, open_votes = np.zeros((len(X), len(self.classes))), np.zeros(len(X), dtype=np.int64)
         for member in self.members:
             guess, sure = _decided(member, X)
-            votes[np.flatnonzero(sure), guess[sure]] += 1
+            votes[np.flatnonzero(sure), self.place(member)[guess[sure]]] += 1
             open_votes += ~sure
         return votes, open_votes
 
@@ -55,7 +59,7 @@ class Folds(Predictor):
             guess, sure = _decided(member, x[None])
             winner = int(guess[0]) if sure[0] else _exact_winner(member, x)
             if winner >= 0:
-                votes[winner] += 1
+                votes[self.place(member)[winner]] += 1
         return votes
 
 
@@ -79,7 +83,8 @@ def read_folds(members: list[Predictor], classes: tuple[str, ...] | None) -> Fol
     """Return the vote of the members, which must be classifiers of the same classes and columns."""
     if not 2 <= len(members) <= 1000 or any(isinstance(one, Folds) for one in members):
         raise Rejected("there must be two or more models of folds, and none of them folds again")
-    if classes is None or any((one.classes, one.columns) != (classes, members[0].columns) for one in members):
+    known = all(one.classes is not None and set(one.classes) <= set(classes or ()) for one in members)
+    if classes is None or not known or any(one.columns != members[0].columns for one in members):
         raise Rejected("the models of the folds must be classifiers of the same classes and columns")
     return Folds(tuple(members), classes)
 
@@ -104,8 +109,10 @@ class FoldMean(Rule):
     def block(self, view: View) -> None:
         here = self.fold[view.start : view.start + len(view.X)]
         for k in np.unique(here):
-            X, codes, member = view.X[here == k], view.codes[here == k], self.model.members[k]
-            self.errors[k] += error_counts(member, X, codes, *member.scores(X, view.largest))[1]
+            X, member = view.X[here == k], self.model.members[k]
+            own = np.full(len(self.model.classes) + 1, -1)  # the last place is that of labels nobody knows
+            own[self.model.place(member)] = np.arange(len(member.classes))
+            self.errors[k] += error_counts(member, X, own[view.codes[here == k]], *member.scores(X, view.largest))[1]
 
     def measure(self) -> float:
         sizes = np.bincount(self.fold, minlength=self.folds)

@@ -8,7 +8,9 @@ the pairs vote.
 from collections.abc import Mapping
 from typing import Any
 
-from assay.checker.families.linear import enclosure, press
+import numpy as np
+
+from assay.checker.families.linear import class_weights, enclosure, press
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import duality, kernels, leave_one_out, machines
 from assay.checker.rules.support_vectors import SupportCompression
@@ -28,6 +30,15 @@ def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _kkt(value: float, direction: str, params: Mapping[str, Any]) -> str:
     which = f" of pair {params['pair']} of classes" if "pair" in params else ""
     return f"The largest KKT violation{which} is at most {up(value)}, in units of the margin."
+
+
+def _sigmoids(array: np.ndarray, model: Any) -> bool:
+    """Tell whether an array is slope and offset of the calibration of each pair of classes, or none."""
+    return array.shape in ((0, 2), (len(model.coef), 2))
+
+
+def _width(array: np.ndarray, model: Any) -> bool:
+    return array.shape == () and bool(array >= 0)
 
 
 CLAIMS = {
@@ -56,8 +67,13 @@ ARRAYS = {
 FAMILY = Family(
     "kernel",
     {
-        "classifier": Variant(ARRAYS, kernels.read_kernel_machine, classes=True),
-        "regressor": Variant(ARRAYS, kernels.read_kernel_machine),
+        "classifier": Variant(
+            ARRAYS,
+            kernels.read_kernel_machine,
+            classes=True,
+            more={"calibration_": _sigmoids, "class_weight_": class_weights},
+        ),
+        "regressor": Variant(ARRAYS, kernels.read_kernel_machine, more={"epsilon_": _width}),
     },
     CLAIMS,
 )

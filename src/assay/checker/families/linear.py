@@ -100,6 +100,11 @@ def _left_out(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The exact algorithm makes at most {int(value)} leave-one-out errors on these rows."
 
 
+def class_weights(array: np.ndarray, model: Any) -> bool:
+    """Tell whether an array weighs the classes of a model."""
+    return array.shape == (len(model.classes),) and bool(np.all(array >= 0))
+
+
 CLAIMS = {
     "D04/1": Definition("opt.duality-gap", duality.NamedGap, gap_sentence()),
     "D05/1": Definition("opt.suboptimality", gradient.Suboptimality, _suboptimality),
@@ -133,6 +138,9 @@ CLAIMS = {
 _ARRAYS = {"coef_": NUMBERS, "intercept_": NUMBERS}
 FAMILY = Family(
     "linear",
-    {"classifier": Variant(_ARRAYS, read_linear, classes=True), "regressor": Variant(_ARRAYS, read_linear)},
+    {
+        "classifier": Variant(_ARRAYS, read_linear, classes=True, more={"class_weight_": class_weights}),
+        "regressor": Variant(_ARRAYS, read_linear),
+    },
     CLAIMS,
 )

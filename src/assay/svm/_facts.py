@@ -79,7 +79,7 @@ def _scores(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 def _decided(machine: Any, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the winner of each row, whether it is sure, and whether a vote is tied."""
-    from assay.svm._svc import votes
+    from assay.svm._pairwise_classifier import votes
 
     values, error = scores(machine, block)
     sure = ((np.abs(values) > error) | (error == 0)).all(axis=1)

@@ -97,7 +97,7 @@ class Forest(TreeModel, Analysed, Learner):
                 nodes = self._weighted_trees(data, *of_trees, n_classes, bins, limits)
             left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
             log.step(float(left), 0.0)
-        self.trees_ = nodes.as_dict()
+        self.keep_nodes(nodes)
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         self.sampled_by_ = sampling(self)
         if self.oob_score:
@@ -203,7 +203,7 @@ class _Classifier(ClassifierMixin, Forest):
         check(self)
         self._fit(read_labelled(self, X, y, sample_weight), len(self.classes_))
         if self.voting == "hard":
-            self.trees_["value"] = np.eye(len(self.classes_))[self.trees_["value"].argmax(axis=1)]
+            self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

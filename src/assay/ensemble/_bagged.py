@@ -189,6 +189,10 @@ class Bagging(TreeModel, Analysed, Learner):
     # ----------------------------------------------------------------------------------------
 
     @property
+    def _n_members(self) -> int:
+        return len(self.tree_root_) if self.has_nodes else len(self.members_)
+
+    @property
     def estimators_samples_(self) -> list[np.ndarray]:
         """Row numbers of each member's sample, repeated as often as drawn."""
         check_is_fitted(self)
@@ -233,11 +237,11 @@ class Bagging(TreeModel, Analysed, Learner):
         X = read_columns(self, X).X
         if self.has_nodes:
             return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
-        said = thread_map(lambda t: self._member_values(t, X), range(len(self.member_columns_)), n_jobs=self.n_jobs)
+        said = thread_map(lambda t: self._member_values(t, X), range(self._n_members), n_jobs=self.n_jobs)
         return np.sum(said, axis=0) / len(said)
 
     def _every_value(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        yield from (self._member_values(t, X) for t in range(len(self.member_columns_)))
+        yield from (self._member_values(t, X) for t in range(self._n_members))
 
     def _curve(self, data: Read, n_classes: int) -> Curve:
         return out_of_bag(self._every_value(data.X), self.bags() == 0, data.y, n_classes)

@@ -288,5 +288,5 @@ class BaggingRegressor(RegressorMixin, Bagging):
         self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
     def _training_error(self, data: Read) -> float:
-        mean = np.asarray(sum(self._every_value(data.X)))[:, 0] / len(self.member_columns_)
+        mean = np.asarray(sum(self._every_value(data.X)))[:, 0] / self._n_members
         return float(((mean - data.y) ** 2).mean())

@@ -225,7 +225,7 @@ class _Classifier(ClassifierMixin, Forest):
         check_is_fitted(self)
         self.nodes_.check(self.n_features_in_)
         X = read_columns(self, X).X
-        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.seeds_))], axis=1)
+        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.tree_root_))], axis=1)
 
     def strength(self, X: Any, y: Any, *, out_of_bag: bool = False) -> Strength:
         """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and

@@ -108,12 +108,14 @@ def _sort(keys, spare, counts, low, high):
 
 @compiled
 def _keeps_order(left, right, classes, bounds, best):
-    """Tell whether the values of two sides go the way they must; write the middle of them."""
+    """Tell whether the values of two sides go the way they must; if so, write the middle of them."""
     if bounds.sign == 0:
         return True
     a, b = value_of(left, classes), value_of(right, classes)
+    if not allowed(a, b, bounds.sign, bounds.low, bounds.high):
+        return False
     best.middle = a / 2 + b / 2
-    return allowed(a, b, bounds.sign, bounds.low, bounds.high)
+    return True
 
 
 @compiled

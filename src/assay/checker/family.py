@@ -115,7 +115,7 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     members = [read_model(member, depth + 1, any_size=any_size) for member in stored.members]
     numbers = [_numbers(stored.arrays[name], name, types, any_size) for name, types in variant.arrays.items()]
     classes = read_classes(stored.arrays["classes_"]) if variant.classes else None
-    first = [stored.parameters] if variant.parameters else []
+    first: list[Any] = [stored.parameters] if variant.parameters else []
     first += [members] if variant.members else []
     predictor = variant.read(*first, *numbers, classes)
     for name in set(stored.arrays) & set(variant.more):

@@ -58,7 +58,7 @@ class TableModel:
         kept = np.setdiff1d(np.arange(len(raw)), held)
         split = {"train": kept, "holdout": held}
         cuts = [
-            DataSplit(*(self._rows(X[part], y[part]) for part in (kept, held)), split)
+            DataSplit(self._rows(X[kept], y[kept]), self._rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
         return issue(self.learner, cuts[0], delta=delta, asked=asked, about=About(self, cuts[1]))

@@ -187,6 +187,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, "it has no family, so that there is nothing to store.")
         return storing.stored(self)
 
+    @classmethod
+    def restore(cls, stored: StoredModel, members: Sequence[Any], build: Any) -> Any:
+        """Return the fitted learner that `stored` describes, after checking every part of it; `build` makes parameters
+        that are objects."""
+        return storing.restore(cls, stored, members, build)
+
     def _take_members(self, members: Sequence[Any]) -> None:
         """Keep the fitted learners that this one is made of; the reverse of `members`."""
 

@@ -5,7 +5,7 @@ family's own reader (shapes, ranges, indices, finiteness) before a compiled loop
 learner derive the rest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,11 @@ def unfitted(kind: type, parameters: Mapping[str, Any], build: Callable[[Any], A
     return kind(**{name: from_plain(value, build) for name, value in parameters.items()})
 
 
-def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[[Any], Any]) -> Any:
+def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Callable[[Any], Any]) -> Any:
     """Return the fitted learner of class `kind` that `model` describes, after checking every part of it."""
     predictor = read_model(model, any_size=True)
+    if model.learner != class_name(kind):
+        raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})

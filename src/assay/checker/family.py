@@ -20,8 +20,8 @@ from assay.claims.model import StoredModel, is_text
 
 MOST_MEMBERS = 10_000
 _DEEPEST = 4  # models that consist of models that consist of models
-NUMBERS, WHOLE = ("<f8", "<f4"), ("<i8", "<i4")
-"""Types of arrays: real numbers, and integers."""
+NUMBERS, WHOLE, TEXT = ("<f8", "<f4"), ("<i8", "<i4"), ("text",)
+"""Types of arrays: real numbers, integers, and text."""
 
 Reader = Callable[..., Any]
 
@@ -115,7 +115,7 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     members = [read_model(member, depth + 1, any_size=any_size) for member in stored.members]
     numbers = [_numbers(stored.arrays[name], name, types, any_size) for name, types in variant.arrays.items()]
     classes = read_classes(stored.arrays["classes_"]) if variant.classes else None
-    first = [stored.parameters] if variant.parameters else []
+    first: list[Any] = [stored.parameters] if variant.parameters else []
     first += [members] if variant.members else []
     predictor = variant.read(*first, *numbers, classes)
     for name in set(stored.arrays) & set(variant.more):
@@ -126,6 +126,8 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
 
 
 def _numbers(stored: Any, name: str, types: tuple[str, ...], any_size: bool) -> np.ndarray:
+    if types == TEXT and isinstance(stored, np.ndarray) and is_text(stored):
+        return stored
     if not isinstance(stored, np.ndarray) or stored.dtype.newbyteorder("<").str not in types:
         raise Rejected(f"{name} must be an array of type {' or '.join(types)}; it is {getattr(stored, 'dtype', '?')}")
     if any_size and stored.dtype.kind == "f":

@@ -82,11 +82,22 @@ def learn(
 
 
 @app.command()
-def verify(model: ModelFile, source: Source) -> None:
+def verify(
+    model: ModelFile,
+    source: Annotated[str, typer.Argument(help="The table that the model was learnt from.", show_default=False)] = "",
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Print the files and lines that the verdict rests on, and stop.")
+    ] = False,
+) -> None:
     """Check the certificate of a model against the table it was learnt from."""
     from assay.cli import checking
 
     with _messages():
+        if audit:
+            checking.audit(model)
+            return
+        if not source:
+            raise ValueError("name the table that the model was learnt from: assay verify model.assay data.csv.")
         holds = checking.verify(model, source)
     if not holds:
         raise typer.Exit(1)

@@ -86,6 +86,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     True
     """
 
+    more_arrays = ("explained_variance_", "noise_variance_")
     card = Card(
         name="Principal component analysis",
         zh="主成分分析",

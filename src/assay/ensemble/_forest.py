@@ -96,7 +96,7 @@ class Forest(TreeModel, Analysed, Learner):
                 nodes = self._weighted_trees(data, *of_trees, n_classes, bins, limits)
             left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
             log.step(float(left), 0.0)
-        self.trees_ = nodes.as_dict()
+        self.keep_nodes(nodes)
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         self.sampled_by_ = sampling(self)
         if self.oob_score:
@@ -202,7 +202,7 @@ class _Classifier(ClassifierMixin, Forest):
         check(self)
         self._fit(read_labelled(self, X, y, sample_weight), len(self.classes_))
         if self.voting == "hard":
-            self.trees_["value"] = np.eye(len(self.classes_))[self.trees_["value"].argmax(axis=1)]
+            self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -224,7 +224,7 @@ class _Classifier(ClassifierMixin, Forest):
         check_is_fitted(self)
         self.nodes_.check(self.n_features_in_)
         X = read_columns(self, X).X
-        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.seeds_))], axis=1)
+        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.tree_root_))], axis=1)
 
     def strength(self, X: Any, y: Any, *, out_of_bag: bool = False) -> Strength:
         """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and

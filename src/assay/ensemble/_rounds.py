@@ -38,7 +38,7 @@ class Rounds:
             self.held_binned = binner.transform(held.rows, by_column=False)
             self.held_scores = np.repeat(learner.base_score_[:, None], len(held.y), axis=1)
             self.held_buffers = loss.buffers(len(held.y), held.weight is not None)
-        if learner.n_iter_:
+        if learner.has_nodes:
             self._add_existing()
 
     def rounds(self, most: int) -> list[Nodes]:

@@ -14,6 +14,7 @@ Method: Newton's method, started at the optimum of a sample of the rows and with
 
 import warnings
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
+from assay.linear_model._formulas import logit
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separation import separation_claim
@@ -168,6 +170,18 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         return softmax(scores, axis=1)
+
+    def predict_at(self, X: Any, threshold: float = 0.5) -> np.ndarray:
+        """Return the second label where its probability is above `threshold`, else the first; for two classes.
+
+        At 0.5 these are the labels of `predict`, which certificates are about.
+        """
+        if not isinstance(threshold, Real) or not 0 <= float(threshold) <= 1:
+            raise refuse(self, f"threshold must be a probability, a number in [0, 1]; got {threshold!r}.")
+        scores = self.decision_function(X)
+        if scores.ndim != 1:
+            raise refuse(self, f"a threshold decides between two classes; this model has {len(self.classes_)}.")
+        return self.classes_[(scores > logit(threshold)).astype(np.int64)]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`, exact also where the probability underflows."""

@@ -44,10 +44,11 @@ class Rows(ABC):
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         """Return function(block, *parameters) of each block, in order. The results are all kept in memory."""
 
-    @abstractmethod
     def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
         """Call consume(first row, function(block, *parameters)) for each block, in any order, on threads of this
         process; the function itself runs where the rows are. Only a few results exist at a time."""
+        for block in self.blocks():
+            consume(block.start, function(block, *parameters))
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:

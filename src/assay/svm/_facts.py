@@ -86,7 +86,7 @@ def bounded_scores(block: Block, machine: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def decided(block: Block, machine: Any) -> np.ndarray:
     """Return the class that most pairs vote for; NOBODY for a tie, OPEN where rounding leaves the vote of a pair so."""
-    from assay.svm._svc import votes
+    from assay.svm._pairwise_classifier import votes
 
     values, error = scores(machine, block)
     sure = ((np.abs(values) > error) | (error == 0)).all(axis=1)

@@ -10,7 +10,7 @@ gain ratio take the general way (`_nominal_missing`). Both find the same splits 
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, _streams, read_rows
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Maybe, Number, check, count, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
 from assay.tree import _rules
@@ -35,8 +35,6 @@ from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
-
-_PRUNING = (None, "pre", "reduced_error", "pessimistic", "cost_complexity")
 
 
 def feature_count(owner: Any, d: int) -> int:
@@ -85,6 +83,16 @@ class DecisionTree(TreeModel, Learner):
     max_features: Any
     thresholds: str = "midpoint"
     monotonic_cst: Any = None
+    constraints: ClassVar = {
+        "split": Choice("multiway", "binary"),
+        "missing": Choice("fractional", "direction"),
+        "splitter": Choice("best", "random"),
+        "max_depth": Maybe(Count()),
+        "max_leaf_nodes": Maybe(Count(low=2)),
+        "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
+        "min_impurity_decrease": Number(low=0.0),
+        "ccp_alpha": Number(low=0.0),
+    }
 
     def _grow(self, data: Read, n_classes: int) -> Nodes:
         """Return the unpruned tree."""
@@ -170,25 +178,35 @@ class DecisionTree(TreeModel, Learner):
             )
         return signs
 
+    def restored(self, nodes: Nodes, like: Any, n_features: int) -> Any:
+        """Return the tree as a fitted model: a member of `like`, an ensemble, with its classes and columns."""
+        self.keep_nodes(nodes)
+        self.n_features_in_ = n_features
+        self.columns_ = like.columns_
+        if hasattr(like, "classes_"):
+            self.classes_ = like.classes_
+        return self
+
     def _limits(self, data: Read, d: int) -> Limits:
         n = len(data.y)
         total = float(n if data.weight is None else data.weight.sum())
-        choice(self, "split", ("multiway", "binary"))
-        choice(self, "missing", ("fractional", "direction"))
-        choice(self, "splitter", ("best", "random"))
         return Limits(
             row_count(self, "min_samples_leaf", n, 1),
-            number(self, "min_weight_fraction_leaf", low=0.0, high=0.5) * total,
+            self.min_weight_fraction_leaf * total,
             row_count(self, "min_samples_split", n, 2),
-            2**31 if self.max_depth is None else count(self, "max_depth"),
-            0 if self.max_leaf_nodes is None else count(self, "max_leaf_nodes", low=2),
-            number(self, "min_impurity_decrease", low=0.0) * total,
+            2**31 if self.max_depth is None else self.max_depth,
+            self.max_leaf_nodes or 0,
+            self.min_impurity_decrease * total,
             feature_count(self, d),
             self.splitter == "random",
         )
 
+    def _check_target(self, y: np.ndarray) -> None:
+        """Refuse numbers y that the criterion cannot read."""
+
     def fit_read(self, data: Read, columns: "tuple[ColumnType, ...] | None", classes: np.ndarray | None) -> Any:
         """Fit to rows that an ensemble has read: codes in nominal columns, labels as positions in `classes`."""
+        check(self)
         self.columns_, self.n_features_in_ = columns, data.X.shape[1]
         if classes is not None:
             self.classes_ = classes
@@ -196,9 +214,7 @@ class DecisionTree(TreeModel, Learner):
         return self
 
     def _fit(self, X: Any, data: Read, n_classes: int, validation: Any) -> None:
-        self._check(data.y)
-        choice(self, "pruning", _PRUNING)
-        number(self, "ccp_alpha", low=0.0)
+        self._check_target(data.y)
         needs = self.pruning in ("pre", "reduced_error")
         grown = None
         if not needs:
@@ -214,11 +230,11 @@ class DecisionTree(TreeModel, Learner):
             else:
                 nodes = pruning.reduced_error(nodes, held.X, held.y, bool(self.prune_ties))
         elif self.pruning == "pessimistic":
-            nodes = pruning.pessimistic(nodes, number(self, "confidence", low=0.0, high=0.5, open_low=True))
+            nodes = pruning.pessimistic(nodes, self.confidence)
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
             grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
         nodes = self._placed(nodes, data.X)
-        self.trees_ = nodes.as_dict()
+        self.keep_nodes(nodes)
         self.__dict__.pop("grown_", None)
         if grown is not None:
             plain = not np.any(grown.table >= 0) and not np.isnan(data.X).any()
@@ -228,7 +244,6 @@ class DecisionTree(TreeModel, Learner):
 
     def _placed(self, nodes: Nodes, X: np.ndarray) -> Nodes:
         """Return the tree with its thresholds where the parameter wants them."""
-        choice(self, "thresholds", ("midpoint", "short"))
         if self.thresholds == "midpoint":
             return nodes
         if np.any(nodes.table >= 0) or np.isnan(X).any():
@@ -240,10 +255,9 @@ class DecisionTree(TreeModel, Learner):
         if given is not None:
             held = read_columns(self, *given)
             return data, Read(held.X, self._codes(held.y), None)
-        share = number(self, "validation_fraction", low=0.0, high=1.0, open_low=True)
         kept, held_rows = train_test_split(
             np.arange(len(data.y)),
-            test_size=share,
+            test_size=float(self.validation_fraction),
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
         )
         return data.take(np.sort(kept)), data.take(np.sort(held_rows))
@@ -254,8 +268,9 @@ class DecisionTree(TreeModel, Learner):
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> pruning.Path:
         """Return alphas, impurities and numbers of leaves of all subtrees that are optimal for some alpha."""
+        check(self)
         data, n_classes = self._read(X, y, sample_weight)
-        self._check(data.y)
+        self._check_target(data.y)
         nodes = self._grow(data, n_classes)
         return pruning.pruning_path(nodes, self._risk(nodes))[0]
 

@@ -4,14 +4,15 @@ Nodes of all trees stand in common arrays, children of a node side by side after
 (trees,), `node_column_`, `node_threshold_`, `node_table_`, `node_child_` (nodes,), `node_value_` (nodes, outputs),
 `branch_tables_` (tables, codes); `base_score_` of a sum, `estimator_weights_` of a weighted vote or median,
 `committee_` of committees. A row goes to the first child if x[column] <= threshold, else to the second; by a branch
-table, to the child of its code.
+table, to the child of its code. Not part of any claim: `node_missing_` (child of rows without a value, -1: all),
+`node_weight_`, `node_impurity_` (nodes,), `column_types_` (columns,) as JSON text, or empty if all are numbers.
 """
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from assay.checker.family import NUMBERS, WHOLE, Family, Variant
+from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
 from assay.checker.rules import boosting, occam, pruning, rademacher, trees, votes
 from assay.claims.definitions import PRIOR, UNIFORM, Definition, error_rate, outward, up
 
@@ -74,7 +75,8 @@ CLAIMS = {
         quantity="error rate",
     ),
 }
-_TYPES = {"node_threshold_": NUMBERS, "node_value_": NUMBERS}
+_TYPES = {"column_types_": TEXT, **dict.fromkeys(("node_threshold_", "node_value_"), NUMBERS)}
+_TYPES |= dict.fromkeys(("node_weight_", "node_impurity_"), NUMBERS)
 _NODES = {name: _TYPES.get(name, WHOLE) for name in trees.NODES}
 _BASE, _WEIGHTS = {**_NODES, "base_score_": NUMBERS}, {**_NODES, "estimator_weights_": NUMBERS}
 

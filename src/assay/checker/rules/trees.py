@@ -27,6 +27,10 @@ NODES = (
     "node_child_",
     "node_value_",
     "branch_tables_",
+    "node_missing_",
+    "node_weight_",
+    "node_impurity_",
+    "column_types_",
 )
 _CHUNK = 4096  # rows whose scores are computed at a time
 _MOST_KEPT = 2**24  # leaves that are remembered from rule to rule
@@ -232,7 +236,7 @@ def read_trees(kind: str, *stored: Any) -> Trees:
     """
     *parts, classes = stored
     extra = parts.pop().astype(np.float64) if len(parts) > len(NODES) else np.zeros(0)
-    columns, root, column, threshold, table, child, value, tables = parts
+    columns, root, column, threshold, table, child, value, tables, *rest = parts
     if columns.shape != () or columns < 1:
         raise Rejected("n_features_in_ must be a number of columns")
     d, n = int(columns), len(child)
@@ -262,8 +266,26 @@ def read_trees(kind: str, *stored: Any) -> Trees:
     if np.any(np.cumsum(begun - ended[:n]) > 1):  # a walk down such a graph may take for ever
         raise Rejected("the nodes do not describe trees: two nodes have a child in common")
     _check_outputs(kind, value, extra, root, classes)
+    _check_rest(*rest, n=n, d=d, most=np.where(table < 0, 2, 0) if not len(tables) else _branches(table, tables))
     form = Committees if kind == "committee" else Trees
     return form(kind, d, root, column, threshold, table, child, value, tables, extra, classes)
+
+
+def _branches(table: np.ndarray, tables: np.ndarray) -> np.ndarray:
+    """Return how many children each node has, if it has any."""
+    return np.where(table < 0, 2, tables.max(axis=1)[table] + 1)
+
+
+def _check_rest(
+    missing: np.ndarray, weight: np.ndarray, impurity: np.ndarray, types: np.ndarray, *, n: int, d: int, most: Any
+) -> None:
+    """Check what the scores of complete rows do not need: where rows without a value go, and the types of columns."""
+    if any(part.shape != (n,) for part in (missing, weight, impurity)) or np.any(weight < 0):
+        raise Rejected("the arrays of the trees have different lengths, or a node a negative weight")
+    if np.any(missing < -1) or np.any(missing >= np.maximum(most, 1)):
+        raise Rejected("rows without a value go to a child that does not exist")
+    if types.shape not in ((0,), (d,)):
+        raise Rejected(f"column_types_ has shape {types.shape}; it must be empty or name {d} types")
 
 
 def _check_outputs(kind: str, value: np.ndarray, extra: np.ndarray, root: np.ndarray, classes: tuple | None) -> None:

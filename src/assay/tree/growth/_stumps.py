@@ -88,6 +88,5 @@ def stump_nodes(column: int, threshold: float, sums: np.ndarray) -> Nodes:
     n = len(sums)
     inner = np.arange(n) == 0 if n > 1 else np.zeros(n, dtype=bool)
     weight = sums.sum(axis=1)
-    column, threshold, child = np.where(inner, column, -1), np.where(inner, threshold, 0.0), np.where(inner, 1, -1)
-    value = sums / np.maximum(weight, 1e-300)[:, None]
-    return binary_nodes(column, threshold, child, value, weight, np.zeros(n))
+    splits = np.where(inner, column, -1), np.where(inner, threshold, 0.0), np.where(inner, 1, -1)
+    return binary_nodes(*splits, sums / np.maximum(weight, 1e-300)[:, None], weight, np.zeros(n))

@@ -165,7 +165,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
         if not is_classifier(self) and (asked.scores or asked.against is not None):
             raise refuse(self, "scores and against are about classifiers.")
-        if self.card.task == "density" and asked.clip is not None:
+        if asked.clip is not None and self.card.task == "density":
             if not _is_range(asked.clip):
                 raise refuse(
                     self, f"clip must be two finite numbers, the least and the largest log-loss; got {asked.clip!r}."

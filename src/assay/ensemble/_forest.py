@@ -49,7 +49,7 @@ from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
 from assay.tree.growth._records import Limits
 
-_EXACT = 5_000  # rows up to which every border is tried, without bins
+_EXACT = 5_000  # rows up to which every threshold is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
 _GRIDS = 4  # groups of trees, each with bins whose quantiles lie between those of the others
 _MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
@@ -430,7 +430,7 @@ class RandomForestRegressor(_Regressor):
 
 
 class ExtraTreesClassifier(_Classifier):
-    """Extremely randomised trees: all rows, and at each node one random border for each of the columns drawn.
+    """Extremely randomised trees: all rows, and at each node one random threshold for each of the columns drawn.
 
     Parameters as `RandomForestClassifier`.
 
@@ -448,7 +448,7 @@ class ExtraTreesClassifier(_Classifier):
         task="classify",
         model=OfAnySize("votes of trees of any size"),
         strategy="Gini or entropy among random splits; averaging",
-        algorithm="random columns and borders at each node, trees on threads",
+        algorithm="random columns and thresholds at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
     )
 
@@ -510,7 +510,7 @@ class ExtraTreesRegressor(_Regressor):
         task="regress",
         model=OfAnySize("means of trees of any size"),
         strategy="squared error among random splits; averaging",
-        algorithm="random columns and borders at each node, trees on threads",
+        algorithm="random columns and thresholds at each node, trees on threads",
         guarantee=(),
     )
 

@@ -1,11 +1,11 @@
 """Oblique trees: splits <w, x> <= t found by a linear learner at each node.
 
     at a node   directions from a linear learner (each class against the rest) and the columns themselves; for each,
-                the border t with the largest decrease of impurity; the best of all splits the node, a column if no
+                the threshold t with the largest decrease of impurity; the best of all splits the node, a column if no
                 direction does better
     predict     class shares of the leaf that a row reaches; with soft routing see `_soft`
 
-The borders of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
+The thresholds of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
 Utgoff and Brodley 1991 (linear machines at nodes).
 """
 
@@ -34,13 +34,13 @@ class Cut(NamedTuple):
     threshold: float
 
 
-def best_border(z: np.ndarray, counts: np.ndarray, criterion: str, least: int) -> tuple[float, float]:
-    """Return the largest decrease of impurity times weight by a border of z, and that border (-inf: there is none).
+def best_threshold(z: np.ndarray, counts: np.ndarray, criterion: str, least: int) -> tuple[float, float]:
+    """Return the largest decrease of impurity times weight by a threshold of z, and it (-inf: there is none).
 
     counts (n, classes) holds the weight of each row in the column of its class; `least` rows stay on each side.
 
-    >>> gain, border = best_border(np.array([1.0, 2.0, 3.0, 4.0]), np.eye(2)[[0, 0, 1, 1]], "gini", 1)
-    >>> float(gain), float(border)
+    >>> gain, threshold = best_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.eye(2)[[0, 0, 1, 1]], "gini", 1)
+    >>> float(gain), float(threshold)
     (2.0, 2.5)
     """
     order = np.argsort(z, kind="stable")
@@ -116,7 +116,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         task="classify",
         model=OfAnySize("oblique trees of any size"),
         strategy="impurity; with soft routing the log-loss",
-        algorithm="linear learner at each node, exact border of its projection, axis-parallel splits where better",
+        algorithm="linear learner at each node, exact threshold of its projection, axis-parallel splits where better",
         guarantee=(),
         most_rows=100_000,
     )
@@ -356,19 +356,19 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     def predicted_positions(self, rows: Rows) -> np.ndarray:
         """Return the predicted class of each row, as a position in `classes_`; -1 where rounding leaves it open."""
         blocks = list(rows.blocks())
-        return np.concatenate([np.where(self._near_a_border(one.X), -1, self._positions(one.X)) for one in blocks])
+        return np.concatenate([np.where(self._near_a_threshold(one.X), -1, self._positions(one.X)) for one in blocks])
 
     def count_errors(self, rows: Rows) -> tuple[int, int]:
         """Return the least and the largest number of errors that rounding of <w, x> - t leaves open."""
         low = high = 0
         for block in rows.blocks():
             wrong = self._positions(block.X) != block.y
-            unsure = self._near_a_border(block.X)
+            unsure = self._near_a_threshold(block.X)
             low += int(np.count_nonzero(wrong & ~unsure))
             high += int(np.count_nonzero(wrong | unsure))
         return low, high
 
-    def _near_a_border(self, X: np.ndarray) -> np.ndarray:
+    def _near_a_threshold(self, X: np.ndarray) -> np.ndarray:
         unsure, error = np.zeros(len(X), dtype=bool), 2.0**-50 * (X.shape[1] + 2)
         for at, inside in self._inside(X).items():
             if self.node_child_[at] >= 0 and self.node_is_oblique_[at]:
@@ -384,5 +384,5 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
 
 def _placed(z: np.ndarray, counts: np.ndarray, criterion: str, least: int, w: np.ndarray) -> tuple:
-    gain, threshold = best_border(z, counts, criterion, least)
+    gain, threshold = best_threshold(z, counts, criterion, least)
     return gain, w, threshold

@@ -28,7 +28,7 @@ def small(seed, n=30, d=3, flips=0):
 
 
 def all_stumps(X):
-    """Return (rows, stumps) in {-1, 1}: every border of every column, both ways, and the two constants."""
+    """Return (rows, stumps) in {-1, 1}: every threshold of every column, both ways, and the two constants."""
     sides = [np.where(X[:, f] > t, 1.0, -1.0) for f in range(X.shape[1]) for t in np.unique(X[:, f])]
     return np.column_stack([*sides, *(-side for side in sides)])
 

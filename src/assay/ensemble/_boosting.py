@@ -61,7 +61,7 @@ class _GradientBoosting(TreeModel, Learner):
     def __init__(
         self,
         *,
-        loss: str,
+        loss: str = "log_loss",
         learning_rate: float = 0.1,
         n_estimators: int = 100,
         subsample: float = 1.0,
@@ -282,49 +282,6 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
     )
-
-    def __init__(
-        self,
-        *,
-        loss: str = "log_loss",
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        subsample: float = 1.0,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        nominal: Any = None,
-        monotonic_cst: Any = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            learning_rate=learning_rate,
-            n_estimators=n_estimators,
-            subsample=subsample,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            max_features=max_features,
-            max_bins=max_bins,
-            nominal=nominal,
-            monotonic_cst=monotonic_cst,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingClassifier":

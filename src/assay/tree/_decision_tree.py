@@ -5,11 +5,11 @@
     prune   see `_pruning`
     predict class shares, or the mean, of the leaf that a row reaches
 
-Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values and the
+Complete numeric columns are split by compiled code that tries every threshold; nominal columns, missing values and the
 gain ratio take the general way (`_nominal_missing`). Both find the same splits where both apply.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -287,11 +287,13 @@ class DecisionTree(TreeModel, Learner):
         for fit, held in folds.split(data.X, data.y):
             part = data.take(fit)
             full = self._grow(part, n_classes)
-            by_node = self._node_losses(full, data.y[held])
-            if data.weight is not None:
-                by_node = by_node * data.weight[held]
-            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], by_node)
+            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
+
+    def _fold_losses(self, data: Read, held: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function that tells the weighted losses of some of the rows held out."""
+        y, weight = data.y[held], np.ones(len(held)) if data.weight is None else data.weight[held]
+        return lambda value, rows: self._losses(value, y[rows]) * weight[rows]
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the size of the tree and, if it was pruned by cost-complexity, that no subtree costs less."""

@@ -1,11 +1,11 @@
 """Oblique trees: splits <w, x> <= t found by a linear learner at each node.
 
     at a node   directions from a linear learner (each class against the rest) and the columns themselves; for each,
-                the border t with the largest decrease of impurity; the best of all splits the node, a column if no
+                the threshold t with the largest decrease of impurity; the best of all splits the node, a column if no
                 direction does better
     predict     class shares of the leaf that a row reaches; with soft routing see `_soft`
 
-The borders of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
+The thresholds of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
 Utgoff and Brodley 1991 (linear machines at nodes).
 """
 
@@ -37,13 +37,13 @@ class Cut(NamedTuple):
     threshold: float
 
 
-def best_border(z: np.ndarray, counts: np.ndarray, criterion: str, least: int) -> tuple[float, float]:
-    """Return the largest decrease of impurity times weight by a border of z, and that border (-inf: there is none).
+def best_threshold(z: np.ndarray, counts: np.ndarray, criterion: str, least: int) -> tuple[float, float]:
+    """Return the largest decrease of impurity times weight by a threshold of z, and it (-inf: there is none).
 
     counts (n, classes) holds the weight of each row in the column of its class; `least` rows stay on each side.
 
-    >>> gain, border = best_border(np.array([1.0, 2.0, 3.0, 4.0]), np.eye(2)[[0, 0, 1, 1]], "gini", 1)
-    >>> float(gain), float(border)
+    >>> gain, threshold = best_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.eye(2)[[0, 0, 1, 1]], "gini", 1)
+    >>> float(gain), float(threshold)
     (2.0, 2.5)
     """
     order = np.argsort(z, kind="stable")
@@ -119,7 +119,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         task="classify",
         model=OfAnySize("oblique trees of any size"),
         strategy="impurity; with soft routing the log-loss",
-        algorithm="linear learner at each node, exact border of its projection, axis-parallel splits where better",
+        algorithm="linear learner at each node, exact threshold of its projection, axis-parallel splits where better",
         guarantee=(),
         most_rows=100_000,
     )
@@ -361,9 +361,9 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         yield Votes(self._decided)
 
     def _decided(self, block: Block) -> np.ndarray:
-        return np.where(self._near_a_border(block.X), OPEN, self._positions(block.X))
+        return np.where(self._near_a_threshold(block.X), OPEN, self._positions(block.X))
 
-    def _near_a_border(self, X: np.ndarray) -> np.ndarray:
+    def _near_a_threshold(self, X: np.ndarray) -> np.ndarray:
         unsure, error = np.zeros(len(X), dtype=bool), 2.0**-50 * (X.shape[1] + 2)
         for at, inside in self._inside(X).items():
             if self.node_child_[at] >= 0 and self.node_is_oblique_[at]:
@@ -379,5 +379,5 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
 
 def _placed(z: np.ndarray, counts: np.ndarray, criterion: str, least: int, w: np.ndarray) -> tuple:
-    gain, threshold = best_border(z, counts, criterion, least)
+    gain, threshold = best_threshold(z, counts, criterion, least)
     return gain, w, threshold

@@ -15,7 +15,6 @@ from assay.params import Choice, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space
 from assay.tree._decision_tree import DecisionTree
-from assay.tree._nodes import Nodes
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
@@ -85,7 +84,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         task="classify",
         model=OfAnySize("trees of any size"),
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
-        algorithm="greedy splits, exact borders by counting or sorting codes",
+        algorithm="greedy splits, exact thresholds by counting or sorting codes",
         guarantee=("tree.facts", "tree.pruned", "occam", "vc", "rademacher.empirical"),
         input=("numbers", "nominal", "missing"),
     )
@@ -181,9 +180,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         yield from occam_statement(self, rows)
         yield from stump_statement(self, rows)
 
-    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
-        """Return (nodes, rows): 1 where the class of a node is not that of the row."""
-        return (nodes.value.argmax(axis=1)[:, None] != y[None, :]).astype(np.float64)
+    def _losses(self, value: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return 1 where the class of a node with these shares is not that of the row."""
+        return (value.argmax() != y).astype(np.float64)
 
 
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
@@ -216,7 +215,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         task="regress",
         model=OfAnySize("trees of any size"),
         strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
-        algorithm="greedy splits, exact borders by counting or sorting codes",
+        algorithm="greedy splits, exact thresholds by counting or sorting codes",
         guarantee=("tree.facts",),
         input=("numbers", "nominal", "missing"),
     )
@@ -282,9 +281,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         """Yield the predictions: values of leaves, which do not round."""
         yield Predictions(_leaf_values, (self.nodes_,))
 
-    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
-        """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""
-        gap = nodes.value - y[None, :]
+    def _losses(self, value: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the squared (or absolute) error of a node's value for each row."""
+        gap = value[0] - y
         return np.abs(gap) if self.criterion == "absolute_error" else gap**2
 
 

@@ -21,6 +21,7 @@ from assay.checker.rules.duality import class_weights, cost
 from assay.checker.rules.losses import LOSSES
 
 KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
+OTHER = "other"  # a kernel that only the learner has
 SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
 MOST_CELLS = 500_000  # kernel values held at a time: they stay in the processor's cache
 
@@ -87,6 +88,8 @@ class KernelMachine(Predictor):
         return found
 
     def _values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self.kind == OTHER:
+            raise Refused("the kernel is a function which the checker does not have")
         if self.kind == "precomputed":
             K = X[:, self.support]
             return K, np.zeros(len(X)), np.abs(K).max(axis=1, initial=0.0)
@@ -188,9 +191,9 @@ def read_kernel_machine(
     classes: tuple[str, ...] | None,
 ) -> KernelMachine:
     """Return the machine of stored arrays, after checking that they fit together."""
-    if kernel.shape != (5,) or not 0 <= kernel[0] < len(KINDS) or kernel[0] != int(kernel[0]):
-        raise Rejected("kernel_numbers_ must name a kernel that the checker has")
-    kind, degree, width = KINDS[int(kernel[0])], kernel[2], int(kernel[4])
+    if kernel.shape != (5,) or not -1 <= kernel[0] < len(KINDS) or kernel[0] != int(kernel[0]):
+        raise Rejected("kernel_numbers_ must be a kind of kernel, gamma, degree, coef0 and a number of columns")
+    kind, degree, width = KINDS[int(kernel[0])] if kernel[0] >= 0 else OTHER, kernel[2], int(kernel[4])
     m = len(support)
     if (kind in ("poly", "rbf", "laplacian") and not kernel[1] > 0) or degree != int(degree) or not 1 <= degree <= 1000:
         raise Rejected("gamma must be above 0 and degree an integer from 1")

@@ -236,6 +236,7 @@ class Grower:
             numbers[0], split, goes_left,
         )  # fmt: skip
         if not binned.nominal[split["column"]]:
+            goes_left[:] = 0  # a nominal column that was the best for a while has left its marks
             goes_left[: split["last"] + 1] = 1
             goes_left[255] = split["missing_left"]
         return split, goes_left

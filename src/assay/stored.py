@@ -27,11 +27,18 @@ def class_name(kind: type) -> str:
 def stored(learner: Any) -> StoredModel:
     """Return a fitted learner as its parts."""
     _, variant = find(learner.family)
-    names = [*variant.arrays, *learner.more_arrays, *(["classes_"] if variant.classes else [])]
+    more = [name for name in learner.more_arrays if name in variant.more]
+    names = [*variant.arrays, *more, *(["classes_"] if variant.classes else [])]
     names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
-    members = tuple(member.stored() for member in learner.members()) if variant.members else ()
+    members = tuple(_member(one) for one in learner.members()) if variant.members else ()
     arrays = {name: _array(getattr(learner, name)) for name in names}
     return StoredModel(class_name(type(learner)), learner.family, plain_parameters(learner), arrays, members)
+
+
+def _member(learner: Any) -> StoredModel:
+    if not hasattr(learner, "stored"):
+        raise ValueError(f"a member of class {type(learner).__name__} is not a learner of Assay.")
+    return learner.stored()
 
 
 def _array(value: Any) -> np.ndarray:

@@ -15,6 +15,7 @@ from assay.params import Choice, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space
 from assay.tree._decision_tree import DecisionTree
+from assay.tree._nodes import Nodes
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize

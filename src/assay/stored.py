@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.checker.family import find, read_model
 from assay.claims.model import StoredModel, from_plain, to_plain
+from assay.params import check
 
 ABOUT_THE_MACHINE = ("n_jobs", "verbose")
 """Parameters that say how the machine works and nothing about the model; they are not stored."""
@@ -68,6 +69,7 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
     if model.learner != class_name(kind):
         raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
+    check(learner)
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._take_members(members)

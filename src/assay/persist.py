@@ -27,7 +27,7 @@ import numpy as np
 from assay import registry
 from assay.claims.claim import Certificate
 from assay.claims.document import from_json, strict_json, to_json
-from assay.claims.model import StoredModel, array_of, array_record, is_text
+from assay.claims.model import DTYPES, StoredModel, array_of, array_record, is_text
 from assay.files import written_whole
 from assay.stored import restore, unfitted
 
@@ -236,14 +236,15 @@ def _object(plain: Any) -> Any:
 
 
 def _array(name: str, data: bytes) -> np.ndarray:
-    """Return an array; refuse one whose header promises another number of bytes than there are, or objects."""
+    """Return an array, stored row by row; refuse objects, other byte orders, and a header that promises another number
+    of bytes than there are."""
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise ModelFileError(f"array {name} has the unknown format {version}.")
-    shape, _, dtype = readers[version](file)
-    if dtype.kind not in "fiub" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+    shape, by_columns, dtype = readers[version](file)
+    if by_columns or dtype.str not in DTYPES or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ModelFileError(f"array {name} is not what its header says.")
     return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
 

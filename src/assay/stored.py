@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.checker.family import find, read_model
 from assay.claims.model import StoredModel, from_plain, to_plain
+from assay.params import check
 
 ABOUT_THE_MACHINE = ("n_jobs", "verbose")
 """Parameters that say how the machine works and nothing about the model; they are not stored."""
@@ -35,7 +36,7 @@ def stored(learner: Any) -> StoredModel:
 
 
 def _array(value: Any) -> np.ndarray:
-    return value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value, order="C")
 
 
 def plain_parameters(learner: Any) -> dict[str, Any]:
@@ -59,6 +60,7 @@ def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[
     """Return the fitted learner of class `kind` that `model` describes, after checking every part of it."""
     predictor = read_model(model, any_size=True)
     learner = unfitted(kind, model.parameters, build)
+    check(learner)
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._take_members(members)

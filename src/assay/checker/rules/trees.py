@@ -251,14 +251,15 @@ def read_trees(kind: str, *stored: Any) -> Trees:
         raise Rejected("the roots of the trees are out of range")
     inner = np.flatnonzero(child >= 0)
     by_table = inner[table[inner] >= 0]
-    if np.any(table[inner] >= len(tables)):
+    if np.any((table < -1) | (table >= len(tables))):
         raise Rejected("a node names a branch table that does not exist")
     if np.any(tables < -1):
         raise Rejected("a branch table has negative branches")
     last = child[inner] + 1
     if by_table.size:
         last[table[inner] >= 0] = child[by_table] + tables[table[by_table]].max(axis=1)
-    if np.any(child[inner] <= inner) or np.any(last >= n) or np.any((column[inner] < 0) | (column[inner] >= d)):
+    beyond = np.any((column < -1) | (column >= d)) or np.any(column[inner] < 0)
+    if beyond or np.any(child < -1) or np.any(child[inner] <= inner) or np.any(last >= n):
         raise Rejected(
             "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
         )

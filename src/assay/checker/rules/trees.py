@@ -264,8 +264,12 @@ def read_trees(kind: str, *stored: Any) -> Trees:
             "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
         )
     begun, ended = np.bincount(child[inner], minlength=n), np.bincount(last + 1, minlength=n)
-    if np.any(np.cumsum(begun - ended[:n]) > 1):  # a walk down such a graph may take for ever
+    parents = np.cumsum(begun - ended[:n])
+    if np.any(parents > 1):  # a walk down such a graph may take for ever
         raise Rejected("the nodes do not describe trees: two nodes have a child in common")
+    tree = np.cumsum(parents == 0)  # roots stand in order, each before the nodes of its tree
+    if not np.array_equal(np.flatnonzero(parents == 0), root) or np.any(tree[last] != tree[inner]):
+        raise Rejected("the nodes do not describe trees: a node belongs to no tree, or to two")
     _check_outputs(kind, value, extra, root, classes)
     _check_rest(*rest, n=n, d=d, most=np.where(table < 0, 2, 0) if not len(tables) else _branches(table, tables))
     form = Committees if kind == "committee" else Trees

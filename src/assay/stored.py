@@ -43,7 +43,7 @@ def _member(learner: Any) -> StoredModel:
 
 
 def _array(value: Any) -> np.ndarray:
-    return value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value, order="C")
 
 
 def plain_parameters(learner: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ holds claims that are read together, fingerprints of data and model, and the led
 Nothing here computes or judges: `seal` makes these records, `verify` checks them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -145,9 +145,7 @@ class Certificate:
         Each claim was made at a share of delta that was fixed before any of them was computed, so taking the
         smallest costs nothing more.
         """
-        bounds = [claim for claim in self.claims if claim.quantity and claim.direction == "upper"]
-        rates = [claim for claim in bounds if claim.quantity == "error rate"]
-        return min(rates or bounds, key=lambda claim: claim.value, default=None)
+        return tightest(self.claims)
 
     def __str__(self) -> str:
         from assay.claims.words import certificate_text
@@ -162,3 +160,10 @@ class Certificate:
         from assay.claims.words import certificate_html
 
         return certificate_html(self)
+
+
+def tightest(claims: Iterable[Claim]) -> Claim | None:
+    """Return the smallest upper bound among claims, of the error rate if one bounds it; None if there is none."""
+    bounds = [claim for claim in claims if claim.quantity and claim.direction == "upper"]
+    rates = [claim for claim in bounds if claim.quantity == "error rate"]
+    return min(rates or bounds, key=lambda claim: claim.value, default=None)

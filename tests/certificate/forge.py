@@ -55,7 +55,7 @@ class Forged(SimpleNamespace):
 
     def stored(self) -> StoredModel:
         members = tuple(member.stored() for member in self.members)
-        return StoredModel(self.learner, self.family, self.parameters, self.arrays, members)
+        return StoredModel(self.learner, self.family, dict(self.parameters), self.arrays, members)
 
 
 @dataclass(frozen=True)

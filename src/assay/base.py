@@ -61,6 +61,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     card: ClassVar[Card]
     family: ClassVar[str]
     more_arrays: ClassVar[tuple[str, ...]] = ()
+    _from_file = False
     history_: list[Step]
     classes_: np.ndarray
 
@@ -147,7 +148,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
         asked = CertifyOptions(compared, clip, coverage, scores, against, hypothesis_class_fixed, radius)
         self._check_asked(asked, holdout is not None)
-        return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
+        cut = self._cut(X, y, sample_weight, holdout)
+        try:
+            return issue(self, cut, delta=Decimal(repr(float(delta))), asked=asked)
+        except AttributeError as error:
+            if not self._from_file:
+                raise
+            raise refuse(
+                self, f"a loaded model keeps what it predicts with, not how it was fitted ({error}); fit it again."
+            ) from error
 
     @property
     def _task(self) -> str:

@@ -72,6 +72,7 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
     check(learner)
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
+    learner._from_file = True
     learner._take_members(members)
     learner._derive()
     if stored(learner).digest() != model.digest():

@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.checker.family import find, read_model
 from assay.claims.model import StoredModel, from_plain, to_plain
+from assay.params import check
 
 ABOUT_THE_MACHINE = ("n_jobs", "verbose")
 """Parameters that say how the machine works and nothing about the model; they are not stored."""
@@ -27,15 +28,22 @@ def class_name(kind: type) -> str:
 def stored(learner: Any) -> StoredModel:
     """Return a fitted learner as its parts."""
     _, variant = find(learner.family)
-    names = [*variant.arrays, *learner.more_arrays, *(["classes_"] if variant.classes else [])]
+    more = [name for name in learner.more_arrays if name in variant.more]
+    names = [*variant.arrays, *more, *(["classes_"] if variant.classes else [])]
     names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
-    members = tuple(member.stored() for member in learner.members()) if variant.members else ()
+    members = tuple(_member(one) for one in learner.members()) if variant.members else ()
     arrays = {name: _array(getattr(learner, name)) for name in names}
     return StoredModel(class_name(type(learner)), learner.family, plain_parameters(learner), arrays, members)
 
 
+def _member(learner: Any) -> StoredModel:
+    if not hasattr(learner, "stored"):
+        raise ValueError(f"a member of class {type(learner).__name__} is not a learner of Assay.")
+    return learner.stored()
+
+
 def _array(value: Any) -> np.ndarray:
-    return value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value, order="C")
 
 
 def plain_parameters(learner: Any) -> dict[str, Any]:
@@ -61,8 +69,10 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
     if model.learner != class_name(kind):
         raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
+    check(learner)
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
+    learner._from_file = True
     learner._take_members(members)
     learner._derive()
     if stored(learner).digest() != model.digest():

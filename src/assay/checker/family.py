@@ -119,7 +119,7 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     first += [members] if variant.members else []
     predictor = variant.read(*first, *numbers, classes)
     for name in set(stored.arrays) & set(variant.more):
-        if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS, any_size=True), predictor):
+        if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS + WHOLE, any_size=True), predictor):
             raise Rejected(f"{name} does not go with the other arrays")
     _check_names(stored.arrays.get("feature_names_in_"), predictor)
     return predictor

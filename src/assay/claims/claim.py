@@ -5,7 +5,7 @@ holds claims that are read together, fingerprints of data and model, and the led
 Nothing here computes or judges: `seal` makes these records, `verify` checks them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -55,8 +55,8 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """Name of the template, for example "holdout.binomial"."""
-        return self._template.name
+        """Name of what is claimed, for example "holdout.binomial" or "logistic.gap"."""
+        return self._template.called(self.params)
 
     @property
     def is_fact(self) -> bool:
@@ -129,7 +129,7 @@ class Certificate:
     def find(self, name: str, **params: Any) -> Claim:
         """Return the first claim of that name or code (with or without its version) whose params match."""
         for claim in self.claims:
-            named = claim.template in (name, f"{name}/1") or claim.kind == name
+            named = claim.template in (name, f"{name}/1") or name in (claim.kind, claim._template.name)
             if named and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
         raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")
@@ -145,9 +145,7 @@ class Certificate:
         Each claim was made at a share of delta that was fixed before any of them was computed, so taking the
         smallest costs nothing more.
         """
-        bounds = [claim for claim in self.claims if claim.quantity and claim.direction == "upper"]
-        rates = [claim for claim in bounds if claim.quantity == "error rate"]
-        return min(rates or bounds, key=lambda claim: claim.value, default=None)
+        return tightest(self.claims)
 
     def __str__(self) -> str:
         from assay.claims.words import certificate_text
@@ -162,3 +160,10 @@ class Certificate:
         from assay.claims.words import certificate_html
 
         return certificate_html(self)
+
+
+def tightest(claims: Iterable[Claim]) -> Claim | None:
+    """Return the smallest upper bound among claims, of the error rate if one bounds it; None if there is none."""
+    bounds = [claim for claim in claims if claim.quantity and claim.direction == "upper"]
+    rates = [claim for claim in bounds if claim.quantity == "error rate"]
+    return min(rates or bounds, key=lambda claim: claim.value, default=None)

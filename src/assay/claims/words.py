@@ -6,7 +6,7 @@ from fractions import Fraction
 from html import escape
 from typing import NamedTuple
 
-from assay.claims.claim import Certificate, Claim
+from assay.claims.claim import Certificate, Claim, tightest
 from assay.claims.definitions import ASSUMPTIONS, definition
 from assay.text import shown
 
@@ -35,7 +35,7 @@ def sections(certificate: Certificate) -> Iterator[Section]:
     if facts:
         yield Section("Facts about the given rows", [_said(claim) for claim in facts])
     if risks:
-        yield Section("About new data", [_about_new(claim, certificate) for claim in risks])
+        yield Section("About new data", [_about_new(claim, risks) for claim in risks])
     if certificate.not_applicable:
         lines = [f"{_name(gap.template)}: {gap.reason}" for gap in certificate.not_applicable]
         yield Section("Not claimed, and why", lines)
@@ -55,10 +55,10 @@ def _said(claim: Claim) -> str:
         return f"A malformed claim {claim.template[:40]!r}: its sentence cannot be made of its parts."
 
 
-def _about_new(claim: Claim, certificate: Certificate) -> str:
+def _about_new(claim: Claim, risks: list[Claim]) -> str:
     said = f"{_said(claim)} Confidence {_percent(claim.delta)}."
-    rivals = [one for one in certificate.claims if one.quantity == claim.quantity]
-    if claim is not certificate.tightest or len(rivals) < 2:
+    rivals = [one for one in risks if one.quantity == claim.quantity]
+    if claim is not tightest(risks) or len(rivals) < 2:
         return said
     return f"{said} This is the tightest of the {len(rivals)} statements about the {claim.quantity}."
 

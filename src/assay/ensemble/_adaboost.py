@@ -18,11 +18,11 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.base import Learner
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
+from assay.ensemble._members import OfMembers
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
@@ -40,7 +40,7 @@ _PERFECT = 1e-10  # the error that counts as none when alpha is computed
 _DRAWS = 20  # samples drawn for one round before the fit gives up
 
 
-class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
+class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
     """AdaBoost of stumps, or of any classifier.
 
     Parameters
@@ -78,7 +78,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     (array([0.4236, 0.6496, 0.752 ]), 1.0)
     """
 
-    family = "trees.weighted-vote"
+    of_trees, of_others = "trees.weighted-vote", "committee.boosting-classifier"
     constraints: ClassVar = {
         "n_estimators": Count(),
         "learning_rate": Positive(),

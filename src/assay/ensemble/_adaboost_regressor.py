@@ -17,9 +17,9 @@ from sklearn.base import RegressorMixin, clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner
 from assay.card import Card
 from assay.data.blocks import Block
+from assay.ensemble._members import OfMembers
 from assay.ensemble._votes import member_values
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
@@ -48,7 +48,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return values[rows, order[rows, at]]
 
 
-class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
+class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
     """AdaBoost.R2 of trees, or of any regressor.
 
     Parameters
@@ -78,7 +78,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
     True
     """
 
-    family = "trees.median"
+    of_trees, of_others = "trees.median", "committee.boosting-regressor"
     constraints: ClassVar = {
         "n_estimators": Count(),
         "learning_rate": Positive(),

@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.base import Learner
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
+from assay.ensemble._members import OfMembers
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
 from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import (
@@ -45,11 +45,11 @@ class Fitted(NamedTuple):
     epochs: np.ndarray
 
 
-class Bagging(TreeModel, Analysed, Learner):
+class Bagging(TreeModel, Analysed, OfMembers):
     """What bagging of classifiers and of regressors shares."""
 
     estimator: Any
-    members_: list[Any]
+    more_arrays: ClassVar = ("member_columns_",)
     seeds_: np.ndarray
     constraints: ClassVar = {
         "n_estimators": Count(),

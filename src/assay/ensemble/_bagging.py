@@ -81,7 +81,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     True
     """
 
-    family = "trees.vote"
+    of_trees, of_others = "trees.vote", "committee.bagging-classifier"
     constraints: ClassVar = {"voting": Choice("soft", "hard")}
     classes_: np.ndarray
     card = Card(
@@ -210,7 +210,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     array([3., 4.])
     """
 
-    family = "trees.mean"
+    of_trees, of_others = "trees.mean", "committee.bagging-regressor"
     card = Card(
         name="Bagging regressor",
         zh="自助聚合",

@@ -281,6 +281,7 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         strategy="log loss or exponential loss",
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     @with_callbacks
@@ -369,6 +370,7 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         strategy="squared, absolute, Huber, quantile or Poisson loss",
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(

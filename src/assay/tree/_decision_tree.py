@@ -27,7 +27,7 @@ from assay.tree import _pruning as pruning
 from assay.tree import _rules
 from assay.tree._claims import grown_part, pruning_fact, shortened
 from assay.tree._nodes import Nodes, TreeModel
-from assay.tree._predict import leaves, mean_values
+from assay.tree._predict import goes_one_way, leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
@@ -372,10 +372,10 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:
         data = read_columns(learner, X, y, sample_weight)
-        if data.has_gaps:
+        if data.has_gaps and not goes_one_way(learner.nodes_):
             raise refuse(
                 learner,
-                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+                "X contains NaN; certificates need complete rows, because rows without a value go down all branches.",
             )
         known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known

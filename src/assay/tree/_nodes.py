@@ -158,7 +158,8 @@ class TreeModel:
     def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
         """Keep the arrays, which are sound, and the types of the columns."""
         super()._take_arrays(arrays)  # type: ignore[misc]
-        self.columns_ = tuple(_column_type(text) for text in arrays["column_types_"].tolist()) or None
+        types = arrays["column_types_"].tolist() if "column_types_" in arrays else []
+        self.columns_ = tuple(_column_type(text) for text in types) or None
 
     @property
     def trees_(self) -> dict[str, np.ndarray]:

@@ -223,6 +223,8 @@ CLAIMS = {
         quantity="mean squared distance",
     ),
 }
+
+
 def _variances(array: np.ndarray, model: Any) -> bool:
     return array.shape == (len(model.V),) and bool(np.all(array >= 0))
 

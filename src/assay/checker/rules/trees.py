@@ -50,6 +50,7 @@ class Trees(Predictor):
     child: np.ndarray
     value: np.ndarray  # (nodes, outputs)
     tables: np.ndarray
+    missing: np.ndarray  # child of rows without a value; -1 for all of them by their weights
     extra: np.ndarray  # base scores, or weights of the votes
     classes: tuple[str, ...] | None
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their leaves
@@ -61,6 +62,10 @@ class Trees(Predictor):
     @property
     def width(self) -> int:  # type: ignore[override]
         return len(self.root)
+
+    @property
+    def reads_gaps(self) -> bool:  # type: ignore[override]
+        return bool(np.all(self.missing[self.child >= 0] >= 0))
 
     @property
     def binary(self) -> bool:
@@ -94,9 +99,12 @@ class Trees(Predictor):
         node, start = at[going], going % max(n, 1) * d
         while len(going):
             x = entries[start + self.column[node]]
-            branch = (x > self.threshold[node]).astype(np.int64)
+            gap = np.isnan(x)
+            if np.any(self.missing[node[gap]] < 0):
+                raise Refused("a row lacks a value, and no single child takes such rows")
+            branch = np.where(gap, self.missing[node], x > self.threshold[node])
             if len(self.tables):
-                by_table = self.table[node] >= 0
+                by_table = (self.table[node] >= 0) & ~gap
                 branch[by_table] = self._branches(node[by_table], x[by_table])
             node = self.child[node] + branch
             at[going] = node
@@ -251,24 +259,29 @@ def read_trees(kind: str, *stored: Any) -> Trees:
         raise Rejected("the roots of the trees are out of range")
     inner = np.flatnonzero(child >= 0)
     by_table = inner[table[inner] >= 0]
-    if np.any(table[inner] >= len(tables)):
+    if np.any((table < -1) | (table >= len(tables))):
         raise Rejected("a node names a branch table that does not exist")
     if np.any(tables < -1):
         raise Rejected("a branch table has negative branches")
     last = child[inner] + 1
     if by_table.size:
         last[table[inner] >= 0] = child[by_table] + tables[table[by_table]].max(axis=1)
-    if np.any(child[inner] <= inner) or np.any(last >= n) or np.any((column[inner] < 0) | (column[inner] >= d)):
+    beyond = np.any((column < -1) | (column >= d)) or np.any(column[inner] < 0)
+    if beyond or np.any(child < -1) or np.any(child[inner] <= inner) or np.any(last >= n):
         raise Rejected(
             "the nodes do not describe trees: a child does not follow its parent, or a column does not exist"
         )
     begun, ended = np.bincount(child[inner], minlength=n), np.bincount(last + 1, minlength=n)
-    if np.any(np.cumsum(begun - ended[:n]) > 1):  # a walk down such a graph may take for ever
+    parents = np.cumsum(begun - ended[:n])
+    if np.any(parents > 1):  # a walk down such a graph may take for ever
         raise Rejected("the nodes do not describe trees: two nodes have a child in common")
+    tree = np.cumsum(parents == 0)  # roots stand in order, each before the nodes of its tree
+    if not np.array_equal(np.flatnonzero(parents == 0), root) or np.any(tree[last] != tree[inner]):
+        raise Rejected("the nodes do not describe trees: a node belongs to no tree, or to two")
     _check_outputs(kind, value, extra, root, classes)
     _check_rest(*rest, n=n, d=d, most=np.where(table < 0, 2, 0) if not len(tables) else _branches(table, tables))
     form = Committees if kind == "committee" else Trees
-    return form(kind, d, root, column, threshold, table, child, value, tables, extra, classes)
+    return form(kind, d, root, column, threshold, table, child, value, tables, rest[0], extra, classes)
 
 
 def _branches(table: np.ndarray, tables: np.ndarray) -> np.ndarray:

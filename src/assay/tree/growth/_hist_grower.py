@@ -290,7 +290,9 @@ def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
 
 def _threshold(binner: Binner, f: int, last: int) -> float:
     """Return the upper edge of the last bin on the left; a number above all others if only missing values go
-    right."""
+    right, and zero for levels."""
+    if binner.nominal[f]:
+        return 0.0
     return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from assay.checker.family import find, read_model
 from assay.claims.model import StoredModel, from_plain, to_plain
@@ -61,6 +62,7 @@ def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[
     predictor = read_model(model, any_size=True)
     learner = unfitted(kind, model.parameters, build)
     check(learner)
+    get_tags(learner)  # an ensemble asks its parameter, which may be no learner
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._take_members(members)

@@ -82,12 +82,19 @@ def learn(
 
 
 @app.command()
-def verify(model: ModelFile, source: Source) -> None:
+def verify(
+    model: ModelFile,
+    source: Source,
+    limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds; claims that are not judged by then cannot be checked.", show_default=False),
+    ] = None,
+) -> None:
     """Check the certificate of a model against the table it was learnt from."""
     from assay.cli import checking
 
     with _messages():
-        holds = checking.verify(model, source)
+        holds = checking.verify(model, source, limit)
     if not holds:
         raise typer.Exit(1)
 

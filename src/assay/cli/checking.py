@@ -19,17 +19,19 @@ from assay.learning.model import checked_input
 from assay.text import shown
 
 
-def verify(model_file: Path, source: str) -> bool:
+def verify(model_file: Path, source: str, limit: float | None = None) -> bool:
     """Run the command; return whether the certificate holds."""
     console = Console()
     model, certificate = open_model(model_file)
     if certificate is None:
         raise ValueError(f"{model_file} holds no certificate, so there is nothing to verify.")
     with using(model_file):
-        return _verify(console, model, certificate, source)
+        return _verify(console, model, certificate, source, limit)
 
 
-def _verify(console: Console, model: TableModel, certificate: Certificate, source: str) -> bool:
+def _verify(
+    console: Console, model: TableModel, certificate: Certificate, source: str, limit: float | None
+) -> bool:
     data = _table(model, source)
     problems = model.differences(data)
     if problems:
@@ -41,7 +43,7 @@ def _verify(console: Console, model: TableModel, certificate: Certificate, sourc
         for sentence in problems:
             say(console, sentence)
         return False
-    report = check(certificate, model.learner, model.encode(data)[0], model.labels(data))
+    report = check(certificate, model.learner, model.encode(data)[0], model.labels(data), limit=limit)
     _show(console, certificate, report)
     return report.holds
 
@@ -90,8 +92,8 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         return
     console.print(
         f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws "
-        "from one source, the statements about new data hold together with probability at least "
-        f"{1 - float(certificate.delta_total):g}.",
+        "from one source, the statements about new data hold together but for a failure probability of at most "
+        f"{shown(certificate.delta_total)}.",
         highlight=False,
     )
     console.print(

@@ -61,6 +61,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     card: ClassVar[Card]
     family: ClassVar[str]
     more_arrays: ClassVar[tuple[str, ...]] = ()
+    _from_file = False
     history_: list[Step]
     classes_: np.ndarray
 
@@ -136,7 +137,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             data. Fix it in advance; the longest row seen is no such number.
         """
         check_is_fitted(self)
-        if not hasattr(self, "family"):
+        if not hasattr(self, "family") or not self._task:
             raise refuse(self, "it predicts nothing by itself, so there is nothing to certify.")
         if not isinstance(delta, Real) or not _LEAST_DELTA <= delta < 1:
             raise refuse(
@@ -147,7 +148,20 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
         asked = CertifyOptions(compared, clip, coverage, scores, against, hypothesis_class_fixed, radius)
         self._check_asked(asked, holdout is not None)
-        return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
+        cut = self._cut(X, y, sample_weight, holdout)
+        try:
+            return issue(self, cut, delta=Decimal(repr(float(delta))), asked=asked)
+        except AttributeError as error:
+            if not self._from_file:
+                raise
+            raise refuse(
+                self, f"a loaded model keeps what it predicts with, not how it was fitted ({error}); fit it again."
+            ) from error
+
+    @property
+    def _task(self) -> str:
+        """What the learner does, by its card; one without a card is a classifier or does nothing by itself."""
+        return self.card.task if hasattr(type(self), "card") else "classify" if is_classifier(self) else ""
 
     def _check_asked(self, asked: CertifyOptions, holdout: bool) -> None:
         """Refuse what cannot be stated about this learner or without hold-out rows."""
@@ -159,13 +173,13 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, "against is about two models fixed before; it cannot be read beside compared.")
         if asked.coverage is not None and not (isinstance(asked.coverage, Real) and 0 < asked.coverage < 1):
             raise refuse(self, f"coverage must be a share between 0 and 1, such as 0.9; got {asked.coverage!r}.")
-        if asked.coverage is not None and self.card.task not in ("classify", "regress"):
+        if asked.coverage is not None and self._task not in ("classify", "regress"):
             raise refuse(self, "coverage is about predictions of a target, which this learner does not make.")
         if is_classifier(self) and asked.clip is not None:
             raise refuse(self, f"clip is for regression (it bounds the absolute error); got {asked.clip!r}.")
         if not is_classifier(self) and (asked.scores or asked.against is not None):
             raise refuse(self, "scores and against are about classifiers.")
-        if self.card.task == "density" and asked.clip is not None:
+        if self._task == "density" and asked.clip is not None:
             if not _is_range(asked.clip):
                 raise refuse(
                     self, f"clip must be two finite numbers, the least and the largest log-loss; got {asked.clip!r}."
@@ -186,6 +200,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         if not hasattr(self, "family"):
             raise refuse(self, "it has no family, so that there is nothing to store.")
         return storing.stored(self)
+
+    @classmethod
+    def restore(cls, stored: StoredModel, members: Sequence[Any], build: Any) -> Any:
+        """Return the fitted learner that `stored` describes, after checking every part of it; `build` makes parameters
+        that are objects."""
+        return storing.restore(cls, stored, members, build)
 
     def _take_members(self, members: Sequence[Any]) -> None:
         """Keep the fitted learners that this one is made of; the reverse of `members`."""

@@ -29,7 +29,7 @@ from assay.claims.claim import Certificate
 from assay.claims.document import from_json, strict_json, to_json
 from assay.claims.model import DTYPES, StoredModel, array_of, array_record, is_text
 from assay.files import written_whole
-from assay.stored import restore, unfitted
+from assay.stored import unfitted
 
 FORMAT = "assay-model/2"
 _MAX_BYTES = 2**32
@@ -223,7 +223,8 @@ def _stored(record: Any, members: dict[str, bytes], unused: set[str]) -> StoredM
 
 def built(stored: StoredModel) -> Any:
     """Return the fitted learner that a stored model describes."""
-    return restore(registry.find(stored.learner), stored, [built(member) for member in stored.members], _object)
+    members = [built(member) for member in stored.members]
+    return registry.find(stored.learner).restore(stored, members, _object)
 
 
 def _object(plain: Any) -> Any:

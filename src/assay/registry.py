@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import assay
 from assay.base import Learner
@@ -26,13 +27,14 @@ def register(learner: type[Learner]) -> type[Learner]:
     return learner
 
 
-def find(name: str) -> type[Learner]:
-    """Return the learner of that room and class, "linear_model.Ridge"; raise ValueError if there is none."""
+def find(name: str) -> Any:
+    """Return the class of that room and name, "linear_model.Ridge", which model files may hold; raise ValueError if
+    there is none."""
     if name in _registered:
         return _registered[name]
     room, _, kind = str(name).partition(".")
-    found = getattr(import_module(f"assay.{room}"), kind, None) if room in rooms() else None
-    if found is None or not is_learner(found) or class_name(found) != name:
+    found = getattr(import_module(f"assay.{room}"), kind, None) if room in (*rooms(), "learning") else None
+    if not isinstance(found, type) or not hasattr(found, "restore"):
         raise ValueError(f"there is no learner {str(name)[:60]!r}.")
     return found
 

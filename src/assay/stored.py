@@ -5,7 +5,7 @@ family's own reader (shapes, ranges, indices, finiteness) before a compiled loop
 learner derive the rest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,18 @@ def class_name(kind: type) -> str:
 def stored(learner: Any) -> StoredModel:
     """Return a fitted learner as its parts."""
     _, variant = find(learner.family)
-    names = [*variant.arrays, *learner.more_arrays, *(["classes_"] if variant.classes else [])]
+    more = [name for name in learner.more_arrays if name in variant.more]
+    names = [*variant.arrays, *more, *(["classes_"] if variant.classes else [])]
     names += ["feature_names_in_"] if "feature_names_in_" in vars(learner) else []
-    members = tuple(member.stored() for member in learner.members()) if variant.members else ()
+    members = tuple(_member(one) for one in learner.members()) if variant.members else ()
     arrays = {name: _array(getattr(learner, name)) for name in names}
     return StoredModel(class_name(type(learner)), learner.family, plain_parameters(learner), arrays, members)
+
+
+def _member(learner: Any) -> StoredModel:
+    if not hasattr(learner, "stored"):
+        raise ValueError(f"a member of class {type(learner).__name__} is not a learner of Assay.")
+    return learner.stored()
 
 
 def _array(value: Any) -> np.ndarray:
@@ -57,14 +64,17 @@ def unfitted(kind: type, parameters: Mapping[str, Any], build: Callable[[Any], A
     return kind(**{name: from_plain(value, build) for name, value in parameters.items()})
 
 
-def restore(kind: type, model: StoredModel, members: list[Any], build: Callable[[Any], Any]) -> Any:
+def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Callable[[Any], Any]) -> Any:
     """Return the fitted learner of class `kind` that `model` describes, after checking every part of it."""
     predictor = read_model(model, any_size=True)
+    if model.learner != class_name(kind):
+        raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
     check(learner)
     get_tags(learner)  # an ensemble asks its parameter, which may be no learner
     learner.n_features_in_ = predictor.columns
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
+    learner._from_file = True
     learner._take_members(members)
     learner._derive()
     if stored(learner).digest() != model.digest():

@@ -208,7 +208,6 @@ def record_broken(case, rng):
         {"format": "assay-certificate/0"},
         {"delta_total": "0.05junk"},
         {"delta_total": None},
-        {"serial": -1},
         {"claims": (None,)},
         {"model": replace(case.sealed.model, family="kernel-machine")},
         {"model": replace(case.sealed.model, family="oblique.classifier")},
@@ -217,7 +216,7 @@ def record_broken(case, rng):
         {"data": {}},
         {"data": {"train": replace(case.sealed.data["train"], rows=len(case.X) + 1)}},
         {"data": {"train": replace(case.sealed.data["train"], digest="f" * 64)}},
-        {"session_delta": "0,05"},
+        {"data": {"holdout": case.sealed.data["train"]}},
     ]
     return replace(case, sealed=replace(case.sealed, **fields[rng.integers(len(fields))]))
 

@@ -55,7 +55,7 @@ class Forged(SimpleNamespace):
 
     def stored(self) -> StoredModel:
         members = tuple(member.stored() for member in self.members)
-        return StoredModel(self.learner, self.family, self.parameters, self.arrays, members)
+        return StoredModel(self.learner, self.family, dict(self.parameters), self.arrays, members)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def model_digest(stored: StoredModel) -> str:
         else:
             contents += value.astype(value.dtype.newbyteorder("<")).tobytes(order="C")
     members = ",".join(f'"{model_digest(member)}"' for member in stored.members)
-    parameters = json.dumps(dict(stored.parameters), sort_keys=True, separators=(",", ":"))
+    parameters = json.dumps(stored.parameters, sort_keys=True, separators=(",", ":"))
     header = (
         f'{{"arrays":[{",".join(listed)}],"family":"{stored.family}","learner":"{stored.learner}",'
         f'"members":[{members}],"parameters":{parameters}}}'

@@ -13,7 +13,9 @@ from assay.checker.families.centroids import column_cost, line_optimum
 from assay.checker.families.projection import eigenvalues
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
+from assay.guarantees.evidence import Distances
 from tests.certificate import attacks, forge
+from tests.evidence import evidence
 
 FIELDS = {"centroids": ("cluster_centers_",), "projection": ("components_", "center_")}
 
@@ -400,7 +402,8 @@ def test_statements_about_new_data_from_training_and_hold_out_rows(model):
     report = assay.verify(certificate, model, X)
     assert report.holds, report.reason
     fresh = rng.uniform(-0.5, 0.5, size=(50_000, 3)) * [1, 0.5, 0.1]
-    risk = model.squared_distances(assay.scan.rows(fresh)).mean()
+    rows = assay.scan.rows(fresh)
+    risk = evidence(model, rows, Distances).squares(rows).mean()
     assert all(claim.value > risk for claim in certificate.claims if not claim.is_fact)
     assert "P26" in " ".join(one.template for one in model.certify(X[:5000], radius=0.1).not_applicable)
 

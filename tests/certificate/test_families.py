@@ -1,14 +1,15 @@
 """A certificate is about models of one family: it cannot be read as one of another, nor carry another's claims."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from sklearn.base import is_regressor
 
 import assay
-from assay import persist
 from assay.checker.family import find
+from assay.claims.model import StoredModel
 from assay.cluster import KMeans
 from assay.decomposition import PCA, KernelPCA
 from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -173,13 +174,25 @@ def refusal(certificate, model, X, y):
 
 
 @pytest.mark.parametrize("name", DISGUISES)
-def test_a_model_of_another_family_than_its_class_is_not_built(name):
+def test_a_model_of_another_family_than_its_class_is_not_loaded(name, tmp_path):
     """A file names class and family: they must go together, whatever its fingerprints say."""
     learner, family, without = DISGUISES[name]
     model, X, y = fitted(learner)
-    _, disguised = relabelled(model.certify(X, y), model, family, without)
-    with pytest.raises(ValueError, match="with these parameters is of the family"):
-        persist.built(disguised)
+    sealed, disguised = relabelled(model.certify(X, y), model, family, without)
+    assay.save(model, tmp_path / "model.assay")
+    assert np.array_equal(assay.load(tmp_path / "model.assay").model.predict(X), model.predict(X))
+    assay.save(Disguised(disguised), tmp_path / "model.assay", sealed)
+    with pytest.raises(assay.persist.ModelFileError):
+        assay.load(tmp_path / "model.assay")
+
+
+class Disguised(NamedTuple):
+    """What a forger saves in place of a fitted learner."""
+
+    held: StoredModel
+
+    def stored(self):
+        return self.held
 
 
 FOREIGN = {
@@ -217,4 +230,6 @@ def test_families_that_do_not_exist(name):
     model, X, y = fitted(LogisticRegression())
     certificate = model.certify(X, y)
     forged = replace(certificate, model=replace(certificate.model, family=name))
-    assert "unknown family" in assay.verify(forged, model, X, y).reason
+    assert not assay.verify(forged, model, X, y).holds
+    for one in (certificate, forged):
+        assert "unknown family" in assay.verify(one, replace(model.stored(), family=name), X, y).reason

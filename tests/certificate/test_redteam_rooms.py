@@ -43,7 +43,7 @@ def test_a_mean_absolute_error_is_not_called_another_loss(template, loss):
     """P02, P04: the sentence follows the parameter, which nobody compared with what is measured."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 1))
-    params = {"clip": 1.0, "rows": 400, "loss": loss, "low": 0.0, "compared": 1}
+    params = {"clip": 1.0, "rows": 400, "loss": loss, "compared": 1}
     arrays = {"coef_": [1.0], "intercept_": [0.0]}
     for stated, holds in ((params, False), (params | {"loss": "absolute"}, True)):
         claim = forge.claim(template, 0.2, delta=DELTA, params=stated, data=("holdout",))

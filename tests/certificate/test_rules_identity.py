@@ -233,12 +233,11 @@ def test_the_hold_out_set_is_not_the_training_set():
         ({"unreported": (("P10/1", "0.02"),)}, "ledger"),
         ({"unreported": (("P99/1", "0.001"),)}, "unknown claim"),
         ({"unreported": (("P10/1", "-0.02"),)}, "decimal"),
-        ({"serial": 0}, "serial"),
-        ({"serial": 1.5}, "serial"),
-        ({"session_delta": "x"}, "decimal"),
+        ({"not_applicable": (NotApplicable("P10/1", "two\nlines"),)}, "one line"),
+        ({"not_applicable": (NotApplicable("P10/1", "x" * 1001),)}, "one line"),
         ({"not_applicable": (NotApplicable("X01/1", "because"),)}, "unknown claim"),
         ({"claims": ("D01",)}, "unknown claim"),
-        ({"data": {"other": None}}, "data sets"),
+        ({"data": {"other": None}}, "about training rows"),
     ],
 )
 def test_broken_certificates(fields, word):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from assay.guarantees.evidence import Decided
 from tests.certificate import exact, forge
+from tests.evidence import evidence
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -224,7 +226,8 @@ def test_models_without_a_dimension_are_in_no_space_of_functions(kind):
         "tree": DecisionTreeClassifier(),
         "folds": CrossValidated(DecisionTreeClassifier(), folds=2, random_state=0),
     }[kind].fit(X, y)
-    wrong = rote.count_errors(rote._known_rows(X, y))[1]
+    rows = rote._known_rows(X, y)
+    wrong = evidence(rote, rows, Decided).count_errors(rows)[1]
     found = ghost_sample_bound(wrong, 400, HalfSpaces(2).log_growth, 0.05)
     space = {"class": "function-space", "dimension": 3, "classes": 2}
     params = {"class": space, "form": "c", "errors": wrong, "rows": 400, "M": found.M, "q": found.q, "K": found.K}

@@ -216,7 +216,8 @@ def best_of_many_splits(rng):
         tried.append((fit(LogisticRegression(n_jobs=1, tol=1e-3), X[kept], y[kept]), held))
 
     def judge(delta):
-        certificates = (model.certify(X, y, delta=delta, holdout=held, hypothesis_class_fixed=False) for model, held in tried)
+        fixed = {"delta": delta, "hypothesis_class_fixed": False}
+        certificates = (model.certify(X, y, holdout=held, **fixed) for model, held in tried)
         return min(one.find("P01").value for one in certificates) < 0.5, True
 
     return judge

@@ -81,7 +81,8 @@ def label_sets(rng):
     model, (Xh, yh) = sign_of_first(), rows(rng, 80)
 
     def judge(delta):
-        size = model.certify(*TRAIN, holdout=(Xh, yh), coverage=0.9, delta=delta, hypothesis_class_fixed=False).find("P25").value
+        asked = {"holdout": (Xh, yh), "coverage": 0.9, "delta": delta, "hypothesis_class_fixed": False}
+        size = model.certify(*TRAIN, **asked).find("P25").value
         return norm.cdf(1.0 + size) < 0.9, True
 
     return judge

@@ -15,7 +15,13 @@ from assay.metrics import silhouette_samples
 from assay.plot import cluster_frames as frames
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("cluster._n_clusters", "metrics._geometry", "metrics._partitions", "metrics._silhouette", "theory.population")
+MODULES = (
+    "cluster._n_clusters",
+    "metrics._geometry",
+    "metrics._partitions",
+    "metrics._silhouette",
+    "theory.population",
+)
 
 
 def programme(name):

@@ -21,7 +21,8 @@ from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
 from assay.claims.claim import Claim
 from assay.claims.definitions import Definition, up
-from assay.theory.spaces import Linear as LinearSpace
+from assay.guarantees.evidence import Evidence, Scores
+from assay.theory.spaces import Unbounded
 
 # The checker's side -----------------------------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ class NearestMean(ClassifierMixin, Learner):
     """The class whose mean is nearest."""
 
     family = "toy_means"
-    card = Card("Nearest mean", "最近均值", (), "classify", LinearSpace(), "squared distance", "means", ("toy.means",))
+    card = Card("Nearest mean", "均值", (), "classify", Unbounded("nearest means"), "distance", "means", ("toy.means",))
 
     def __init__(self, *, shrink: float = 0.0) -> None:
         self.shrink = shrink
@@ -119,5 +120,13 @@ class NearestMean(ClassifierMixin, Learner):
     def predict(self, X: Any) -> np.ndarray:
         return self.classes_[self.decision_function(X).argmax(axis=1)]
 
+    def evidence(self, rows: Any) -> Iterator[Evidence]:
+        size = 2 * np.abs(self.means_) @ rows.largest_entries + np.square(self.means_).sum(axis=1)
+        yield Scores(_bounded, (self.means_, 16 * (rows.n_features + 16) * 2.0**-53 * float(size.max())))
+
     def facts(self, rows: Any) -> Iterator[Claim]:
         yield Claim("T01/1", 1e-9, params={"rows": rows.n_rows})
+
+
+def _bounded(block: Any, means: np.ndarray, radius: float) -> tuple[np.ndarray, float]:
+    return 2 * block.X @ means.T - np.square(means).sum(axis=1), radius

@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA as Peer
 from sklearn.decomposition import TruncatedSVD as PeerSVD
 
 import assay
-from assay.decomposition import PCA, TruncatedSVD
+from assay.decomposition import PCA, TruncatedSVD, svd_with_rank
 
 SOLVERS = ["full", "covariance_eigh", "auto"]
 FITTED = ("components_", "explained_variance_", "explained_variance_ratio_", "singular_values_", "mean_")
@@ -117,7 +117,16 @@ def test_singular_values_of_a_scatter_matrix():
     X = table(7, d=5)
     X[:, 4] = X[:, 0] + X[:, 1]  # rank 4
     S = (X - X.mean(axis=0)).T @ (X - X.mean(axis=0))
-    model = TruncatedSVD(4).fit(S)
+    found = svd_with_rank(S)
+    assert found.rank == 4 == np.linalg.matrix_rank(X - X.mean(axis=0))
+    assert (found.U * found.singular_values) @ found.Vt == pytest.approx(S, abs=1e-12 * np.abs(S).max())
+    assert np.allclose(found.U.T @ found.U, np.eye(4), atol=1e-12)
+    middle = float(np.sqrt(found.singular_values[1] * found.singular_values[2]))
+    assert svd_with_rank(S, middle / found.singular_values[0]).rank == 2
+    assert svd_with_rank(np.zeros((3, 2))).rank == 0
+    with pytest.raises(ValueError, match="tol must be a number in"):
+        svd_with_rank(S, -0.1)
+    model = TruncatedSVD(found.rank).fit(S)
     assert model.inverse_transform(model.transform(S)) == pytest.approx(S, abs=1e-8 * np.abs(S).max())
     assert model.singular_values_ == pytest.approx(np.linalg.svd(S, compute_uv=False)[:4], rel=1e-8)
 

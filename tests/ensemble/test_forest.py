@@ -200,8 +200,8 @@ def test_every_split_of_a_regression_tree_is_the_best_one(weighted):
             assert nodes.impurity[at] * nodes.weight[at] == pytest.approx(error(here), abs=1e-9)
             inside, sums = here > 0, []
             for column in X.T:
-                for border in np.unique(column[inside])[:-1]:
-                    left = column <= border
+                for threshold in np.unique(column[inside])[:-1]:
+                    left = column <= threshold
                     if min(np.count_nonzero(inside & left), np.count_nonzero(inside & ~left)) >= 2:
                         sums.append(error(here * left) + error(here * ~left))
             if nodes.child[at] < 0:
@@ -234,12 +234,13 @@ def _impurity(times, criterion):
 
 
 def _falls(X, y, times, K, criterion):
-    """Yield column, border and fall of impurity times weight, of every border between values of every column."""
+    """Yield column, threshold and fall of impurity times weight, of every threshold between values of every column."""
     totals = np.bincount(y, times, K)
     for f in range(X.shape[1]):
-        for border in np.unique(X[times > 0, f])[:-1]:
-            left = np.bincount(y[X[:, f] <= border], times[X[:, f] <= border], K)
-            yield f, border, sum(s * _impurity(t, criterion) for s, t in ((1, totals), (-1, left), (-1, totals - left)))
+        for threshold in np.unique(X[times > 0, f])[:-1]:
+            left = np.bincount(y[X[:, f] <= threshold], times[X[:, f] <= threshold], K)
+            sides = (1, totals), (-1, left), (-1, totals - left)
+            yield f, threshold, sum(s * _impurity(t, criterion) for s, t in sides)
 
 
 @pytest.mark.parametrize(("classes", "criterion"), [(2, "gini"), (2, "entropy"), (3, "gini"), (3, "entropy")])

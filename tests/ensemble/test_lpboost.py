@@ -16,7 +16,9 @@ from assay import datasets
 from assay.ensemble import AdaBoostClassifier, AdaBoostRegressor, LPBoost
 from assay.ensemble._adaboost_regressor import weighted_median
 from assay.ensemble._soft_margin_lp import soft_margin, solve_soft_margin
+from assay.guarantees.evidence import Predictions
 from assay.tree import DecisionTreeRegressor
+from tests.evidence import evidence
 
 
 def small(seed, n=30, d=3, flips=0):
@@ -28,7 +30,7 @@ def small(seed, n=30, d=3, flips=0):
 
 
 def all_stumps(X):
-    """Return (rows, stumps) in {-1, 1}: every border of every column, both ways, and the two constants."""
+    """Return (rows, stumps) in {-1, 1}: every threshold of every column, both ways, and the two constants."""
     sides = [np.where(X[:, f] > t, 1.0, -1.0) for f in range(X.shape[1]) for t in np.unique(X[:, f])]
     return np.column_stack([*sides, *(-side for side in sides)])
 
@@ -287,7 +289,8 @@ def test_certificate_of_the_median(tmp_path):
     assert assay.verify(certificate, model, X[::2], y[::2], holdout=held).holds
     assert any(claim.template.startswith("P") for claim in certificate.claims)
     errors = np.minimum(np.abs(model.predict(held[0]) - held[1]), 200.0)
-    assert model.clipped_errors(model._known_rows(*held), 200.0) == pytest.approx(errors)
+    rows = model._known_rows(*held)
+    assert evidence(model, rows, Predictions).clipped_errors(rows, 200.0) == pytest.approx(errors)
     model.estimator_weights_ = model.estimator_weights_[::-1].copy()
     assert not assay.verify(certificate, model, X[::2], y[::2], holdout=held).holds
     with pytest.raises(ValueError, match="not re-run"):

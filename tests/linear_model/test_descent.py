@@ -272,6 +272,23 @@ def test_momentum_leaves_a_saddle_sooner():
     assert values[0] < values[1]
 
 
+@pytest.mark.mission("OPT-13")
+def test_momentum_crosses_the_lip_of_a_double_well():
+    def gradient(x, rows):  # minima near -1 (higher) and +1 (lower), a lip between them
+        t = float(x[0])
+        return (t * t - 1) ** 2 - 0.3 * t, np.array([4 * t * (t * t - 1) - 0.3])
+
+    ends, fewest = [], []
+    for rule in (Rule("momentum", 0.9), Rule()):
+        found = descend(gradient, [-1.6], rule=rule, schedule=Schedule(eta=0.02), stop=Stop(epochs=400))
+        objective = np.array(found.trace.objective)
+        ends.append(float(found.x[0]))
+        fewest.append(int(np.argmax(objective < 0)) if (objective < 0).any() else np.inf)  # only the lower well is < 0
+    assert ends[0] == pytest.approx(1.036, abs=0.01)  # the root of 4 t (t^2 - 1) = 0.3 above 1
+    assert ends[1] == pytest.approx(-0.960, abs=0.01)  # gradient descent stays where it started
+    assert fewest[0] < fewest[1] == np.inf
+
+
 @pytest.mark.mission("OPT-14")
 def test_uncorrected_adam_descends_and_the_printed_sign_climbs():
     found = descend(

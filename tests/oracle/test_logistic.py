@@ -425,6 +425,14 @@ def test_probabilities(classes):
         w = model.coef_[0]
         on_plane = -model.intercept_[0] * w / (w @ w)
         assert model.predict_proba(on_plane[None])[0] == pytest.approx([0.5, 0.5], abs=1e-15)
+        assert np.array_equal(model.predict_at(X), model.predict(X))
+        for threshold in (0.0, 0.1, 0.9, 1.0):
+            assert np.array_equal(model.predict_at(X, threshold), model.classes_[(positive > threshold).astype(int)])
+        with pytest.raises(ValueError, match="threshold must be a probability"):
+            model.predict_at(X, 1.5)
+    else:
+        with pytest.raises(ValueError, match="decides between two classes"):
+            model.predict_at(X, 0.3)
 
 
 def test_log_probabilities_of_certain_rows():

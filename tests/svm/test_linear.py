@@ -522,7 +522,7 @@ def test_bad_rows_are_refused():
 
 
 def test_multipliers_that_reach_their_bound_end_the_interior_point_method():
-    """CertifyOptions for more than doubles hold, the method comes to rest; sample 27 of this stream once was an error."""
+    """Asked for more than doubles hold, the method comes to rest; sample 27 of this stream once was an error."""
     name = b"P17 linear support vector regression on the circle, absolute loss up to 2, n = 1000"
     rng = np.random.default_rng([zlib.crc32(name), 200])
     for _ in range(28):

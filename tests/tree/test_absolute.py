@@ -1,4 +1,4 @@
-"""Trees for absolute errors: brute force over borders with medians from sorting, scikit-learn, weights, limits."""
+"""Trees for absolute errors: brute force over thresholds with medians from sorting, scikit-learn, weights, limits."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn import tree as peer
 from sklearn.datasets import load_diabetes
 
 from assay.tree import DecisionTreeRegressor
-from assay.tree.growth._absolute import best_border, median
+from assay.tree.growth._absolute import best_threshold, median
 
 
 def deviation(y, w):
@@ -98,4 +98,4 @@ def test_threads_random_borders_pruning_and_refusals():
     with pytest.raises(ValueError, match="nominal columns, missing values"):
         DecisionTreeRegressor(criterion="absolute_error").fit(np.where(X > 2, np.nan, X), y)
     y = np.arange(4.0)
-    assert best_border(np.ones(4), np.arange(4), np.arange(4), y, np.ones(4), 1, 0.0, 0, -np.inf, np.inf, y)[1] == -1
+    assert best_threshold(np.ones(4), np.arange(4), np.arange(4), y, np.ones(4), 1, 0.0, 0, -np.inf, np.inf, y)[1] == -1

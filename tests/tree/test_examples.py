@@ -21,9 +21,9 @@ def test_oblique_trees(capsys, tmp_path):
     found = module.compare(*module.stripes())
     leaves, error = found.pop("columns")
     assert all(fewer < leaves and better < error for fewer, better in found.values())
-    module.main(str(tmp_path / "borders.png"))
+    module.main(str(tmp_path / "thresholds.png"))
     assert "leaves" in capsys.readouterr().out
-    assert (tmp_path / "borders.png").exists()
+    assert (tmp_path / "thresholds.png").exists()
 
 
 def test_margins(capsys):

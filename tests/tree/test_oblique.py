@@ -1,4 +1,4 @@
-"""Oblique trees: diagonal borders, brute force over borders, the three learners, soft routes and their gradient."""
+"""Oblique trees: diagonal boundaries, brute force over thresholds, the three learners, soft routes, gradient."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 import assay
 from assay.tree import DecisionTreeClassifier, ObliqueTreeClassifier, impurity
-from assay.tree._oblique import best_border
+from assay.tree._oblique import best_threshold
 from assay.tree._soft import SoftTree, loss_and_gradient, routes
 from assay.tree.growth._directions import discriminant, logistic, perceptron
 
@@ -72,7 +72,7 @@ def test_every_split_is_at_least_as_good_as_the_best_column(criterion, seed):
             for t in np.unique(X[rows, f])[:-1]
         )
         assert found <= columns + 1e-9
-        # ... and no other border of the chosen direction is better.
+        # ... and no other threshold of the chosen direction is better.
         z = X[rows] @ model.node_weights_[at]
         others = min(cost(rows[z <= t]) + cost(rows[z > t]) for t in np.sort(z)[:-1])
         assert found == pytest.approx(others, abs=1e-9)
@@ -112,7 +112,7 @@ def test_limits_weights_and_text():
     weighted = ObliqueTreeClassifier(learner="lda", max_depth=2).fit(X, y, times)
     repeated = ObliqueTreeClassifier(learner="lda", max_depth=2).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert weighted.predict_proba(X) == pytest.approx(repeated.predict_proba(X))
-    assert best_border(np.ones(5), np.eye(2)[[0, 1, 0, 1, 0]], "gini", 1)[0] == -np.inf
+    assert best_threshold(np.ones(5), np.eye(2)[[0, 1, 0, 1, 0]], "gini", 1)[0] == -np.inf
 
 
 # Soft routes ----------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_gradient_by_finite_differences():
     z = rng.normal(size=sum(int(np.prod(shape)) for shape in shapes))
     assert check_grad(lambda z: loss_and_gradient(tree(z), X, y, w)[0], gradient, z) < 1e-6
     leaf = child < 0
-    assert routes(tree(z), X)[:, leaf].sum(axis=1) == pytest.approx(1.0)
+    assert routes(*tree(z)[:3], X)[:, leaf].sum(axis=1) == pytest.approx(1.0)
 
 
 @pytest.mark.mission("TRE-21")

@@ -1,4 +1,4 @@
-"""The best border of a numeric column, by trying all borders one by one in plain arithmetic."""
+"""The best threshold of a numeric column, by trying all thresholds one by one in plain arithmetic."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def weight_of(stats, kind):
 
 
 def judged(left, right, lost, kind, directed, whole):
-    """Return gain and gain ratio of one border."""
+    """Return gain and gain ratio of one threshold."""
     known = weight_of(left + right, kind)
     share = weight_of(left, kind) / known
     split = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
@@ -35,7 +35,7 @@ def judged(left, right, lost, kind, directed, whole):
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("n", [40, 600])
-def test_best_of_all_borders(kind, missing, directed, n):
+def test_best_of_all_thresholds(kind, missing, directed, n):
     rng = np.random.default_rng(kind)
     X, w, least = np.round(rng.normal(size=(n, 2)), 1), rng.uniform(0.2, 2.0, n), 3.0
     if kind == SQUARED:

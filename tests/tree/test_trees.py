@@ -33,7 +33,7 @@ def cost(y, w, criterion):
 
 
 def brute_force(X, y, weight, criterion):
-    """Return the smallest weighted impurity of two children over all columns and borders."""
+    """Return the smallest weighted impurity of two children over all columns and thresholds."""
     sides = (X[:, f] <= t for f in range(X.shape[1]) for t in np.unique(X[:, f])[:-1])
     return min((sum(cost(y[s], weight[s], criterion) for s in (side, ~side)) for side in sides), default=np.inf)
 
@@ -215,7 +215,7 @@ def test_rules_partition_the_space_and_predict_alike():
         inside = np.ones(len(X), dtype=bool)
         for condition in rule.conditions:
             name, sign, number = condition.split()
-            # conditions are printed to six digits; no value of this table lies that close to a border
+            # conditions are printed to six digits; no value of this table lies that close to a threshold
             inside &= (
                 frame[name].to_numpy() <= float(number) if sign == "<=" else frame[name].to_numpy() > float(number)
             )
@@ -252,3 +252,16 @@ def test_unseen_levels_are_predicted_by_the_node():
 def test_refusals(change, words):
     with pytest.raises(ValueError, match=words):
         DecisionTreeClassifier(**change).fit(*noisy(0))
+
+
+def test_cost_complexity_needs_memory_for_rows_not_for_rows_times_nodes():
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12_000, 2)), rng.integers(0, 2, 12_000)  # noise: thousands of leaves
+    CART().fit(X[:500], y[:500])
+    tracemalloc.start()
+    CART(n_jobs=1).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6  # a number for each node and row held out would take 70e6

@@ -115,11 +115,11 @@ def read_model(stored: StoredModel, depth: int = 0, *, any_size: bool = False) -
     members = [read_model(member, depth + 1, any_size=any_size) for member in stored.members]
     numbers = [_numbers(stored.arrays[name], name, types, any_size) for name, types in variant.arrays.items()]
     classes = read_classes(stored.arrays["classes_"]) if variant.classes else None
-    first = [stored.parameters] if variant.parameters else []
+    first: list[Any] = [stored.parameters] if variant.parameters else []
     first += [members] if variant.members else []
     predictor = variant.read(*first, *numbers, classes)
     for name in set(stored.arrays) & set(variant.more):
-        if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS, any_size), predictor):
+        if not variant.more[name](_numbers(stored.arrays[name], name, NUMBERS + WHOLE, any_size=True), predictor):
             raise Rejected(f"{name} does not go with the other arrays")
     _check_names(stored.arrays.get("feature_names_in_"), predictor)
     return predictor

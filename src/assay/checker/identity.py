@@ -126,7 +126,9 @@ def near_keys(X: np.ndarray) -> np.ndarray:
 
     The other bits are rounded away, so that rows which were moved by a little have the same number almost always.
     """
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
+    X = X + 0.0
+    X[np.isnan(X)] = np.nan
+    bits = np.ascontiguousarray(X).view(np.uint64)
     coarse = (bits + np.uint64(2**41)) >> np.uint64(42)
     rng = np.random.default_rng(1)
     multipliers = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)

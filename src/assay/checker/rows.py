@@ -61,7 +61,8 @@ class DataSet:
             self.keys.append(near_keys(block.X))
         X = np.add(block.X, 0.0) if self.reader.encode is None else self.reader.encode(block.X)
         weight = np.ones(rows) if weight is None else weight
-        return View(X, codes, targets, weight, column_range(X), block.start, self.reader.model)
+        whole = np.nan_to_num(X, posinf=np.inf, neginf=-np.inf) if self.reader.model.reads_gaps else X
+        return View(X, codes, targets, weight, column_range(whole), block.start, self.reader.model)
 
     def close(self, name: str) -> None:
         """Compare the rows of this pass with the ones the certificate is about."""

@@ -173,7 +173,7 @@ class _Check:
         return position not in self.failures and self.sets[self.rules[position].set].failure is None
 
     def _judge(self, position: int, claim: Claim) -> Verdict:
-        name, measured = self.allowed[claim.template].name, math.nan
+        name, measured = self.allowed[claim.template].called(claim.params), math.nan
         if position in self.rules:
             rule = self.rules[position]
             broken = self.sets[rule.set].failure

@@ -49,7 +49,7 @@ class StoredModel:
         header = {
             "learner": self.learner,
             "family": self.family,
-            "parameters": self.parameters,
+            "parameters": dict(self.parameters),
             "arrays": [[name, _kind(self.arrays[name]), list(self.arrays[name].shape)] for name in names],
             "members": [member.digest() for member in self.members],
         }

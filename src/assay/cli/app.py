@@ -84,7 +84,10 @@ def learn(
 @app.command()
 def verify(
     model: ModelFile,
-    source: Source,
+    source: Annotated[str, typer.Argument(help="The table that the model was learnt from.", show_default=False)] = "",
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Print the files and lines that the verdict rests on, and stop.")
+    ] = False,
     limit: Annotated[
         float | None,
         typer.Option(help="Seconds; claims that are not judged by then cannot be checked.", show_default=False),
@@ -94,6 +97,11 @@ def verify(
     from assay.cli import checking
 
     with _messages():
+        if audit:
+            checking.audit(model)
+            return
+        if not source:
+            raise ValueError("name the table that the model was learnt from: assay verify model.assay data.csv.")
         holds = checking.verify(model, source, limit)
     if not holds:
         raise typer.Exit(1)

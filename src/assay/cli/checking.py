@@ -8,6 +8,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from assay import datasets
+from assay.checker.audit import audit as lines_of
+from assay.checker.audit import sizes
 from assay.checker.verify import Report
 from assay.checker.verify import verify as check
 from assay.claims.claim import Certificate, Claim
@@ -17,6 +19,20 @@ from assay.data import Encoding, Table, read
 from assay.learning import TableModel
 from assay.learning.model import checked_input
 from assay.text import shown
+
+
+def audit(model_file: Path) -> None:
+    """Print the files and lines that the verdict on a model's certificate rests on."""
+    model, certificate = open_model(model_file)
+    if certificate is None:
+        raise ValueError(f"{model_file} holds no certificate, so there is nothing to audit.")
+    parts = lines_of(certificate, [model.learner.family])
+    for file in dict.fromkeys(part.file for part in parts):
+        inside = [part for part in parts if part.file == file]
+        spans = ", ".join(f"{part.name} {part.first}-{part.last}" for part in inside)
+        print(f"{file} ({sum(part.code for part in inside)} lines of code): {spans}")
+    core, family = sizes(parts)
+    print(f"The verdict rests on {core} lines of code of the core and {family} of the family, beside NumPy and SciPy.")
 
 
 def verify(model_file: Path, source: str, limit: float | None = None) -> bool:
@@ -33,7 +49,7 @@ def _verify(
     console: Console, model: TableModel, certificate: Certificate, source: str, limit: float | None
 ) -> bool:
     data = _table(model, source)
-    problems = model.differences(data)
+    problems = model.differences(data, certificate)
     if problems:
         console.print("FAILED: this is not the table that the certificate is about.", style="bold red")
     elif not _encoding_is_honest(model, data, certificate):
@@ -43,7 +59,7 @@ def _verify(
         for sentence in problems:
             say(console, sentence)
         return False
-    report = check(certificate, model.learner, model.encode(data)[0], model.labels(data), limit=limit)
+    report = check(certificate, model, model.encoding.raw(data)[0], model.labels(data), limit=limit)
     _show(console, certificate, report)
     return report.holds
 
@@ -96,10 +112,7 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         f"{shown(certificate.delta_total)}.",
         highlight=False,
     )
-    console.print(
-        "The claims are about the encoded rows; the encoding is what the training rows give.",
-        style="dim",
-    )
+    console.print("The claims are about this table; its encoding is what the training rows give.", style="dim")
 
 
 def _statement(claim: Claim) -> str:

@@ -2,6 +2,6 @@
 
 from assay.decomposition._kernel_pca import KernelPCA
 from assay.decomposition._pca import PCA
-from assay.decomposition._truncated_svd import TruncatedSVD
+from assay.decomposition._truncated_svd import RankedSVD, TruncatedSVD, svd_with_rank
 
-__all__ = ["PCA", "KernelPCA", "TruncatedSVD"]
+__all__ = ["PCA", "KernelPCA", "RankedSVD", "TruncatedSVD", "svd_with_rank"]

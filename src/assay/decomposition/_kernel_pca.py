@@ -20,7 +20,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import _randomized_eigsh, svd_flip
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from assay.base import read_rows, require_finite
 from assay.card import Card
@@ -159,19 +159,32 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self._check()
         rows = read_rows(self, X, y)
         require_finite(rows, self)
-        self.X_fit_ = dense(rows)[0]
-        kernel = self._set_kernel(self.X_fit_)
-        with FitLog(self, 1, X, None) as log, blas_for(len(self.X_fit_)):
-            gram = whole_gram(self, kernel, self.X_fit_, copies=2)
-            self.column_means_ = gram.mean(axis=0)
-            total = _centre(gram, self.column_means_)
+        X_fit = dense(rows)[0]
+        kernel = self._set_kernel(X_fit)
+        self._store_all(X_fit)
+        with FitLog(self, 1, X, None) as log, blas_for(len(X_fit)):
+            gram = whole_gram(self, kernel, X_fit, copies=2)
+            means = gram.mean(axis=0)
+            total = _centre(gram, means)
             self.eigenvalues_, self.eigenvectors_ = self._decompose(gram)
             self.explained_variance_ratio_ = self.eigenvalues_ / max(total, 1e-300)
-            self._n_features_out = len(self.eigenvalues_)
+            length = np.sqrt(self.eigenvalues_)
+            scaled = np.divide(self.eigenvectors_, length, out=np.zeros_like(self.eigenvectors_), where=length > 0)
+            self.pair_coef_ = np.ascontiguousarray((scaled - scaled.mean(axis=0)).T)
+            self.intercept_ = -(self.pair_coef_ @ means)
             log.step(total - float(self.eigenvalues_.sum()), 0.0)
-        if self.fit_inverse_transform:
-            self._fit_inverse()
+        self._derive()
         return self
+
+    def _derive(self) -> None:
+        """Find the map back, by kernel ridge regression of the training rows on their components."""
+        super()._derive()
+        if not self.fit_inverse_transform:
+            return
+        self.X_transformed_fit_ = self._expansion(self.support_vectors_, self.pair_coef_) + self.intercept_
+        gram = self._kernel()(self.X_transformed_fit_)
+        gram[np.diag_indices_from(gram)] += self.alpha
+        self.dual_coef_ = np.linalg.solve(gram, self.support_vectors_)
 
     def _check(self) -> None:
         check(self)
@@ -206,38 +219,24 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         vectors, _ = svd_flip(u=vectors, v=None)
         return values[order], np.ascontiguousarray(vectors[:, order])
 
-    def _fit_inverse(self) -> None:
-        self.X_transformed_fit_ = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-        gram = self._kernel()(self.X_transformed_fit_)
-        gram[np.diag_indices_from(gram)] += self.alpha
-        self.dual_coef_ = np.linalg.solve(gram, self.X_fit_)
-
     # The map as an expansion
 
-    @property
-    def pair_coef_(self) -> np.ndarray:
-        """Coefficients of each component over the training rows, (n_components, n); each row sums to zero."""
-        length = np.sqrt(self.eigenvalues_)
-        scaled = np.divide(self.eigenvectors_, length, out=np.zeros_like(self.eigenvectors_), where=length > 0)
-        return (scaled - scaled.mean(axis=0)).T
+    pair_coef_: np.ndarray
+    """Coefficients of each component over the training rows, (n_components, n); each row sums to zero."""
+    intercept_: np.ndarray
 
     @property
-    def intercept_(self) -> np.ndarray:
-        return -(self.pair_coef_ @ self.column_means_)
+    def _n_features_out(self) -> int:
+        return len(self.pair_coef_)
 
     @property
-    def support_(self) -> np.ndarray:  # type: ignore[override]
-        return np.arange(len(self.X_fit_))
-
-    @property
-    def support_vectors_(self) -> np.ndarray:  # type: ignore[override]
-        return np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else self.X_fit_
+    def X_fit_(self) -> np.ndarray:
+        """The training rows; none if their Gram matrix was given."""
+        return self.support_vectors_
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the components of each row, (n, n_components)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return expand(self._kernel(), self.X_fit_, self.pair_coef_, X, self.n_jobs) + self.intercept_
+        return self._expansion(X, self.pair_coef_) + self.intercept_
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to rows X and return their components."""
@@ -256,7 +255,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how much more variance other directions could hold."""
-        used = np.flatnonzero(self.eigenvalues_)
+        used = np.flatnonzero(self.pair_coef_.any(axis=1))
         reason = None
         if self.chosen_kernel_ == "precomputed":
             reason = "The Gram matrix was given: nothing proves that it is symmetric."

@@ -86,6 +86,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     True
     """
 
+    more_arrays = ("explained_variance_", "noise_variance_")
     card = Card(
         name="Principal component analysis",
         zh="主成分分析",
@@ -217,7 +218,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
             k = int(np.searchsorted(np.cumsum(share), k, side="right")) + 1
         k = min(int(k), len(variances))
         left = total - float(variances[:k].sum()) if k < most else 0.0
-        self.n_samples_ = n
+        self.n_samples_, self._number_at_fit = n, self.n_components
         self.components_, self.explained_variance_ = np.ascontiguousarray(directions[:k]), variances[:k].copy()
         self.explained_variance_ratio_, self.singular_values_ = share[:k].copy(), np.sqrt(variances[:k] * (n - 1))
         self.noise_variance_ = max(left, 0.0) / (most - k) if k < most else 0.0
@@ -239,7 +240,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     @property
     def fixed_number_(self) -> bool:  # type: ignore[override]
         """Whether the number of components was given, not chosen by looking at the rows."""
-        return self.n_components is None or isinstance(self.n_components, Integral)
+        given = getattr(self, "_number_at_fit", self.n_components)  # what `set_params` says later is not how it came
+        return given is None or isinstance(given, Integral)
 
     # Use
 

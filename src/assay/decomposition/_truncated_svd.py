@@ -8,7 +8,7 @@ Claims: no flat of k dimensions through the origin is nearer to the rows by more
 Method: eigenvectors of X'X, a sum over rows; a sketch or Lanczos iterations for wide or sparse rows.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -28,6 +28,38 @@ from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 
 _NARROW = 1_000  # algorithm="auto": X'X up to so many columns
+
+
+class RankedSVD(NamedTuple):
+    """U (m, r), singular values (r,) falling, V' (r, n), of a matrix whose rank was found to be r."""
+
+    U: np.ndarray
+    singular_values: np.ndarray
+    Vt: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        return len(self.singular_values)
+
+
+def svd_with_rank(S: Any, tol: float | None = None) -> RankedSVD:
+    """Return S = U diag(s) V' without the singular values that are at most `tol` times the largest.
+
+    None stands for the rounding of a decomposition, max(m, n) 2^-52. A scatter matrix of columns that depend on each
+    other has singular values that would be zero without rounding; these are cut.
+
+    >>> svd_with_rank([[2.0, 2.0], [2.0, 2.0]]).rank
+    1
+    """
+    S = np.asarray(S, dtype=np.float64)
+    if S.ndim != 2 or not np.isfinite(S).all():
+        raise ValueError(f"svd_with_rank: S must be a matrix of finite numbers; got shape {S.shape}.")
+    tol = max(S.shape, default=0) * 2.0**-52 if tol is None else tol
+    if not 0 <= tol < 1:
+        raise ValueError(f"svd_with_rank: tol must be a number in [0, 1); got {tol!r}.")
+    U, s, Vt = np.linalg.svd(S, full_matrices=False)
+    r = int(np.count_nonzero(s > tol * s.max(initial=0.0)))
+    return RankedSVD(U[:, :r], s[:r], Vt[:r])
 
 
 class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):

@@ -11,27 +11,28 @@ learner.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
+from assay.ensemble._members import OfMembers
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
-from assay.params import choice, count, positive, refuse
-from assay.scan import Rows, rows
+from assay.params import Choice, Count, Positive, check, refuse
+from assay.scan import Rows
+from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import known_rows
-from assay.tree._nodes import Nodes, TreeModel, joined
+from assay.tree._nodes import Nodes, TreeModel, joined, tree_at
 from assay.tree._predict import leaves
-from assay.tree._reading import read_columns
+from assay.tree._reading import read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._stumps import Stump, best_stump, sort_columns
 
@@ -39,7 +40,7 @@ _PERFECT = 1e-10  # the error that counts as none when alpha is computed
 _DRAWS = 20  # samples drawn for one round before the fit gives up
 
 
-class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
+class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
     """AdaBoost of stumps, or of any classifier.
 
     Parameters
@@ -62,7 +63,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
 
     Attributes
     ----------
-    classes_, estimators_ (other base learners), trees_ (stumps)
+    classes_, estimators_, members_ (other base learners), trees_ (stumps)
     estimator_weights_ : alpha_t;  estimator_errors_ : err_t;  edges_ : 1/2 - err_t;  normalisers_ : Z_t
     margins_ : (rows,) y f(x) / sum |alpha| of the training rows (two classes)
     sample_weights_ : D after the last round
@@ -77,7 +78,13 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     (array([0.4236, 0.6496, 0.752 ]), 1.0)
     """
 
-    family = "trees.weighted-vote"
+    of_trees, of_others = "trees.weighted-vote", "committee.boosting-classifier"
+    constraints: ClassVar = {
+        "n_estimators": Count(),
+        "learning_rate": Positive(),
+        "stump": Choice("gini", "error"),
+        "how": Choice("reweight", "resample"),
+    }
     classes_: np.ndarray
     card = Card(
         name="AdaBoost classifier",
@@ -111,24 +118,21 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostClassifier":
         """Fit to rows X and labels y."""
-        rounds, rate = count(self, "n_estimators"), positive(self, "learning_rate")
-        choice(self, "stump", ("gini", "error")), choice(self, "how", ("reweight", "resample"))
+        check(self)
         if (
             self.estimator is not None
             and self.how == "reweight"
             and not has_fit_parameter(self.estimator, "sample_weight")
         ):
             raise refuse(self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".')
-        data = read_columns(self, X, y, sample_weight, reset=True)
-        known: Any = rows(data.X, data.y)
-        self.classes_ = label_classes(self, known)
-        codes = np.asarray(known.encoded(self.classes_).y, dtype=np.int64)
-        weight = np.full(len(codes), 1.0 / len(codes)) if data.weight is None else data.weight / data.weight.sum()
-        with FitLog(self, rounds, X, y) as log:
-            self._rounds(data.X, codes, weight, rounds, rate, log)
+        data = read_labelled(self, X, y, sample_weight)
+        n = len(data.y)
+        weight = np.full(n, 1.0 / n) if data.weight is None else data.weight / data.weight.sum()
+        with FitLog(self, self.n_estimators, *data.shown) as log:
+            self._rounds(data.X, data.y, weight, log)
         return self
 
-    def _rounds(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
+    def _rounds(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, log: FitLog) -> None:
         from assay.tree.growth._stump_loops import stretch
 
         K, rng = len(self.classes_), check_random_state(self.random_state)
@@ -139,12 +143,12 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         normalisers: list[float] = []
         first = weight
         score, stretched = np.zeros(len(y)), np.empty(len(y))  # sum of alpha s, the margin before scaling
-        for _ in range(rounds):
+        for _ in range(self.n_estimators):
             member, right, error = self._member(X, y, weight, columns, K, rng)
             if member is None or (error >= 1 - 1 / K and members):
                 break
             usable = min(max(error, _PERFECT), 1 - _PERFECT)
-            alpha = rate * 0.5 * (np.log((1 - usable) / usable) + np.log(K - 1))
+            alpha = self.learning_rate * 0.5 * (np.log((1 - usable) / usable) + np.log(K - 1))
             members.append(member)
             alphas.append(alpha)
             errors.append(error)
@@ -154,9 +158,10 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
                 break
         if not members:
             raise refuse(self, "no base learner does better than chance on these rows; there is nothing to boost.")
-        self.estimators_ = members if self.estimator is not None else []
+        self.drop_nodes()
+        self.members_ = [] if self.estimator is None else members
         if self.estimator is None:
-            self.trees_ = joined(members).as_dict()
+            self.keep_nodes(joined(members))
         self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
         self.edges_, self.normalisers_ = 0.5 - self.estimator_errors_, np.array(normalisers)
         self.sample_weights_, self.first_weights_ = weight, first
@@ -198,8 +203,8 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
     def _all_votes(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
         X = read_columns(self, X).X
-        if self.estimators_:
-            for member in self.estimators_:
+        if not self.has_nodes:
+            for member in self.members_:
                 yield self._votes(member, X)
             return
         nodes = self.nodes_.check(self.n_features_in_)
@@ -207,6 +212,15 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         reached = leaves(nodes, X, self.n_jobs)
         for t in range(reached.shape[1]):
             yield choice_of[reached[:, t]]
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members: those of another base learner, or the stumps as trees."""
+        check_is_fitted(self)
+        if not self.has_nodes:
+            return self.members_
+        stumps = [tree_at(self.nodes_, t) for t in range(len(self.tree_root_))]
+        return [DecisionTreeClassifier(max_depth=1).restored(stump, self, self.n_features_in_) for stump in stumps]
 
     def _shares(self, X: Any) -> np.ndarray:
         """Return the summed alphas of the members that vote for each class, (rows, classes)."""
@@ -290,7 +304,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, Learner):
         yield from margin_statement(self, rows)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        if self.estimators_:
+        if not self.has_nodes:
             raise refuse(
                 self,
                 f"certificates are about votes of stumps; {type(self.estimator).__name__} is not re-run "

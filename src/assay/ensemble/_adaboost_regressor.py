@@ -10,24 +10,24 @@ A round with err_t >= 1/2 ends the fit; one without error ends it with that tree
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner
 from assay.card import Card
 from assay.data.blocks import Block
+from assay.ensemble._members import OfMembers
 from assay.ensemble._votes import member_values
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
-from assay.params import choice, count, positive, refuse
+from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeRegressor
 from assay.tree._decision_tree import DecisionTree, known_rows
-from assay.tree._nodes import TreeModel, joined
+from assay.tree._nodes import TreeModel, joined, tree_at
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -48,7 +48,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return values[rows, order[rows, at]]
 
 
-class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
+class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
     """AdaBoost.R2 of trees, or of any regressor.
 
     Parameters
@@ -65,7 +65,8 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
 
     Attributes
     ----------
-    estimators_, estimator_weights_ (alpha_t), estimator_errors_ (err_t), trees_ (members that are trees of assay.tree)
+    estimators_, trees_ (if they are trees of assay.tree), members_ (if not)
+    estimator_weights_ : alpha_t;  estimator_errors_ : err_t
     sample_weights_ : D after the last round
 
     Examples
@@ -77,7 +78,12 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
     True
     """
 
-    family = "trees.median"
+    of_trees, of_others = "trees.median", "committee.boosting-regressor"
+    constraints: ClassVar = {
+        "n_estimators": Count(),
+        "learning_rate": Positive(),
+        "loss": Choice("linear", "square", "exponential"),
+    }
     card = Card(
         name="AdaBoost regressor",
         zh="自适应提升回归",
@@ -108,36 +114,37 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostRegressor":
         """Fit to rows X and numbers y; weights are those of the first round."""
-        rounds, rate = count(self, "n_estimators"), positive(self, "learning_rate")
-        choice(self, "loss", ("linear", "square", "exponential"))
-        base = DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
+        check(self)
+        base = self._base()
         if not is_regressor(base):
             raise refuse(self, f"estimator must be a regressor with fit and predict; got {base!r}.")
         data = read_columns(self, X, y, sample_weight, reset=True)
         if self.columns_ is not None:
             raise refuse(self, "nominal columns are not known to AdaBoost.R2; encode them.")
         weight = np.full(len(data.y), 1.0 / len(data.y)) if data.weight is None else data.weight / data.weight.sum()
-        with FitLog(self, rounds, X, y) as log:
-            self._rounds(base, data.X, data.y, weight, rounds, rate, log)
-        self.__dict__.pop("trees_", None)
+        with FitLog(self, self.n_estimators, *data.shown) as log:
+            members = self._rounds(base, data.X, data.y, weight, log)
+        self.drop_nodes()
+        self.members_ = [] if isinstance(base, DecisionTree) else members
         if isinstance(base, DecisionTree):
-            self.trees_ = joined([member.nodes_ for member in self.estimators_]).as_dict()
+            self.keep_nodes(joined([member.nodes_ for member in members]))
         return self
 
-    def _rounds(self, base: Any, X, y, weight: np.ndarray, rounds: int, rate: float, log: FitLog) -> None:
-        rng = check_random_state(self.random_state)
-        self.estimators_: list[Any] = []
+    def _rounds(self, base: Any, X, y, weight: np.ndarray, log: FitLog) -> list[Any]:
+        """Return the members; set their weights."""
+        rng, rate = check_random_state(self.random_state), self.learning_rate
+        members: list[Any] = []
         alphas: list[float] = []
         errors: list[float] = []
-        for _ in range(rounds):
+        for _ in range(self.n_estimators):
             member = self._seeded(base, rng)
             drawn = rng.choice(np.arange(len(y)), size=len(y), replace=True, p=weight)
             gap = np.abs(member.fit(X[drawn], y[drawn]).predict(X) - y)
             loss = self._losses(gap, weight > 0)
             error = float((weight * loss).sum())
-            if error >= 0.5 and self.estimators_:
+            if error >= 0.5 and members:
                 break
-            self.estimators_.append(member)
+            members.append(member)
             errors.append(error)
             if error <= 0 or error >= 0.5:
                 alphas.append(1.0)
@@ -151,6 +158,19 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
                 break
         self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
         self.sample_weights_ = weight
+        return members
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members; trees are made from the arrays of the model."""
+        check_is_fitted(self)
+        if not self.has_nodes:
+            return self.members_
+        trees = [tree_at(self.nodes_, t) for t in range(len(self.tree_root_))]
+        return [clone(self._base()).restored(tree, self, self.n_features_in_) for tree in trees]
+
+    def _base(self) -> Any:
+        return DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
 
     def _seeded(self, base: Any, rng: Any) -> Any:
         """Return a copy of the base learner with a seed of its own; the draws are those of scikit-learn."""
@@ -170,11 +190,11 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
         return 1.0 - np.exp(-relative) if self.loss == "exponential" else relative
 
     def _member_predictions(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        if "trees_" in self.__dict__:
+        if self.has_nodes:
             nodes = self.nodes_.check(self.n_features_in_)
             yield from (member_values(nodes, t, X, self.n_jobs)[:, 0] for t in range(len(nodes.root)))
         else:
-            yield from (member.predict(X) for member in self.estimators_)
+            yield from (member.predict(X) for member in self.members_)
 
     def _medians(self, X: np.ndarray) -> np.ndarray:
         return weighted_median(np.stack(list(self._member_predictions(X)), axis=1), self.estimator_weights_)
@@ -199,7 +219,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, Learner):
         return self._medians(block.X)[:, None], 0.0
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        if "trees_" not in self.__dict__:
+        if not self.has_nodes:
             raise refuse(
                 self,
                 f"certificates are about trees of assay.tree; {type(self.estimator).__name__} is not re-run by the "

@@ -57,7 +57,7 @@ class Analysed:
     ) -> np.ndarray:
         """Return the mean rise of the out-of-bag error when the columns of each group are permuted together."""
         check_is_fitted(self)
-        if "trees_" in vars(self):
+        if self.has_nodes:  # type: ignore[attr-defined]
             self.nodes_.check(self.n_features_in_)  # type: ignore[attr-defined]
         data = read_columns(self, X, y)  # type: ignore[arg-type]
         if len(data.y) != self.n_rows_:

@@ -3,32 +3,30 @@
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier, is_regressor
-from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.base import Learner
 from assay.ensemble._analysis import Analysed
 from assay.ensemble._bags import bag
+from assay.ensemble._members import OfMembers
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
 from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import (
     member_values,
 )
 from assay.fitlog import FitLog
-from assay.params import choice, count, flag, refuse
+from assay.params import Choice, Count, Flag, refuse
 from assay.scan import Rows, thread_map
+from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import DecisionTree, feature_count, impurity_importances, known_rows, row_count
-from assay.tree._nodes import Nodes, TreeModel, joined
+from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns
-
-_USES = (None, "prune", "stop")
 
 
 class Sample(NamedTuple):
@@ -47,27 +45,33 @@ class Fitted(NamedTuple):
     epochs: np.ndarray
 
 
-class Bagging(TreeModel, Analysed, Learner):
+class Bagging(TreeModel, Analysed, OfMembers):
     """What bagging of classifiers and of regressors shares."""
 
     estimator: Any
-    estimators_: list[Any]
+    more_arrays: ClassVar = ("member_columns_",)
     seeds_: np.ndarray
+    constraints: ClassVar = {
+        "n_estimators": Count(),
+        "bootstrap": Flag,
+        "bootstrap_features": Flag,
+        "oob_score": Flag,
+        "warm_start": Flag,
+        "out_of_bag": Choice(None, "prune", "stop"),
+        "max_epochs": Count(),
+        "patience": Count(),
+    }
 
     # Fitting
     # ----------------------------------------------------------------------------------------
 
     def _fit(self, data: Read, n_classes: int) -> None:
         n, d = data.X.shape
-        total = count(self, "n_estimators")
-        for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
-            flag(self, name)
-        choice(self, "out_of_bag", _USES), count(self, "max_epochs"), count(self, "patience")
         base = self._checked_base(data)
         size, width = row_count(self, "max_samples", n, 1), feature_count(self, d)
         if size > n and not self.bootstrap:
             raise refuse(self, f"max_samples={size} rows cannot be drawn from {n} without replacement.")
-        kept, seeds = self._earlier(total, (n, d))
+        kept, seeds = self._earlier(self.n_estimators, (n, d))
         self.seeds_, self.bag_size_, self.n_columns_, self.n_rows_ = seeds, size, width, n
         self.kept_members_, self.sampled_by_ = len(kept), sampling(self)
         if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
@@ -80,7 +84,7 @@ class Bagging(TreeModel, Analysed, Learner):
             model, epochs = fit(clone(base), sample, data, n_classes)
             return Fitted(model, time.perf_counter() - began, epochs)
 
-        with FitLog(self, 1, data.X, data.y) as log:
+        with FitLog(self, 1, *data.shown) as log:
             made = kept + thread_map(member, seeds[len(kept) :].tolist(), n_jobs=self.n_jobs)
             self._join(base, made)
             if self.oob_score:
@@ -90,7 +94,7 @@ class Bagging(TreeModel, Analysed, Learner):
     def _earlier(self, total: int, shape: tuple[int, int]) -> tuple[list[Fitted], np.ndarray]:
         """Return the members that a warm start keeps, and the seeds of all members."""
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=total)
-        if not (self.warm_start and hasattr(self, "estimators_")):
+        if not (self.warm_start and hasattr(self, "member_columns_")):
             return [], seeds
         kept = [Fitted(*one) for one in zip(self.estimators_, self.member_seconds_, self.epoch_errors_)]
         if len(kept) > total:
@@ -148,7 +152,7 @@ class Bagging(TreeModel, Analysed, Learner):
         if self.out_of_bag == "prune":
             held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
             X = data.X[np.ix_(held, sample.columns)]
-            tree.trees_ = pruned(tree.nodes_, X, data.y[held], n_classes).as_dict()
+            tree.keep_nodes(pruned(tree.nodes_, X, data.y[held], n_classes))
         return tree, np.empty(0)
 
     def _other(self, model: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
@@ -156,7 +160,9 @@ class Bagging(TreeModel, Analysed, Learner):
         model.set_params(**dict.fromkeys(names, sample.seed))
         X, y = data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows]
         if n_classes and len(np.unique(y)) < 2:  # a sample of one class has nothing to tell apart
-            return DummyClassifier(strategy="most_frequent").fit(X, y), np.empty(0)
+            constant = DecisionTreeClassifier().restored(one_leaf(np.ones(1)), self, X.shape[1])
+            constant.classes_ = y[:1]
+            return constant, np.empty(0)
         if self.out_of_bag == "stop":
             held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
             test = data.X[np.ix_(held, sample.columns)], data.y[held]
@@ -171,18 +177,20 @@ class Bagging(TreeModel, Analysed, Learner):
 
     def _join(self, base: Any, made: list[Fitted]) -> None:
         """Keep members and, if they are trees, all their nodes in one set of arrays with the columns of the whole."""
-        self.estimators_, self.epoch_errors_ = [one.model for one in made], [one.epochs for one in made]
+        self.epoch_errors_ = [one.epochs for one in made]
         self.member_seconds_ = np.array([one.seconds for one in made])
-        self.__dict__.pop("trees_", None)
+        self.member_columns_ = np.stack([self._sample(seed).columns for seed in self.seeds_])
+        self.drop_nodes()
+        self.members_ = [] if isinstance(base, DecisionTree) else [one.model for one in made]
         if isinstance(base, DecisionTree):
-            self.trees_ = joined([self._placed(t) for t in range(len(self.estimators_))]).as_dict()
-
-    def _placed(self, t: int) -> Nodes:
-        nodes, columns = self.estimators_[t].nodes_, self._sample(self.seeds_[t]).columns
-        return nodes._replace(column=np.where(nodes.column < 0, -1, columns[nodes.column]).astype(np.int32))
+            self.keep_nodes(joined([_placed(one.model.nodes_, of) for one, of in zip(made, self.member_columns_)]))
 
     # What the members say
     # ----------------------------------------------------------------------------------------
+
+    @property
+    def _n_members(self) -> int:
+        return len(self.tree_root_) if self.has_nodes else len(self.members_)
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
@@ -194,7 +202,22 @@ class Bagging(TreeModel, Analysed, Learner):
     def estimators_features_(self) -> list[np.ndarray]:
         """Columns of each member."""
         check_is_fitted(self)
-        return [self._sample(seed).columns for seed in self.seeds_]
+        return list(self.member_columns_)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members, each for its own columns; trees are made from the arrays of the model."""
+        check_is_fitted(self)
+        return [self._tree_member(t) for t in range(len(self.tree_root_))] if self.has_nodes else self.members_
+
+    def _tree_member(self, t: int) -> Any:
+        nodes, columns = tree_at(self.nodes_, t), self.member_columns_[t]
+        place = np.full(self.n_features_in_, -1, dtype=np.int32)
+        place[columns[::-1]] = np.arange(len(columns), dtype=np.int32)[::-1]  # the first of columns drawn twice
+        nodes = nodes._replace(column=np.where(nodes.column < 0, -1, place[nodes.column]))
+        tree = clone(self._base()).restored(nodes, self, len(columns))
+        tree.columns_ = None if self.columns_ is None else tuple(self.columns_[j] for j in columns)
+        return tree
 
     def bags(self) -> np.ndarray:
         """Return (members, rows): how often each training row was drawn for each member."""
@@ -202,9 +225,9 @@ class Bagging(TreeModel, Analysed, Learner):
 
     def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
         """Return what member t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
-        if "trees_" in self.__dict__:
+        if self.has_nodes:
             return member_values(self.nodes_, t, X)
-        return self._said(self.estimators_[t], X[:, self._sample(self.seeds_[t]).columns])
+        return self._said(self.members_[t], X[:, self.member_columns_[t]])
 
     def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -212,13 +235,13 @@ class Bagging(TreeModel, Analysed, Learner):
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = read_columns(self, X).X
-        if "trees_" in self.__dict__:
+        if self.has_nodes:
             return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
-        said = thread_map(lambda t: self._member_values(t, X), range(len(self.estimators_)), n_jobs=self.n_jobs)
+        said = thread_map(lambda t: self._member_values(t, X), range(self._n_members), n_jobs=self.n_jobs)
         return np.sum(said, axis=0) / len(said)
 
     def _every_value(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        yield from (self._member_values(t, X) for t in range(len(self.estimators_)))
+        yield from (self._member_values(t, X) for t in range(self._n_members))
 
     def _curve(self, data: Read, n_classes: int) -> Curve:
         return out_of_bag(self._every_value(data.X), self.bags() == 0, data.y, n_classes)
@@ -233,12 +256,12 @@ class Bagging(TreeModel, Analysed, Learner):
     def feature_importances_(self) -> np.ndarray:
         """Mean decrease of impurity by each column, summing to 1; of trees of assay.tree only."""
         check_is_fitted(self)
-        if "trees_" not in self.__dict__:
+        if not self.has_nodes:
             raise AttributeError("feature_importances_: the members are not trees of assay.tree.")
         return impurity_importances(self.nodes_, self.n_features_in_)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        if "trees_" not in self.__dict__:
+        if not self.has_nodes:
             raise refuse(
                 self,
                 f"certificates are about trees of assay.tree; {type(self.estimator).__name__} is not re-run "
@@ -250,3 +273,8 @@ class Bagging(TreeModel, Analysed, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self._base()).input_tags.allow_nan
         return tags
+
+
+def _placed(nodes: Nodes, columns: np.ndarray) -> Nodes:
+    """Return the tree of a member with the columns of the whole."""
+    return nodes._replace(column=np.where(nodes.column < 0, -1, columns[nodes.column]).astype(np.int32))

@@ -11,13 +11,12 @@ Learning 24, 1996; Ho, IEEE PAMI 20, 1998.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import label_classes
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.ensemble._bagged import Bagging, Fitted
@@ -31,10 +30,10 @@ from assay.ensemble._votes import (
 )
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.guarantees.ledger import Statement
-from assay.params import choice, refuse
-from assay.scan import Rows, rows
+from assay.params import Choice, check, refuse
+from assay.scan import Rows
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from assay.tree._reading import Read, read_columns
+from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
 
@@ -82,7 +81,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     True
     """
 
-    family = "trees.vote"
+    of_trees, of_others = "trees.vote", "committee.bagging-classifier"
+    constraints: ClassVar = {"voting": Choice("soft", "hard")}
     classes_: np.ndarray
     card = Card(
         name="Bagging classifier",
@@ -133,21 +133,18 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and labels y; weights go to the base learner."""
-        choice(self, "voting", ("soft", "hard"))
-        data = read_columns(self, X, y, sample_weight, reset=True)
-        known: Any = rows(data.X, data.y)
-        classes = label_classes(self, known)
-        if self.warm_start and hasattr(self, "estimators_") and not np.array_equal(classes, self.classes_):
+        check(self)
+        before = self.classes_ if self.warm_start and hasattr(self, "member_columns_") else None
+        data = read_labelled(self, X, y, sample_weight)
+        if before is not None and not np.array_equal(before, self.classes_):
             raise refuse(self, "warm_start: the classes are not those of the members already fitted.")
-        self.classes_ = classes
-        codes = np.asarray(known.encoded(classes).y, dtype=np.int64)
-        self._fit(data._replace(y=codes), len(classes))
+        self._fit(data, len(self.classes_))
         return self
 
     def _join(self, base: Any, made: list[Fitted]) -> None:
         super()._join(base, made)
-        if self.voting == "hard" and "trees_" in self.__dict__:
-            self.trees_["value"] = np.eye(len(self.classes_))[self.trees_["value"].argmax(axis=1)]
+        if self.voting == "hard" and self.has_nodes:
+            self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
 
     def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
         if self.voting == "soft" and hasattr(member, "predict_proba"):
@@ -173,7 +170,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     def member_votes(self, X: Any) -> np.ndarray:
         """Return the class position that each member votes for, (rows, members)."""
         check_is_fitted(self)
-        if "trees_" in self.__dict__:
+        if self.has_nodes:
             self.nodes_.check(self.n_features_in_)
         X = read_columns(self, X).X
         return np.stack([values.argmax(axis=1) for values in self._every_value(X)], axis=1)
@@ -213,7 +210,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
     array([3., 4.])
     """
 
-    family = "trees.mean"
+    of_trees, of_others = "trees.mean", "committee.bagging-regressor"
     card = Card(
         name="Bagging regressor",
         zh="自助聚合",
@@ -261,6 +258,7 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit to rows X and numbers y; weights go to the base learner."""
+        check(self)
         self._fit(read_columns(self, X, y, sample_weight, reset=True), 0)
         return self
 
@@ -281,5 +279,5 @@ class BaggingRegressor(RegressorMixin, Bagging):
         self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
     def _training_error(self, data: Read) -> float:
-        mean = np.asarray(sum(self._every_value(data.X)))[:, 0] / len(self.estimators_)
+        mean = np.asarray(sum(self._every_value(data.X)))[:, 0] / self._n_members
         return float(((mean - data.y) ** 2).mean())

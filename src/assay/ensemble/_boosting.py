@@ -42,7 +42,6 @@ _MIN_HESSIAN = 1e-3
 class _GradientBoosting(TreeModel, Learner):
     """What the classifier and the regressor share."""
 
-    n_iter_: int
     constraints: ClassVar = {
         "learning_rate": Positive(),
         "n_estimators": Count(),
@@ -62,7 +61,7 @@ class _GradientBoosting(TreeModel, Learner):
     def __init__(
         self,
         *,
-        loss: str,
+        loss: str = "log_loss",
         learning_rate: float = 0.1,
         n_estimators: int = 100,
         subsample: float = 1.0,
@@ -105,7 +104,7 @@ class _GradientBoosting(TreeModel, Learner):
     def _boost(self, data: Read, loss: Loss) -> None:
         rng = check_random_state(self.random_state)
         data, held = self._hold_out(data, rng)
-        more = self.warm_start and hasattr(self, "trees_")
+        more = self.warm_start and self.has_nodes
         if more and self.n_estimators < self.n_iter_:
             raise refuse(
                 self,
@@ -114,13 +113,13 @@ class _GradientBoosting(TreeModel, Learner):
         binner = self._bins(data, rng)
         if not more:
             self.base_score_ = loss.start(data.y, data.weight)
-            self.n_iter_, self.train_score_, self.validation_score_ = 0, np.empty(0), np.empty(0)
+            self.drop_nodes()
+            self.train_score_, self.validation_score_ = np.empty(0), np.empty(0)
         with one_blas_thread(), FitLog(self, self.n_estimators, *data.shown) as log:
             run = Rounds(self, binner, loss, data, held, rng, log)
-            grown = run.rounds(self.n_estimators - self.n_iter_)
+            grown = run.rounds(self.n_estimators - (self.n_iter_ if more else 0))
         made = ([self.nodes_] if more else []) + grown
-        self.trees_ = joined(made).as_dict()
-        self.n_iter_ += len(grown) // loss.n_outputs
+        self.keep_nodes(joined(made))
         self.train_score_ = np.append(self.train_score_, run.train)
         self.validation_score_ = np.append(self.validation_score_, run.validation)
 
@@ -192,6 +191,12 @@ class _GradientBoosting(TreeModel, Learner):
         for first in range(0, len(trees.nodes.root), outputs):
             trees.add(X, scores, first, first + outputs)
             yield scores.copy()
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds: trees over outputs."""
+        check_is_fitted(self)
+        return len(self.tree_root_) // len(self.base_score_)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -276,56 +281,14 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         strategy="log loss or exponential loss",
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
-
-    def __init__(
-        self,
-        *,
-        loss: str = "log_loss",
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        subsample: float = 1.0,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        nominal: Any = None,
-        monotonic_cst: Any = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            learning_rate=learning_rate,
-            n_estimators=n_estimators,
-            subsample=subsample,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            max_features=max_features,
-            max_bins=max_bins,
-            nominal=nominal,
-            monotonic_cst=monotonic_cst,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
         self._check()
-        data = read_labelled(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
+        data = read_labelled(self, X, y, sample_weight, reset=not (self.warm_start and self.has_nodes))
         K = len(self.classes_)
         data.y = data.y.astype(np.uint8 if K <= 256 else np.int32)
         if K > 2 and self.loss == "exponential":
@@ -407,6 +370,7 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         strategy="squared, absolute, Huber, quantile or Poisson loss",
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
+        input=("numbers", "nominal", "missing"),
     )
 
     def __init__(
@@ -458,7 +422,7 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingRegressor":
         """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""
         self._check()
-        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and hasattr(self, "trees_")))
+        data = read_columns(self, X, y, sample_weight, reset=not (self.warm_start and self.has_nodes))
         if self.loss == "poisson" and (data.y.min() < 0 or not data.y.sum() > 0):
             raise refuse(self, "the Poisson loss needs numbers y >= 0 that are not all zero.")
         self._boost(data, Loss(self.loss, float(self.alpha)))

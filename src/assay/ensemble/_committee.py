@@ -10,7 +10,7 @@ what few rows leave open; with one forest it would be a hold-out set. See `assay
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -28,10 +28,10 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
 from assay.guarantees.ledger import Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
-from assay.params import count, refuse
+from assay.params import Count, check, refuse
 from assay.scan import Rows, rows
 from assay.tree._decision_tree import known_rows, row_count
-from assay.tree._nodes import Nodes, TreeModel, joined
+from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
@@ -66,6 +66,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     """
 
     family = "trees.committee"
+    constraints: ClassVar = {"n_forests": Count()}
     classes_: np.ndarray
     card = Card(
         name="Committee of forests",
@@ -95,7 +96,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any) -> "ForestCommitteeClassifier":
         """Fit to rows X and labels y."""
-        members = count(self, "n_forests")
+        check(self)
         base = RandomForestClassifier(60) if self.estimator is None else self.estimator
         if getattr(base, "family", None) != "trees.vote":
             raise refuse(self, f"estimator must be a forest, or bagging of assay's trees, for classes; got {base!r}.")
@@ -105,15 +106,15 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         n = len(data.y)
         size = min(row_count(self, "max_samples", n, 1), n)
         rng = check_random_state(self.random_state)
-        self.seeds_, self.bag_size_, self.n_rows_ = rng.randint(2**31 - 1, size=members), size, n
-        with FitLog(self, members, data.X, data.y) as log:
+        self.seeds_, self.bag_size_, self.n_rows_ = rng.randint(2**31 - 1, size=self.n_forests), size, n
+        with FitLog(self, self.n_forests, data.X, data.y) as log:
             parts = []
             for seed in self.seeds_.tolist():
                 parts.append(self._forest(clone(base), seed, data.X, data.y))
                 if log.step(0.0, 0.0):
                     break
         self.seeds_ = self.seeds_[: len(parts)]
-        self.trees_ = joined(parts).as_dict()
+        self.keep_nodes(joined(parts))
         self.committee_ = np.repeat(np.arange(len(parts)), [len(part.root) for part in parts])
         return self
 
@@ -122,20 +123,12 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         sample = bag(seed, len(y), self.bag_size_, replace=False)
         present = np.unique(y[sample])
         if len(present) < 2:
-            return self._constant(present)
+            return one_leaf((self.classes_ == present[0]).astype(np.float64))
         forest.set_params(random_state=seed, n_jobs=self.n_jobs).fit(X[sample], y[sample])
         nodes = forest.nodes_
         value = np.zeros((len(nodes.value), len(self.classes_)))
         value[:, np.searchsorted(self.classes_, forest.classes_)] = nodes.value
         return nodes._replace(value=value)
-
-    def _constant(self, present: np.ndarray) -> Nodes:
-        """Return a tree of one leaf, for a sample of one class."""
-        one, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
-        value = (self.classes_[None, :] == present[0]).astype(np.float64)
-        return Nodes(
-            one, none, np.zeros(1), none, none, one, none, value, np.ones(1), np.zeros(1), np.empty((0, 0), int)
-        )
 
     def _named(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (rows, forests): the class each forest names, by how much its share leads, and (rows, classes) mean
@@ -143,13 +136,14 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         nodes = self.nodes_.check(self.n_features_in_)
         at = leaves(nodes, X, self.n_jobs)
         named, lead, mean = [], [], np.zeros((len(X), len(self.classes_)))
-        for g in range(len(self.seeds_)):
+        forests = int(self.committee_.max()) + 1
+        for g in range(forests):
             trees = np.flatnonzero(self.committee_ == g)
             share = np.add.reduce([nodes.value[at[:, t]] for t in trees]) / len(trees)
             two = np.partition(share, -2, axis=1)[:, -2:]
             named.append(share.argmax(axis=1))
             lead.append(two[:, 1] - two[:, 0])
-            mean += share / len(self.seeds_)
+            mean += share / forests
         return np.stack(named, axis=1), np.stack(lead, axis=1), mean
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -157,7 +151,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         check_is_fitted(self)
         named, _, mean = self._named(read_columns(self, X).X)
         votes = np.stack([(named == k).mean(axis=1) for k in range(len(self.classes_))], axis=1)
-        weight = 0.5 / len(self.seeds_)
+        weight = 0.5 / named.shape[1]
         return (1 - weight) * votes + weight * mean
 
     def predict(self, X: Any) -> np.ndarray:

@@ -48,7 +48,7 @@ from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
 from assay.tree.growth._records import Limits
 
-_EXACT = 5_000  # rows up to which every border is tried, without bins
+_EXACT = 5_000  # rows up to which every threshold is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
 _GRIDS = 4  # groups of trees, each with bins whose quantiles lie between those of the others
 _MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
@@ -96,7 +96,7 @@ class Forest(TreeModel, Analysed, Learner):
                 nodes = self._weighted_trees(data, *of_trees, n_classes, bins, limits)
             left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
             log.step(float(left), 0.0)
-        self.trees_ = nodes.as_dict()
+        self.keep_nodes(nodes)
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         self.sampled_by_ = sampling(self)
         if self.oob_score:
@@ -192,7 +192,9 @@ class Forest(TreeModel, Analysed, Learner):
         return tags
 
 
-class _Classifier(ClassifierMixin, Forest):
+class ForestClassifier(ClassifierMixin, Forest):
+    """What forests for classes share."""
+
     classes_: np.ndarray
     family = "trees.vote"
     constraints: ClassVar = {"criterion": Choice("gini", "entropy", "log_loss"), "voting": Choice("soft", "hard")}
@@ -202,7 +204,7 @@ class _Classifier(ClassifierMixin, Forest):
         check(self)
         self._fit(read_labelled(self, X, y, sample_weight), len(self.classes_))
         if self.voting == "hard":
-            self.trees_["value"] = np.eye(len(self.classes_))[self.trees_["value"].argmax(axis=1)]
+            self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -224,7 +226,7 @@ class _Classifier(ClassifierMixin, Forest):
         check_is_fitted(self)
         self.nodes_.check(self.n_features_in_)
         X = read_columns(self, X).X
-        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.seeds_))], axis=1)
+        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.tree_root_))], axis=1)
 
     def strength(self, X: Any, y: Any, *, out_of_bag: bool = False) -> Strength:
         """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and
@@ -255,7 +257,9 @@ class _Classifier(ClassifierMixin, Forest):
         self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
 
 
-class _Regressor(RegressorMixin, Forest):
+class ForestRegressor(RegressorMixin, Forest):
+    """What forests for numbers share."""
+
     family = "trees.mean"
     constraints: ClassVar = {"criterion": Choice("squared_error", "absolute_error", "friedman_mse", "poisson")}
 
@@ -280,7 +284,7 @@ class _Regressor(RegressorMixin, Forest):
         self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
 
-class RandomForestClassifier(_Classifier):
+class RandomForestClassifier(ForestClassifier):
     """A forest of classification trees.
 
     Parameters
@@ -363,7 +367,7 @@ class RandomForestClassifier(_Classifier):
         self.n_jobs = n_jobs
 
 
-class RandomForestRegressor(_Regressor):
+class RandomForestRegressor(ForestRegressor):
     """A forest of regression trees; parameters as `RandomForestClassifier`.
 
     >>> from assay.ensemble import RandomForestRegressor
@@ -400,131 +404,6 @@ class RandomForestRegressor(_Regressor):
         oob_score: bool = False,
         max_samples: Any = None,
         max_bins: int | None = 255,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-
-class ExtraTreesClassifier(_Classifier):
-    """Extremely randomised trees: all rows, and at each node one random border for each of the columns drawn.
-
-    Parameters as `RandomForestClassifier`.
-
-    >>> from assay.ensemble import ExtraTreesClassifier
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
-    >>> ExtraTreesClassifier(10, random_state=0).fit(X, y).predict([[1.0], [4.0]])
-    array([0, 1])
-    """
-
-    extra = True
-    card = Card(
-        name="Extremely randomised trees classifier",
-        zh="极端随机树",
-        mission=("ENS-38",),
-        task="classify",
-        model=OfAnySize("votes of trees of any size"),
-        strategy="Gini or entropy among random splits; averaging",
-        algorithm="random columns and borders at each node, trees on threads",
-        guarantee=("pac-bayes.vote",),
-        input=("numbers", "nominal", "missing"),
-    )
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        voting: str = "soft",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        max_bins: int | None = None,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.voting = voting
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.class_weight = class_weight
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-
-class ExtraTreesRegressor(_Regressor):
-    """Extremely randomised regression trees; parameters as `RandomForestClassifier`.
-
-    >>> from assay.ensemble import ExtraTreesRegressor
-    >>> ExtraTreesRegressor(5, random_state=0).fit([[1.0], [2.0]], [3.0, 4.0]).predict([[1.0], [2.0]])
-    array([3., 4.])
-    """
-
-    extra = True
-    card = Card(
-        name="Extremely randomised trees regressor",
-        zh="极端随机树",
-        mission=("ENS-38",),
-        task="regress",
-        model=OfAnySize("means of trees of any size"),
-        strategy="squared error among random splits; averaging",
-        algorithm="random columns and borders at each node, trees on threads",
-        guarantee=(),
-        input=("numbers", "nominal", "missing"),
-    )
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        max_bins: int | None = None,
         nominal: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -14,14 +14,14 @@ vote of that kind beats stumps that cancel each other. nu = "auto" is chosen wit
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner, label_classes
+from assay.base import Learner
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -31,12 +31,12 @@ from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_ma
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import Statement
-from assay.params import count, number, positive
-from assay.scan import Rows, one_blas_thread, rows, thread_map
+from assay.params import Count, Maybe, Number, Positive, check
+from assay.scan import Rows, one_blas_thread, thread_map
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import Nodes, TreeModel, joined
 from assay.tree._predict import leaves
-from assay.tree._reading import read_columns
+from assay.tree._reading import read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._stumps import Sorted, sort_columns, stump_nodes
 
@@ -136,6 +136,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     """
 
     family = "trees.weighted-vote"
+    constraints: ClassVar = {
+        "nu": Maybe(Number(low=0.0, high=1.0), "auto"),
+        "n_estimators": Count(),
+        "tol": Positive(),
+    }
     classes_: np.ndarray
     card = Card(
         name="LPBoost",
@@ -159,28 +164,24 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LPBoost":
         """Fit to rows X and labels y of two classes; weights multiply the caps c_i."""
-        limit, tol = count(self, "n_estimators"), positive(self, "tol")
-        if self.nu != "auto":
-            number(self, "nu", low=0.0, high=1.0)
-        data = read_columns(self, X, y, sample_weight, reset=True)
-        known: Any = rows(data.X, data.y)
-        self.classes_ = label_classes(self, known)
+        check(self)
+        data = read_labelled(self, X, y, sample_weight)
         if len(self.classes_) > 2:
             raise ValueError(
                 f"{type(self).__name__}: Only binary classification is supported. The data have {len(self.classes_)} "
                 "classes; fit one model per class."
             )
-        sign = 2.0 * np.asarray(known.encoded(self.classes_).y) - 1.0
+        sign = 2.0 * data.y - 1.0
         weight = np.ones(len(sign)) if data.weight is None else data.weight
-        boosted, share, wrong = _boosted(data.X, sign, weight, limit, self.n_jobs)
+        boosted, share, wrong = _boosted(data.X, sign, weight, self.n_estimators, self.n_jobs)
         self.nu_ = min(max(2 * wrong + 0.05, _LEAST_NU), _MOST_NU) if self.nu == "auto" else float(self.nu)
         caps = np.minimum(weight / max(self.nu_ * weight.sum(), 1e-300), 1.0)
-        with FitLog(self, _ROUNDS, X, y) as log, one_blas_thread():
+        with FitLog(self, _ROUNDS, *data.shown) as log, one_blas_thread():
             self._generate(data.X, sign, caps, boosted, share, log)
-        if self.gap_ > tol:
+        if self.gap_ > self.tol:
             warnings.warn(
-                f"{type(self).__name__}: the margin is proved to {self.gap_:.1e} of the largest, not to the {tol:.1e} "
-                "asked for; raise n_estimators or tol.",
+                f"{type(self).__name__}: the margin is proved to {self.gap_:.1e} of the largest, not to the "
+                f"{self.tol:.1e} asked for; raise n_estimators or tol.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -216,7 +217,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         self.sample_weights_ = proof
 
     def _keep(self, X: np.ndarray, sign: np.ndarray, caps: np.ndarray, stumps: list[Side], a: np.ndarray) -> None:
-        self.trees_ = joined([stump.nodes() for stump in stumps]).as_dict()
+        self.keep_nodes(joined([stump.nodes() for stump in stumps]))
         self.estimator_weights_, self.margins_ = a, _signed(stumps, X, sign) @ a
         self.min_margin_, self.margin_ = float(self.margins_.min()), soft_margin(self.margins_, caps)
         self.sample_caps_ = caps

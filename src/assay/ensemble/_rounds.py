@@ -20,9 +20,7 @@ _ROWS = 65_536
 class Rounds:
     """One fit: scores of the training and validation rows, and the rounds that improve them."""
 
-    def __init__(
-        self, learner: Any, binner: Binner, loss: Loss, data: Read, held: Read | None, rng: Any, log: FitLog
-    ):
+    def __init__(self, learner: Any, binner: Binner, loss: Loss, data: Read, held: Read | None, rng: Any, log: FitLog):
         self.learner, self.binner, self.loss, self.data, self.held = learner, binner, loss, data, held
         self.rng, self.log = rng, log
         self.spread = partial(thread_map, n_jobs=learner.n_jobs)
@@ -38,7 +36,7 @@ class Rounds:
             self.held_binned = binner.transform(held.rows, by_column=False)
             self.held_scores = np.repeat(learner.base_score_[:, None], len(held.y), axis=1)
             self.held_buffers = loss.buffers(len(held.y), held.weight is not None)
-        if learner.n_iter_:
+        if learner.has_nodes:
             self._add_existing()
 
     def rounds(self, most: int) -> list[Nodes]:

@@ -151,9 +151,8 @@ class Norm(Evidence):
 @dataclass(frozen=True)
 class Penalised(Evidence):
     """The problem 1/2 |u|^2 + sum C_i loss(z_i) that a linear classifier of two classes minimises, u = (w, b / column)
-    or w without a column, with a loss of slope at most 1: the code of its gap, and the constant column; or why not."""
+    or w without a column, with a loss of slope at most 1: the constant column; or why not."""
 
-    gap: str = ""
     column: float = 0.0
     why_not: str = ""
 

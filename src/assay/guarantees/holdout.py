@@ -77,9 +77,11 @@ def of_regressor(
         )
     else:
         for template in MEAN_LOSS:
-            yield partial(_mean_loss, template, predicted, holdout, float(asked.clip), compared)
-    if asked.coverage is not None:
-        yield NotApplicable("P25/1", why) if why else partial(_interval, predicted, holdout, asked.coverage, compared)
+            yield partial(_mean_loss, template, found.the(Predictions), holdout, float(asked.clip), compared)
+    if asked.coverage is not None and why:
+        yield NotApplicable("P25/1", why)
+    elif asked.coverage is not None:
+        yield partial(_interval, found.the(Predictions), holdout, asked.coverage, compared)
 
 
 def of_density(

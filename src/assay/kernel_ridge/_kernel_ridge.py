@@ -21,15 +21,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
-from assay.optim.duality import enclosure, outward
+from assay.optim.duality import outward
 from assay.params import Constraint, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
-from assay.svm._facts import bounded_scores, kernel_magnitude, scores, why_no_gap
+from assay.svm._facts import GAP, MachineProblem, bounded_scores, gap_claims, kernel_magnitude, why_no_gap
 from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
@@ -156,23 +155,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
         """Yield the duality gap and what it implies."""
         reason = why_no_gap(self)
         if reason is not None:
-            yield NotApplicable("D06/2", reason)
+            yield NotApplicable(GAP, reason)
             return
-        alpha = float(self.alpha)
-        own = np.sqrt(np.maximum(self._kernel().diagonal(self.X_fit_), 0.0)) * (1 + 1e-12)
-
-        def part(block: Block) -> float:
-            values, error = scores(self, block)
-            s = np.ones(len(values)) if block.weight is None else block.weight
-            here = slice(block.start, block.start + len(values))
-            c = alpha * self.dual_coef_[here]
-            q = s * (block.y - values[:, 0]) - c
-            slack = s * (error[:, 0] + 1e-14 * (np.abs(block.y) + np.abs(values[:, 0]))) + 1e-14 * np.abs(c)
-            return float(np.sum((np.abs(q) + slack) * own[here]))
-
-        gap = outward(float(np.sum(rows.map(part))) ** 2 * (1 + 1e-9) / (2 * alpha))
-        yield Claim("D06/2", gap, params={"alpha": alpha})
-        yield enclosure("D06/2", gap, alpha)
+        problem = MachineProblem("squared", 1.0, float(self.alpha), intercept=False, sides=None)
+        yield from gap_claims(self, rows, problem)
         yield self._left_out(rows)
 
     def _left_out(self, rows: Rows) -> Claim | NotApplicable:

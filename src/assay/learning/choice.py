@@ -19,7 +19,8 @@ from assay.claims.claim import Certificate
 from assay.data import Column, Encoding, Table, read
 from assay.guarantees.evidence import Decided, Gathered
 from assay.guarantees.holdout import least_mean_loss
-from assay.learning.model import TableModel, checked_input, digest, target_values
+from assay.guarantees.ledger import CertifyOptions
+from assay.learning.model import TableModel, checked_input, target_values
 from assay.registry import learners as all_learners
 from assay.theory import concentration
 
@@ -105,7 +106,7 @@ def learn(
     y = target_values(column, task)
     train, held = _split(table.n_rows, holdout, seed)
     _check_classes(y, train, held, task)
-    rows = _Rows(features, y, train, held)
+    rows = _Rows(table, column, features, y, train, held)
     kinds = _suitable(task, learners)
     slow = set() if learners else {kind for kind in kinds if _too_slow(kind, len(train))}
     tried = [
@@ -114,11 +115,8 @@ def learn(
     ]
     judge = _judge_classes if task == "classify" else _judge_numbers
     chosen, certificate, why = judge(tried, rows, Decimal(confidence), clip)
-    digests = {"rows": str(table.n_rows)} | {
-        f"column {c.name}": digest(c) for c in (*features.columns.values(), column)
-    }
     view = _view(chosen)
-    model = TableModel(column.type, view.encoding, _learner(chosen), digests)
+    model = TableModel(column.type, view.encoding, _learner(chosen))
     tried.sort(key=lambda one: (one is not chosen, one.learner is None, one.bound or 0.0, one.holdout_error))
     return Result(
         task,
@@ -137,8 +135,11 @@ def learn(
 class _Rows:
     """The table that is learnt from, its split, and what learners of each kind of input see of it."""
 
-    def __init__(self, features: Table, y: np.ndarray, train: np.ndarray, held: np.ndarray) -> None:
-        self.features, self.y, self.train, self.held = features, y, train, held
+    def __init__(
+        self, table: Table, target: Column, features: Table, y: np.ndarray, train: np.ndarray, held: np.ndarray
+    ) -> None:
+        self.table, self.target, self.features = table, target, features
+        self.y, self.train, self.held = y, train, held
         self._views: dict[frozenset[str], View] = {}
 
     def seen_by(self, kind: type[Learner]) -> View:
@@ -330,15 +331,9 @@ def _certified(
     while True:
         chosen = min(_taking_part(tried), key=key)
         try:
-            certificate = _learner(chosen).certify(
-                _view(chosen).X,
-                rows.y,
-                delta=float(1 - confidence),
-                holdout=rows.held,
-                compared=predictions,
-                hypothesis_class_fixed=False,
-                **asked,
-            )
+            model = TableModel(rows.target.type, _view(chosen).encoding, _learner(chosen))
+            options = CertifyOptions(compared=predictions, hypothesis_class_fixed=False, **asked)
+            certificate = model.certify(rows.table, rows.held, delta=1 - confidence, asked=options)
         except Exception as error:
             _leave_out(chosen, error)
         else:

@@ -1,15 +1,24 @@
 """A model that reads tables: an encoding and a learner, and the column they predict."""
 
-import hashlib
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from assay import scan
 from assay.base import Learner
+from assay.checker.family import read_model
+from assay.claims.claim import Certificate
+from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, Schema, Table
+from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.seal import About, DataSplit, issue
 
-_CHECKED = frozenset({"numbers", "nominal"})
-"""What the checker of certificates can read. Gaps are filled and marked for every learner, since it reads none."""
+_NAME = "learning.TableModel"
+
+_CHECKED = frozenset({"numbers", "nominal", "missing"})
+"""What the checker of certificates can read."""
 
 
 def checked_input(learner: type[Learner] | Learner) -> frozenset[str]:
@@ -20,14 +29,43 @@ def checked_input(learner: type[Learner] | Learner) -> frozenset[str]:
 class TableModel:
     """An encoding and a fitted learner that read a table by column names; what `assay learn` saves."""
 
-    def __init__(self, target: ColumnType, encoding: Encoding, learner: Learner, digests: dict[str, str]) -> None:
-        self.target, self.encoding, self.learner, self.digests = target, encoding, learner, digests
+    family = "table"
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-        kinds = ((self.target, ColumnType), (self.encoding, Encoding), (self.learner, Learner))
-        if not all(isinstance(one, kind) for one, kind in kinds):
-            raise ValueError("a table model needs a target, an encoding and a learner.")
+    def __init__(self, target: ColumnType, encoding: Encoding, learner: Learner) -> None:
+        self.target, self.encoding, self.learner = target, encoding, learner
+
+    def stored(self) -> StoredModel:
+        """Return the model as plain data: the encoding in names and numbers, and the learner as its parts."""
+        target = {"name": self.target.name, "kind": self.target.kind, "levels": list(self.target.levels)}
+        parameters = {"encoding": self.encoding.plain(), "target": target}
+        return StoredModel(_NAME, self.family, parameters, {}, (self.learner.stored(),))
+
+    @classmethod
+    def restore(cls, stored: StoredModel, members: Sequence[Any], build: Any) -> "TableModel":
+        """Return the model that `stored` describes, after the checker has read it."""
+        read_model(stored, any_size=True)
+        target = stored.parameters["target"]
+        column = ColumnType(target["name"], target["kind"], tuple(target["levels"]))
+        return cls(column, Encoding.from_plain(stored.parameters["encoding"]), members[0])
+
+    def certify(self, table: Table, held: np.ndarray, *, delta: Decimal, asked: CertifyOptions) -> Certificate:
+        """Return a certificate of the model on a table, some of whose rows were kept out of `fit`.
+
+        The claims are computed from encoded rows; fingerprints are those of the table's own values, which the checker
+        encodes by itself.
+        """
+        raw, y = self.encoding.raw(table)[0], self.labels(table)
+        kept = np.setdiff1d(np.arange(len(raw)), held)
+        split = {"train": kept, "holdout": held}
+        cuts = [
+            DataSplit(self._rows(X[kept], y[kept]), self._rows(X[held], y[held]), split)
+            for X in (self.encoding.apply_raw(raw), raw)
+        ]
+        return issue(self.learner, cuts[0], delta=delta, asked=asked, about=About(self, cuts[1]))
+
+    def _rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
+        rows = scan.rows(X, y)
+        return rows.encoded(self.learner.classes_) if self.task == "classify" else rows
 
     @property
     def columns(self) -> Schema:
@@ -55,20 +93,15 @@ class TableModel:
     def task(self) -> str:
         return self.learner.card.task
 
-    def differences(self, table: Table) -> list[str]:
-        """Return a sentence for each way in which a table is not the one that the model was certified on."""
-        wanted = (*self.columns, self.target)
-        lacking = [column.name for column in wanted if column.name not in table.columns]
+    def differences(self, table: Table, certificate: Certificate) -> list[str]:
+        """Return a sentence for each way in which a table cannot be the one that the model was certified on."""
+        lacking = [column.name for column in (*self.columns, self.target) if column.name not in table.columns]
         if lacking:
             return [f"The column {name!r} is not there." for name in lacking]
-        rows = int(self.digests["rows"])
+        rows = sum(part.rows for part in certificate.data.values())
         if table.n_rows != rows:
             return [f"The table has {table.n_rows} rows; the certificate is about {rows}."]
-        return [
-            f"The column {column.name!r} has other values than the certificate is about."
-            for column in wanted
-            if digest(table.column(column.name)) != self.digests[f"column {column.name}"]
-        ]
+        return []
 
 
 def target_values(target: Column, task: str) -> np.ndarray:
@@ -86,15 +119,3 @@ def target_values(target: Column, task: str) -> np.ndarray:
         return np.asarray(target.type.levels)[target.data.astype(np.intp)]
     whole = (target.data == np.round(target.data)).all() and np.abs(target.data).max() < 2**53
     return target.data.astype(np.int64) if whole else target.data
-
-
-def digest(column: Column) -> str:
-    """Return SHA-256 of a column's values: doubles, or the text of each level."""
-    hashed = hashlib.sha256(b"numbers" if column.type.kind == "numeric" else b"text")
-    if column.type.kind == "numeric":
-        hashed.update(np.where(column.missing, np.nan, column.data + 0.0).astype("<f8").tobytes())
-    else:
-        for value in column.values():
-            encoded = b"-" if value is None else value.encode()
-            hashed.update(b"%d:" % (-1 if value is None else len(encoded)) + encoded)
-    return hashed.hexdigest()

@@ -1,7 +1,7 @@
 """Linear models: least squares, ridge, logistic regression, the perceptron and its relatives, linear separation."""
 
 from assay.linear_model._elastic_net import ElasticNet, ElasticNetPath, Lasso, elastic_net_path
-from assay.linear_model._formulas import hyperplane_margin, likelihood_term, squared_error
+from assay.linear_model._formulas import hyperplane_margin, likelihood_term, logit, sigmoid, squared_error
 from assay.linear_model._glm import GeneralizedLinearRegressor
 from assay.linear_model._least_squares import LinearRegression, Ridge
 from assay.linear_model._logistic import LogisticRegression
@@ -31,6 +31,8 @@ __all__ = [
     "elastic_net_path",
     "hyperplane_margin",
     "likelihood_term",
+    "logit",
     "perceptron_trace",
+    "sigmoid",
     "squared_error",
 ]

@@ -29,7 +29,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._objective import SquaredObjective
-from assay.optim.gap import Problem, gap_claims
+from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
@@ -162,8 +162,8 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
         weight = float(rows.sum(_weight))
         l1, l2 = (weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
-        problem = Problem("squared_error", l1, l2, 1.0, bool(self.fit_intercept))
-        yield from gap_claims(rows, self.coef_, self.intercept_, problem, "D07/1")
+        problem = PenalisedProblem("squared_error", l2, 1.0, bool(self.fit_intercept), l1)
+        yield from gap_claims(rows, self.coef_, self.intercept_, problem)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

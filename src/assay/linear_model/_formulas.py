@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from assay.losses.deviance import inverse_link, link_function
+
 
 class SquaredError(NamedTuple):
     """E = sum (y - w x - b)^2 and its derivatives by w and b."""
@@ -23,6 +25,25 @@ def squared_error(x: Any, y: Any, w: float, b: float) -> SquaredError:
     by_w = 2 * (w * float(x @ x) - float((y - b) @ x))
     by_b = 2 * (len(x) * b - float(np.sum(y - w * x)))
     return SquaredError(float(np.sum((y - w * x - b) ** 2)), by_w, by_b)
+
+
+def sigmoid(z: Any) -> Any:
+    """Return 1 / (1 + e^-z), without overflow at any z.
+
+    >>> float(sigmoid(0.0)), float(sigmoid(-800.0)), float(sigmoid(800.0))
+    (0.5, 0.0, 1.0)
+    """
+    return inverse_link("logit", np.asarray(z, dtype=np.float64))
+
+
+def logit(p: Any) -> Any:
+    """Return the log odds ln(p / (1 - p)) of a probability, the inverse of `sigmoid`; -inf at 0, inf at 1.
+
+    >>> float(logit(0.5))
+    0.0
+    """
+    with np.errstate(divide="ignore"):
+        return link_function("logit", np.asarray(p, dtype=np.float64))
 
 
 def likelihood_term(y: Any, positive: Any) -> Any:

@@ -27,14 +27,8 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import pilot, powers_of_two, second_moments, solve
 from assay.linear_model._objective import SquaredObjective
-from assay.optim.duality import (
-    enclosure,
-    gamma,
-    outward,
-    residual_sums,
-    ridge_gap,
-    score_rounding,
-)
+from assay.optim.duality import gamma, outward, residual_sums, score_rounding
+from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Constraint, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
@@ -199,9 +193,8 @@ class Ridge(_LeastSquares):
         if self.alpha == 0:
             yield suboptimality(self, rows)
             return
-        gap = outward(ridge_gap(rows, self.coef_, self.intercept_, self.alpha, self.fit_intercept))
-        yield Claim("D06/1", gap, params={"alpha": float(self.alpha), "intercept": bool(self.fit_intercept)})
-        yield enclosure("D06/1", gap, float(self.alpha))
+        problem = PenalisedProblem("squared_error", float(self.alpha), 1.0, bool(self.fit_intercept))
+        yield from gap_claims(rows, self.coef_, self.intercept_, problem)
 
 
 # The certificate ----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from assay.linear_model._logistic_sums import largest_norm
 from assay.linear_model._packed_rows import Packed, packed
 from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
-from assay.optim.gap import Problem, gap_claims
+from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
 from assay.scan import Rows
 
@@ -240,8 +240,8 @@ class Descent(LinearModel):
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
             reason = "One class against the rest: each hyperplane minimises a problem of its own."
         else:
-            alpha, intercept = float(self.alpha), bool(self.fit_intercept)
-            problem = Problem(self.loss, 0.0, alpha, 1.0 / rows.n_rows, intercept, float(self.epsilon), class_weight)
+            problem = PenalisedProblem(self.loss, float(self.alpha), 1.0 / rows.n_rows, bool(self.fit_intercept))
+            problem = problem._replace(epsilon=float(self.epsilon), class_weight=class_weight)
             yield from gap_claims(rows, self.coef_, self.intercept_, problem)
             return
         yield NotApplicable("D04/1", reason)

@@ -294,6 +294,13 @@ class ClassRows(Rows):
         found = self.rows.map(_on_rows_of_class, self.code, self.before, function, *parameters)
         return [one for one in found if one is not None]
 
+    def collect(self, consume: Callable[[int, Any], None], function: Callable[..., Any], *parameters: Any) -> None:
+        def take(start: int, found: Any) -> None:
+            if found is not None:
+                consume(self.before[start], found)
+
+        self.rows.collect(take, _on_rows_of_class, self.code, self.before, function, *parameters)
+
     def blocks(self) -> Iterator[Block]:
         for block in self.rows.blocks():
             part = _picked(block, self.code, self.before)

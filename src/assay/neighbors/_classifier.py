@@ -146,13 +146,11 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
     @property
     def neighbor_numbers_(self) -> np.ndarray:
         """k, the number of the distance (0 Euclidean, 1 Manhattan, 2 Chebyshev) and of the weights (0 equal, 1 inverse
-        distance), as the checker reads them."""
-        reason = why_not(self)
-        if reason:
-            raise refuse(self, reason)
-        codes = ("euclidean", "manhattan", "chebyshev"), ("uniform", "distance")
-        weights = "uniform" if self.weights is None else self.weights
-        return np.array([self.n_neighbors, codes[0].index(self.effective_metric_), codes[1].index(weights)])
+        distance), as the checker reads them; -1 for what it does not have."""
+        known = ("euclidean", "manhattan", "chebyshev"), ("uniform", "distance")
+        given = self.effective_metric_, "uniform" if self.weights is None else self.weights
+        codes = [names.index(one) if isinstance(one, str) and one in names else -1 for names, one in zip(known, given)]
+        return np.array([self.n_neighbors, *codes])
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         reason = why_not(self)

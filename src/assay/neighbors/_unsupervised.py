@@ -23,6 +23,8 @@ class NearestNeighbors(Neighbors):
     (array([[1, 0]]), array([0., 1., 1.]))
     """
 
+    family = "neighbors.rows"
+
     def __init__(
         self,
         *,

@@ -1,6 +1,7 @@
 """Neural networks: feed-forward networks by back-propagation and search, threshold gates, small Boltzmann machines.
 
-Single neurons and their activations are in `assay.neural_network.units`.
+Single neurons and their activations are in `assay.neural_network.units`, the steps of back-propagation one by one in
+`assay.neural_network.backprop`.
 """
 
 from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann

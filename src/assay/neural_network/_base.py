@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from assay.neural_network._network import UNITS, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
 from assay.neural_network._training_loop import Outcome, TrainingLoop
 from assay.optim.search import multi_start
-from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
+from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
 from assay.scan import Rows
 
 STOCHASTIC = ("sgd", "adam", "standard_bp", "accumulated_bp")
@@ -37,6 +37,23 @@ class Data(NamedTuple):
     outputs: int
     coded: bool  # y are positions of classes
     table: Table | None
+
+
+class LearningRates:
+    """The constraint of `learning_rate_init`: a number > 0, or for back-propagation solvers one for each layer."""
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if np.ndim(value) == 0:
+            return positive(owner, name, why="the size of a step")
+        bp = owner.solver in ("standard_bp", "accumulated_bp")
+        if bp and np.ndim(value) == 1 and all(isinstance(one, Real) and 0 < float(one) < math.inf for one in value):
+            return value
+        raise refuse(
+            owner,
+            f"{name} must be a finite number > 0, or with solver='standard_bp' or 'accumulated_bp' one for each layer; "
+            f"got {value!r}.",
+        )
 
 
 class Network(CertifiedNetwork):
@@ -59,7 +76,7 @@ class Network(CertifiedNetwork):
         "verbose": Maybe(Count(low=0, why="True, False, or how much to print"), True, False),
         "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
         "lam": Maybe(Number(low=0.0, high=1.0, open_low=True, why="the share of the mean error in the objective")),
-        "learning_rate_init": Positive(why="the size of a step"),
+        "learning_rate_init": LearningRates(),
         "momentum": Number(low=0.0, high=1.0),
         "nesterovs_momentum": Flag,
         "beta_1": Number(low=0.0, high=_BELOW_ONE, why="a mean that forgets"),
@@ -104,6 +121,10 @@ class Network(CertifiedNetwork):
             raise refuse(
                 self, f"hidden_layer_sizes must be a number of units >= 1, or one for each hidden layer; got {given!r}."
             )
+        rates = self.learning_rate_init
+        if np.ndim(rates) == 1 and len(rates) != len(sizes) + 1:
+            many = len(sizes) + 1
+            raise refuse(self, f"learning_rate_init must hold a rate for each of {many} layers; got {rates!r}.")
         return Shape((n_features, *map(int, sizes), n_outputs), self.activation, self._output())
 
     def _penalty(self) -> Penalty:
@@ -113,9 +134,10 @@ class Network(CertifiedNetwork):
         return Penalty(lam, 0.0, 2 * (1 - lam), 2 * (1 - lam))
 
     def _rule(self) -> Rule:
-        rate = float(self.learning_rate_init)
+        rate = float(np.ravel(self.learning_rate_init)[0])
         if self.solver in ("standard_bp", "accumulated_bp"):
-            return Rule(False, rate)
+            several = np.ndim(self.learning_rate_init) == 1
+            return Rule(False, rate, paces=tuple(one / rate for one in self.learning_rate_init) if several else ())
         inertia = (float(self.momentum), self.nesterovs_momentum, float(self.beta_1), float(self.beta_2))
         return Rule(self.solver == "adam", rate, *inertia, float(self.epsilon))
 

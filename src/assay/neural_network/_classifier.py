@@ -167,7 +167,7 @@ class MLPClassifier(ClassifierMixin, Network):
             classes = label_classes(self, rows)
         if warm and not np.array_equal(classes, self.classes_):
             raise refuse(self, f"warm_start needs the classes of the last fit, {self.classes_}; got {classes}.")
-        self.classes_, self.several_labels_ = classes, np.array(several)
+        self.classes_, self.several_labels_ = classes, np.array(several, dtype=np.int64)
         if several:
             return Data(rows, len(classes), False, self._table(rows, lambda: y))
         rows = rows.encoded(classes)
@@ -217,7 +217,7 @@ class MLPClassifier(ClassifierMixin, Network):
 
     def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
         """As `Learner.certify`; for one label per row."""
-        if hasattr(self, "several_labels_") and self.several_labels_:
+        if getattr(self, "several_labels_", False):
             raise refuse(self, "certificates are about one label per row; fit one model to each column of y.")
         return super().certify(*args, **options)
 

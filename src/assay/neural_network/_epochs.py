@@ -46,7 +46,8 @@ class Penalty(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How gradients become moves: Adam, or descent with momentum."""
+    """How gradients become moves: Adam, or descent with momentum; `paces` are factors of the rate, one for each layer,
+    empty for ones."""
 
     adam: bool
     rate: float
@@ -55,6 +56,7 @@ class Rule(NamedTuple):
     beta_1: float = 0.9
     beta_2: float = 0.999
     epsilon: float = 1e-8
+    paces: tuple[float, ...] = ()
 
 
 class Memory(NamedTuple):
@@ -84,6 +86,7 @@ class Epochs:
             np.zeros(shape.n_parameters, dtype),
             memory.moments[0],
             memory.moments[1],
+            shape.by_layer(rule.paces).astype(dtype),
             np.zeros((batch, sizes[0]), dtype),
             np.zeros((batch, sizes[-1]), dtype),
             np.zeros(batch, dtype),

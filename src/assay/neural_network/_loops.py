@@ -263,8 +263,9 @@ def _adam(theta, gradient, first, second, share, decay, h, rate):
 
 
 @compiled(reduction=True)
-def _descend(theta, gradient, first, share, decay, h, rate, nesterov):
-    """Move theta by gradient descent with momentum; return |theta|^2 before the move and |g|^2."""
+def _descend(theta, gradient, first, pace, share, decay, h, rate, nesterov):
+    """Move theta by gradient descent with momentum, at `rate` times `pace` of each parameter (empty: ones); return
+    |theta|^2 before the move and |g|^2."""
     inertia = h[MOMENTUM]
     size, steep = h[ONE] - h[ONE], h[ONE] - h[ONE]
     for i in range(len(theta)):
@@ -272,9 +273,10 @@ def _descend(theta, gradient, first, share, decay, h, rate, nesterov):
         g = share * gradient[i] + decay * w
         size += w * w
         steep += g * g
-        v = inertia * first[i] - rate * g
+        step = rate * pace[i] * g if pace.size else rate * g
+        v = inertia * first[i] - step
         first[i] = v
-        theta[i] = w + (inertia * v - rate * g if nesterov else v)
+        theta[i] = w + (inertia * v - step if nesterov else v)
     return size, steep
 
 
@@ -282,11 +284,11 @@ def _descend(theta, gradient, first, share, decay, h, rate, nesterov):
 def train(X, Y, weight, order, batch, sizes, unit, output, rule, nesterov, h, t, theta, work):
     """Visit the rows of `order`, `batch` at a time, and move theta after each batch; t updates were made before.
 
-    `h` holds the numbers of the run (see the names above), `work` the arrays gradient, first and second moment, rows,
-    targets and weights of a batch, values and pulls. Returns the sum over batches of rows x objective, |g| of the last
-    batch, and the number of updates.
+    `h` holds the numbers of the run (see the names above), `work` the arrays gradient, first and second moment, pace,
+    rows, targets and weights of a batch, values and pulls. Returns the sum over batches of rows x objective, |g| of the
+    last batch, and the number of updates.
     """
-    gradient, first, second, rows, targets, weights, values, pulls = work
+    gradient, first, second, pace, rows, targets, weights, values, pulls = work
     n, d, outputs, layers = len(order), X.shape[1], Y.shape[1], len(sizes) - 1
     inner, total, steep = 0, 0.0, 0.0
     for k in range(layers):
@@ -320,8 +322,9 @@ def train(X, Y, weight, order, batch, sizes, unit, output, rule, nesterov, h, t,
             size, slope = _adam(theta[:inner], gradient[:inner], first[:inner], second[:inner], share, decay, h, rate)
             bias, tilt = _adam(theta[inner:], gradient[inner:], first[inner:], second[inner:], share, free, h, rate)
         else:
-            size, slope = _descend(theta[:inner], gradient[:inner], first[:inner], share, decay, h, rate, nesterov)
-            bias, tilt = _descend(theta[inner:], gradient[inner:], first[inner:], share, free, h, rate, nesterov)
+            own, rest = pace[:inner], pace[inner:]
+            size, slope = _descend(theta[:inner], gradient[:inner], first[:inner], own, share, decay, h, rate, nesterov)
+            bias, tilt = _descend(theta[inner:], gradient[inner:], first[inner:], rest, share, free, h, rate, nesterov)
         total += m * (share * loss * mean + 0.5 * decay * size + 0.5 * free * bias)
         steep = slope + tilt
     return total, math.sqrt(steep), t

@@ -38,6 +38,11 @@ class Shape(NamedTuple):
         """Multiplications of the most expensive layer for one row."""
         return max(a * b for a, b in pairwise(self.sizes))
 
+    def by_layer(self, values: Sequence[float]) -> np.ndarray:
+        """Return one number per layer as one per parameter; none as none."""
+        weights = [np.full(a * b, value) for value, (a, b) in zip(values, pairwise(self.sizes))]
+        return np.concatenate([*weights, *(np.full(b, value) for value, b in zip(values, self.sizes[1:])), np.empty(0)])
+
     def start(self, random: np.random.RandomState, dtype: Any) -> np.ndarray:
         """Return first parameters: uniform in +-sqrt(6 / (fan in + fan out)), of the logistic unit sqrt(2 / ...)
         (Glorot and Bengio 2010), drawn as scikit-learn draws them."""

@@ -15,8 +15,8 @@ PARAMETERS = """    hidden_layer_sizes : int or sequence of int
         Rows per update of "sgd" and "adam"; "auto" is min(200, n).
     learning_rate : "constant", "invscaling" or "adaptive"
         Not for "adam": the rate divided by (rows visited + 1)^power_t after each epoch, or by 5 when progress ends.
-    learning_rate_init : float > 0
-        The (first) learning rate.
+    learning_rate_init : float > 0, or a sequence of them
+        The (first) learning rate; for "standard_bp" and "accumulated_bp" it may be one for each layer of weights.
     power_t : float >= 0
         Exponent of "invscaling".
     max_iter : int

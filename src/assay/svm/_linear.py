@@ -30,7 +30,6 @@ from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.params import Choice, Constraint, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._linear_base import PARAMETERS, LinearMachine, beside
-from assay.svm._linear_facts import machine_claims
 from assay.svm._linear_problem import Losses
 from assay.theory.spaces import Linear, LinearFunctions
 
@@ -69,7 +68,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     >>> model = LinearSVC().fit(X, y)
     >>> model.predict([[-3.0], [3.0]]).tolist()
     [0, 1]
-    >>> model.certify(X, y).find("D10/2").value < 1e-8
+    >>> model.certify(X, y).find("linear-svm.gap").value < 1e-8
     True
     """
 
@@ -187,22 +186,17 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         elif len(self.classes_) > 2 or isinstance(self.class_weight, str):
             yield Penalised(why_not="It is told for two classes, and class weights that were fixed in advance.")
         else:
-            yield Penalised("D10/2", self._column())
+            yield Penalised(self._column())
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
-        codes, weight = beside(rows)
-        shared = {
-            "penalty": self.penalty,
-            "loss": self.loss.replace("_", "-"),
-            "C": float(self.C),
-            "intercept_scaling": self._column(),
-            "class_weight": None if self.class_weight is None else self.class_weight_.tolist(),
-        }
         for row, k in enumerate(self._told_apart()):
-            params = shared if len(self.classes_) == 2 else {**shared, "class": k}
-            losses = self._losses(codes, weight, k)
-            yield from machine_claims("D10/2", rows, losses, self, row, params)
+            several = len(self.classes_) > 2
+            weights = np.where(several & (np.arange(len(self.classes_)) != k), 1.0, self.class_weight_)
+            stated = self._problem(self.penalty == "l1")._replace(
+                class_weight=None if self.class_weight is None else tuple(weights.tolist()), told=k if several else None
+            )
+            yield from self._gap_claims(rows, stated, row)
 
 
 class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
@@ -300,11 +294,4 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the enclosure of the coefficients."""
-        params = {
-            "penalty": "l2",
-            "loss": self.loss.replace("_", "-"),
-            "C": float(self.C),
-            "epsilon": float(self.epsilon),
-            "intercept_scaling": self._column(),
-        }
-        yield from machine_claims("D11/2", rows, self._losses(*beside(rows)), self, 0, params)
+        yield from self._gap_claims(rows, self._problem()._replace(epsilon=float(self.epsilon)), 0)

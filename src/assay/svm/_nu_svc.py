@@ -16,7 +16,7 @@ from assay.kernels._tiles import Tiles
 from assay.params import Constraint, refuse
 from assay.svm._base import SHARE, KernelFunctions, filled, offset
 from assay.svm._decomposition import Problem, Solution
-from assay.svm._svc import SupportVectorClassifier, Watch, _PairMachine
+from assay.svm._pairwise_classifier import PairMachine, SupportVectorClassifier, Watch
 
 
 class NuSVC(SupportVectorClassifier):
@@ -99,7 +99,7 @@ class NuSVC(SupportVectorClassifier):
         positive_rows: np.ndarray,
         cost: np.ndarray,
         watch: Watch | None,
-    ) -> _PairMachine:
+    ) -> PairMachine:
         """Solve min 1/2 b'Kb with the sum of |b| over each class fixed at nu * total / 2, then scale by 1
         / rho."""
         v = np.where(positive_rows, 1.0, -1.0)
@@ -119,10 +119,10 @@ class NuSVC(SupportVectorClassifier):
             raise refuse(self, f"nu={self.nu!r} gives a margin of zero (rho = {machine.rho:.3g}); choose a smaller nu.")
         return machine
 
-    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> _PairMachine:
+    def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> PairMachine:
         inner, outer = offset(problem, found, 0), offset(problem, found, 1)  # b - rho and b + rho
         rho, b = 0.5 * (outer - inner), 0.5 * (inner + outer)
         scale = rho if rho > 0 else 1.0  # an unfinished fit may have no margin yet
-        machine = _PairMachine(rows, found.beta / scale, b / scale, found)
+        machine = PairMachine(rows, found.beta / scale, b / scale, found)
         machine.rho = rho
         return machine

@@ -55,6 +55,10 @@ class Space(ABC):
         parts = [f"{name} = {value}" for name, value in self.descriptor().items() if name != "class"]
         return self.tag.replace("-", " ") + (f" ({', '.join(parts)})" if parts else "")
 
+    def at(self, n_features: int, n_classes: int = 2, bias: bool = True) -> "Space":
+        """Return the space for so many features and classes; this one does not depend on them."""
+        return self
+
     def descriptor(self) -> dict[str, Any]:
         """Return the class as plain JSON values."""
         return {"class": self.tag} | {item.name: getattr(self, item.name) for item in fields(self)}

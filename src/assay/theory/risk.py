@@ -1,7 +1,7 @@
-"""Losses, empirical and expected risk, and what their difference says about a model.
+"""Empirical and expected risk, and what their difference says about a model.
 
-Loss(y, f(x)), in this order everywhere. The empirical risk is its mean over a sample, the expected risk its
-mean under the distribution: exact for a finite one, by quadrature or sampling otherwise.
+Losses are those of `assay.losses.predictions`. The empirical risk is the mean of a loss over a sample, the expected
+risk its mean under the distribution: exact for a finite one, by quadrature or sampling otherwise.
 """
 
 import math
@@ -11,35 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from assay.losses.predictions import zero_one
 from assay.theory import _checks as check
 from assay.theory import vc
 
 Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def zero_one(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
-    """Return 1 where the prediction differs from y, else 0."""
-    return (np.asarray(y) != np.asarray(prediction)).astype(np.float64)
-
-
-def squared(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
-    """Return (y - f)^2."""
-    return (np.asarray(y, dtype=np.float64) - np.asarray(prediction, dtype=np.float64)) ** 2
-
-
-def absolute(y: ArrayLike, prediction: ArrayLike) -> np.ndarray:
-    """Return |y - f|."""
-    return np.abs(np.asarray(y, dtype=np.float64) - np.asarray(prediction, dtype=np.float64))
-
-
-def log_loss(y: ArrayLike, probability: ArrayLike) -> np.ndarray:
-    """Return -ln P(y | x) for labels 0..K-1 and rows of class probabilities, clipped away from 0 by 1e-15."""
-    labels, p = np.asarray(y), np.asarray(probability, dtype=np.float64)
-    if p.ndim != 2 or labels.shape != (len(p),) or labels.dtype.kind not in "iu" or labels.max() >= p.shape[1]:
-        raise ValueError(f"y must be integers below the number of columns of the probabilities {p.shape}.")
-    if not np.allclose(p.sum(axis=1), 1.0) or p.min() < 0.0:
-        raise ValueError("each row of probabilities must be non-negative and add up to 1.")
-    return -np.log(np.clip(p[np.arange(len(p)), labels], 1e-15, None))
 
 
 def empirical_risk(losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

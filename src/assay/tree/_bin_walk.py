@@ -68,11 +68,12 @@ class SumOfTrees:
 
     def add(self, X: np.ndarray, scores: np.ndarray, first: int = 0, end: int | None = None) -> None:
         """Add the values of trees first .. end - 1 to the scores (rows, outputs)."""
-        bins = None if self.walk is None else bins_of(Block(X, None, None, 0), *self.walk.binner)
+        walk = self.walk
+        bins: Any = None if walk is None else bins_of(Block(X, None, None, 0), *walk.binner)
         for k in range(self.n_outputs):
             trees, out = slice(first + k, end, self.n_outputs), np.zeros(len(X))
-            if self.walk is not None:
-                self.walk.add(bins, trees, out)
+            if walk is not None:
+                walk.add(bins, trees, out)
             else:
                 _add_leaves(self.nodes._replace(root=self.nodes.root[trees]), X, out)
             scores[:, k] += out

@@ -5,12 +5,12 @@
     prune   see `_pruning`
     predict class shares, or the mean, of the leaf that a row reaches
 
-Complete numeric columns are split by compiled code that tries every border; nominal columns, missing values and the
+Complete numeric columns are split by compiled code that tries every threshold; nominal columns, missing values and the
 gain ratio take the general way (`_nominal_missing`). Both find the same splits where both apply.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, _streams, read_rows
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.params import choice, count, number, refuse
+from assay.params import Choice, Count, Maybe, Number, check, count, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning as pruning
 from assay.tree import _rules
 from assay.tree._claims import grown_part, pruning_fact, shortened
 from assay.tree._nodes import Nodes, TreeModel
-from assay.tree._predict import leaves, mean_values
+from assay.tree._predict import goes_one_way, leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
@@ -35,8 +35,6 @@ from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
-
-_PRUNING = (None, "pre", "reduced_error", "pessimistic", "cost_complexity")
 
 
 def feature_count(owner: Any, d: int) -> int:
@@ -85,6 +83,16 @@ class DecisionTree(TreeModel, Learner):
     max_features: Any
     thresholds: str = "midpoint"
     monotonic_cst: Any = None
+    constraints: ClassVar = {
+        "split": Choice("multiway", "binary"),
+        "missing": Choice("fractional", "direction"),
+        "splitter": Choice("best", "random"),
+        "max_depth": Maybe(Count()),
+        "max_leaf_nodes": Maybe(Count(low=2)),
+        "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
+        "min_impurity_decrease": Number(low=0.0),
+        "ccp_alpha": Number(low=0.0),
+    }
 
     def _grow(self, data: Read, n_classes: int) -> Nodes:
         """Return the unpruned tree."""
@@ -170,25 +178,35 @@ class DecisionTree(TreeModel, Learner):
             )
         return signs
 
+    def restored(self, nodes: Nodes, like: Any, n_features: int) -> Any:
+        """Return the tree as a fitted model: a member of `like`, an ensemble, with its classes and columns."""
+        self.keep_nodes(nodes)
+        self.n_features_in_ = n_features
+        self.columns_ = like.columns_
+        if hasattr(like, "classes_"):
+            self.classes_ = like.classes_
+        return self
+
     def _limits(self, data: Read, d: int) -> Limits:
         n = len(data.y)
         total = float(n if data.weight is None else data.weight.sum())
-        choice(self, "split", ("multiway", "binary"))
-        choice(self, "missing", ("fractional", "direction"))
-        choice(self, "splitter", ("best", "random"))
         return Limits(
             row_count(self, "min_samples_leaf", n, 1),
-            number(self, "min_weight_fraction_leaf", low=0.0, high=0.5) * total,
+            self.min_weight_fraction_leaf * total,
             row_count(self, "min_samples_split", n, 2),
-            2**31 if self.max_depth is None else count(self, "max_depth"),
-            0 if self.max_leaf_nodes is None else count(self, "max_leaf_nodes", low=2),
-            number(self, "min_impurity_decrease", low=0.0) * total,
+            2**31 if self.max_depth is None else self.max_depth,
+            self.max_leaf_nodes or 0,
+            self.min_impurity_decrease * total,
             feature_count(self, d),
             self.splitter == "random",
         )
 
+    def _check_target(self, y: np.ndarray) -> None:
+        """Refuse numbers y that the criterion cannot read."""
+
     def fit_read(self, data: Read, columns: "tuple[ColumnType, ...] | None", classes: np.ndarray | None) -> Any:
         """Fit to rows that an ensemble has read: codes in nominal columns, labels as positions in `classes`."""
+        check(self)
         self.columns_, self.n_features_in_ = columns, data.X.shape[1]
         if classes is not None:
             self.classes_ = classes
@@ -196,9 +214,7 @@ class DecisionTree(TreeModel, Learner):
         return self
 
     def _fit(self, X: Any, data: Read, n_classes: int, validation: Any) -> None:
-        self._check(data.y)
-        choice(self, "pruning", _PRUNING)
-        number(self, "ccp_alpha", low=0.0)
+        self._check_target(data.y)
         needs = self.pruning in ("pre", "reduced_error")
         grown = None
         if not needs:
@@ -214,11 +230,11 @@ class DecisionTree(TreeModel, Learner):
             else:
                 nodes = pruning.reduced_error(nodes, held.X, held.y, bool(self.prune_ties))
         elif self.pruning == "pessimistic":
-            nodes = pruning.pessimistic(nodes, number(self, "confidence", low=0.0, high=0.5, open_low=True))
+            nodes = pruning.pessimistic(nodes, self.confidence)
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
             grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
         nodes = self._placed(nodes, data.X)
-        self.trees_ = nodes.as_dict()
+        self.keep_nodes(nodes)
         self.__dict__.pop("grown_", None)
         if grown is not None:
             plain = not np.any(grown.table >= 0) and not np.isnan(data.X).any()
@@ -228,7 +244,6 @@ class DecisionTree(TreeModel, Learner):
 
     def _placed(self, nodes: Nodes, X: np.ndarray) -> Nodes:
         """Return the tree with its thresholds where the parameter wants them."""
-        choice(self, "thresholds", ("midpoint", "short"))
         if self.thresholds == "midpoint":
             return nodes
         if np.any(nodes.table >= 0) or np.isnan(X).any():
@@ -240,10 +255,9 @@ class DecisionTree(TreeModel, Learner):
         if given is not None:
             held = read_columns(self, *given)
             return data, Read(held.X, self._codes(held.y), None)
-        share = number(self, "validation_fraction", low=0.0, high=1.0, open_low=True)
         kept, held_rows = train_test_split(
             np.arange(len(data.y)),
-            test_size=share,
+            test_size=float(self.validation_fraction),
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
         )
         return data.take(np.sort(kept)), data.take(np.sort(held_rows))
@@ -254,8 +268,9 @@ class DecisionTree(TreeModel, Learner):
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> pruning.Path:
         """Return alphas, impurities and numbers of leaves of all subtrees that are optimal for some alpha."""
+        check(self)
         data, n_classes = self._read(X, y, sample_weight)
-        self._check(data.y)
+        self._check_target(data.y)
         nodes = self._grow(data, n_classes)
         return pruning.pruning_path(nodes, self._risk(nodes))[0]
 
@@ -272,11 +287,13 @@ class DecisionTree(TreeModel, Learner):
         for fit, held in folds.split(data.X, data.y):
             part = data.take(fit)
             full = self._grow(part, n_classes)
-            by_node = self._node_losses(full, data.y[held])
-            if data.weight is not None:
-                by_node = by_node * data.weight[held]
-            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], by_node)
+            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
+
+    def _fold_losses(self, data: Read, held: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function that tells the weighted losses of some of the rows held out."""
+        y, weight = data.y[held], np.ones(len(held)) if data.weight is None else data.weight[held]
+        return lambda value, rows: self._losses(value, y[rows]) * weight[rows]
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the size of the tree and, if it was pruned by cost-complexity, that no subtree costs less."""
@@ -355,10 +372,10 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:
         data = read_columns(learner, X, y, sample_weight)
-        if data.has_gaps:
+        if data.has_gaps and not goes_one_way(learner.nodes_):
             raise refuse(
                 learner,
-                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+                "X contains NaN; certificates need complete rows, because rows without a value go down all branches.",
             )
         known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known

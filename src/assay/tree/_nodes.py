@@ -91,9 +91,6 @@ class Nodes(NamedTuple):
             raise ValueError("the arrays of the fitted trees are damaged: they do not describe trees.")
         return self
 
-    def as_dict(self) -> dict[str, np.ndarray]:
-        return self._asdict()
-
 
 def joined(trees: list[Nodes]) -> Nodes:
     """Return several sets of trees as one."""
@@ -113,54 +110,44 @@ def _widened(tables: np.ndarray, levels: int) -> np.ndarray:
 
 
 class TreeModel:
-    """Mixin: `trees_` holds the arrays; these names are what certificates read."""
+    """Mixin: the arrays of a model made of trees, by the names that certificates and model files know.
 
-    trees_: dict[str, np.ndarray]
+    They are the model: whatever it predicts follows from them. `nodes_` is a view of them; the number of children of a
+    node follows from its table.
+    """
+
+    n_features_in_: int
+    tree_root_: np.ndarray
+    node_column_: np.ndarray
+    node_threshold_: np.ndarray
+    node_table_: np.ndarray
+    node_child_: np.ndarray
+    node_missing_: np.ndarray
+    node_value_: np.ndarray
+    node_weight_: np.ndarray
+    node_impurity_: np.ndarray
+    branch_tables_: np.ndarray
     columns_: tuple[ColumnType, ...] | None
+
+    def keep_nodes(self, nodes: Nodes) -> None:
+        """Make these trees the model."""
+        for name, attribute in _STORED.items():
+            setattr(self, attribute, getattr(nodes, name))
+
+    def drop_nodes(self) -> None:
+        """Forget the trees of an earlier fit."""
+        for attribute in _STORED.values():
+            self.__dict__.pop(attribute, None)
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether the model is made of trees, and not of other members."""
+        return "node_child_" in self.__dict__
 
     @property
     def nodes_(self) -> Nodes:
-        return Nodes(**self.trees_)
-
-    @property
-    def tree_root_(self) -> np.ndarray:
-        return self.trees_["root"]
-
-    @property
-    def node_column_(self) -> np.ndarray:
-        return self.trees_["column"]
-
-    @property
-    def node_threshold_(self) -> np.ndarray:
-        return self.trees_["threshold"]
-
-    @property
-    def node_table_(self) -> np.ndarray:
-        return self.trees_["table"]
-
-    @property
-    def node_child_(self) -> np.ndarray:
-        return self.trees_["child"]
-
-    @property
-    def node_value_(self) -> np.ndarray:
-        return self.trees_["value"]
-
-    @property
-    def branch_tables_(self) -> np.ndarray:
-        return self.trees_["tables"]
-
-    @property
-    def node_missing_(self) -> np.ndarray:
-        return self.trees_["missing"]
-
-    @property
-    def node_weight_(self) -> np.ndarray:
-        return self.trees_["weight"]
-
-    @property
-    def node_impurity_(self) -> np.ndarray:
-        return self.trees_["impurity"]
+        stored = {name: getattr(self, attribute) for name, attribute in _STORED.items()}
+        return Nodes(n_children=_branches(self.node_child_, self.node_table_, self.branch_tables_), **stored)
 
     @property
     def column_types_(self) -> np.ndarray:
@@ -169,16 +156,18 @@ class TreeModel:
         return np.array([json.dumps(record) for record in records], dtype=str)
 
     def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
-        """Build the trees of their arrays, which are sound."""
-        table, child, tables = (arrays[name] for name in ("node_table_", "node_child_", "branch_tables_"))
-        branches = tables.max(axis=1)[table] + 1 if len(tables) else np.zeros(len(table))
-        n_children = np.where(child < 0, 0, np.where(table < 0, 2, branches)).astype(np.int32)
-        self.trees_ = {part: arrays[name] for part, name in _NAMES.items()} | {"n_children": n_children}
-        self.columns_ = tuple(_column_type(text) for text in arrays["column_types_"].tolist()) or None
+        """Keep the arrays, which are sound, and the types of the columns."""
         super()._take_arrays(arrays)  # type: ignore[misc]
+        types = arrays["column_types_"].tolist() if "column_types_" in arrays else []
+        self.columns_ = tuple(_column_type(text) for text in types) or None
+
+    @property
+    def trees_(self) -> dict[str, np.ndarray]:
+        """The arrays of `nodes_` by name."""
+        return self.nodes_._asdict()
 
 
-_NAMES = {
+_STORED = {
     "root": "tree_root_",
     "column": "node_column_",
     "threshold": "node_threshold_",
@@ -190,6 +179,31 @@ _NAMES = {
     "impurity": "node_impurity_",
     "tables": "branch_tables_",
 }
+
+
+def _branches(child: np.ndarray, table: np.ndarray, tables: np.ndarray) -> np.ndarray:
+    """Return the number of children of each node: 2 at a threshold, as many as the table of a nominal split names."""
+    found = np.where(child >= 0, 2, 0).astype(np.int32)
+    named = np.flatnonzero((child >= 0) & (table >= 0))
+    if len(named):
+        found[named] = tables.max(axis=1)[table[named]] + 1
+    return found
+
+
+def one_leaf(value: np.ndarray) -> Nodes:
+    """Return the tree that predicts `value` (outputs,) for every row."""
+    one, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
+    tables = np.empty((0, 0), dtype=np.int32)
+    return Nodes(one, none, np.zeros(1), none, none, one, none, value[None], np.ones(1), np.zeros(1), tables)
+
+
+def tree_at(nodes: Nodes, t: int) -> Nodes:
+    """Return the t-th of several trees by itself."""
+    start = int(nodes.root[t])
+    stop = int(nodes.root[t + 1]) if t + 1 < len(nodes.root) else len(nodes.child)
+    parts = {name: getattr(nodes, name)[start:stop] for name in Nodes._fields[1:10]}
+    parts["child"] = np.where(parts["child"] < 0, -1, parts["child"] - start).astype(np.int32)
+    return Nodes(root=np.zeros(1, dtype=np.int32), tables=nodes.tables, **parts)
 
 
 def _column_type(text: str) -> ColumnType:

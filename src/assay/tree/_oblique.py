@@ -1,16 +1,16 @@
 """Oblique trees: splits <w, x> <= t found by a linear learner at each node.
 
     at a node   directions from a linear learner (each class against the rest) and the columns themselves; for each,
-                the border t with the largest decrease of impurity; the best of all splits the node, a column if no
+                the threshold t with the largest decrease of impurity; the best of all splits the node, a column if no
                 direction does better
     predict     class shares of the leaf that a row reaches; with soft routing see `_soft`
 
-The borders of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
+The thresholds of a direction are half-way between two projected rows. Murthy, Kasif and Salzberg, JAIR 2, 1994 (OC1);
 Utgoff and Brodley 1991 (linear machines at nodes).
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -22,7 +22,7 @@ from assay.card import Card
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import OPEN, Evidence, Votes
-from assay.params import choice, count, number, positive, refuse
+from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, rows, thread_map
 from assay.tree._decision_tree import row_count
 from assay.tree._spaces import OfAnySize
@@ -37,13 +37,13 @@ class Cut(NamedTuple):
     threshold: float
 
 
-def best_border(z: np.ndarray, counts: np.ndarray, criterion: str, least: int) -> tuple[float, float]:
-    """Return the largest decrease of impurity times weight by a border of z, and that border (-inf: there is none).
+def best_threshold(z: np.ndarray, counts: np.ndarray, criterion: str, least: int) -> tuple[float, float]:
+    """Return the largest decrease of impurity times weight by a threshold of z, and it (-inf: there is none).
 
     counts (n, classes) holds the weight of each row in the column of its class; `least` rows stay on each side.
 
-    >>> gain, border = best_border(np.array([1.0, 2.0, 3.0, 4.0]), np.eye(2)[[0, 0, 1, 1]], "gini", 1)
-    >>> float(gain), float(border)
+    >>> gain, threshold = best_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.eye(2)[[0, 0, 1, 1]], "gini", 1)
+    >>> float(gain), float(threshold)
     (2.0, 2.5)
     """
     order = np.argsort(z, kind="stable")
@@ -102,6 +102,15 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     """
 
     family = "oblique.classifier"
+    constraints: ClassVar = {
+        "learner": Choice("logistic", "lda", "perceptron"),
+        "criterion": Choice("gini", "entropy"),
+        "routing": Choice("hard", "soft"),
+        "temperature": Positive(),
+        "max_steps": Count(low=0),
+        "max_depth": Maybe(Count()),
+        "min_impurity_decrease": Number(low=0.0),
+    }
     classes_: np.ndarray
     card = Card(
         name="Oblique tree classifier",
@@ -110,7 +119,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         task="classify",
         model=OfAnySize("oblique trees of any size"),
         strategy="impurity; with soft routing the log-loss",
-        algorithm="linear learner at each node, exact border of its projection, axis-parallel splits where better",
+        algorithm="linear learner at each node, exact threshold of its projection, axis-parallel splits where better",
         guarantee=(),
         most_rows=100_000,
     )
@@ -144,10 +153,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ObliqueTreeClassifier":
         """Fit to rows X (numbers without gaps) and labels y."""
-        choice(self, "learner", ("logistic", "lda", "perceptron"))
-        choice(self, "criterion", ("gini", "entropy"))
-        choice(self, "routing", ("hard", "soft"))
-        positive(self, "temperature"), count(self, "max_steps", low=0)
+        check(self)
         known = read_rows(self, X, y, sample_weight)
         require_finite(known, self)
         blocks = list(known.blocks())
@@ -171,9 +177,9 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
     def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> None:
         n, d = X.shape
-        deepest = 2**31 if self.max_depth is None else count(self, "max_depth")
+        deepest = 2**31 if self.max_depth is None else self.max_depth
         smallest, least = row_count(self, "min_samples_split", n, 2), row_count(self, "min_samples_leaf", n, 1)
-        decrease = number(self, "min_impurity_decrease", low=0.0) * weight.sum()
+        decrease = self.min_impurity_decrease * weight.sum()
         counts = np.eye(len(self.classes_))[y] * weight[:, None]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         queue, depths = [np.arange(n)], [0]
@@ -249,7 +255,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
                 W[at], t[at] = W[at] / scale, t[at] / scale
         scores = np.log(np.maximum(self.node_value_, 1e-3))
         tree = trained(SoftTree(W, t, self.node_child_, scores), X, y, weight, int(self.max_steps))
-        self.node_weights_, self.node_threshold_, self.node_scores_ = tree.W, tree.t, tree.scores
+        self.node_weights_, self.node_threshold_ = tree.W, tree.t
         self.node_value_ = softmax(tree.scores, axis=1)
 
     def _inside(self, X: np.ndarray) -> dict[int, np.ndarray]:
@@ -267,15 +273,14 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
     def _shares(self, X: np.ndarray) -> np.ndarray:
         if self.routing == "soft":
-            from assay.tree._soft import probabilities
-
-            return probabilities(self._soft(), X)
+            return self._routes(X) @ self.node_value_[self.node_child_ < 0]
         return self.node_value_[self._leaves(X)]
 
-    def _soft(self) -> Any:
-        from assay.tree._soft import SoftTree
+    def _routes(self, X: np.ndarray) -> np.ndarray:
+        """Return the share of each row that reaches each leaf of a soft tree."""
+        from assay.tree._soft import routes
 
-        return SoftTree(self.node_weights_, self.node_threshold_, self.node_child_, self.node_scores_)
+        return routes(self.node_weights_, self.node_threshold_, self.node_child_, X)[:, self.node_child_ < 0]
 
     def _leaves(self, X: np.ndarray) -> np.ndarray:
         out = np.empty(len(X), dtype=np.int64)
@@ -309,9 +314,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         """Return the share of each row that reaches each leaf, (rows, leaves); 0 or 1 with hard routing."""
         X, leaf = self._numbers(X), np.flatnonzero(self.node_child_ < 0)
         if self.routing == "soft":
-            from assay.tree._soft import routes
-
-            return routes(self._soft(), X)[:, leaf]
+            return self._routes(X)
         return (self._leaves(X)[:, None] == leaf).astype(np.float64)
 
     def get_depth(self) -> int:
@@ -358,9 +361,9 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         yield Votes(self._decided)
 
     def _decided(self, block: Block) -> np.ndarray:
-        return np.where(self._near_a_border(block.X), OPEN, self._positions(block.X))
+        return np.where(self._near_a_threshold(block.X), OPEN, self._positions(block.X))
 
-    def _near_a_border(self, X: np.ndarray) -> np.ndarray:
+    def _near_a_threshold(self, X: np.ndarray) -> np.ndarray:
         unsure, error = np.zeros(len(X), dtype=bool), 2.0**-50 * (X.shape[1] + 2)
         for at, inside in self._inside(X).items():
             if self.node_child_[at] >= 0 and self.node_is_oblique_[at]:
@@ -376,5 +379,5 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
 
 
 def _placed(z: np.ndarray, counts: np.ndarray, criterion: str, least: int, w: np.ndarray) -> tuple:
-    gain, threshold = best_border(z, counts, criterion, least)
+    gain, threshold = best_threshold(z, counts, criterion, least)
     return gain, w, threshold

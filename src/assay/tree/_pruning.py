@@ -9,6 +9,7 @@ fewer than the leaf's
 cost_complexity the smallest subtree that minimises  R(T) + alpha * leaves  (Breiman et al. 1984, 3.3)
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -154,9 +155,15 @@ def cost_complexity(nodes: Nodes, risk: np.ndarray, alpha: float) -> Nodes:
     return cut(nodes, (nodes.child >= 0) & (given_up <= alpha))
 
 
-def path_losses(nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Return the loss on rows X of the subtree for each alpha (ascending); losses (nodes, rows) are those of
-    each node's prediction.
+def path_losses(
+    nodes: Nodes,
+    risk: np.ndarray,
+    alphas: np.ndarray,
+    X: np.ndarray,
+    losses: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Return the loss on rows X of the subtree for each alpha (ascending); losses(value, rows) are those of some rows
+    when a node of this value predicts them.
 
     A row is predicted by the first node on its way whose split is given up at alpha; one walk serves all
     alphas.
@@ -169,11 +176,9 @@ def path_losses(nodes: Nodes, risk: np.ndarray, alphas: np.ndarray, X: np.ndarra
         while parent[way[-1]] >= 0:
             way.append(int(parent[way[-1]]))
         upper = len(alphas)
-        for at in reversed(
-            way
-        ):  # from the root: this node predicts for alphas from given_up[at] up to those of its ancestors
+        for at in reversed(way):  # this node predicts for alphas from given_up[at] up to those of its ancestors
             lower = min(int(np.searchsorted(alphas, given_up[at])), upper)
-            loss = float((losses[at, rows] * share).sum())
+            loss = float((losses(nodes.value[at], rows) * share).sum())
             change[lower] += loss
             change[upper] -= loss
             upper = lower

@@ -116,7 +116,8 @@ def _streamed(learner: Learner, X: Any, y: Any, weight: Any, reset: bool) -> Rea
     if weights.min() < 0:
         row = int(weights.argmin())
         raise refuse(learner, f"row weights must be >= 0; row {row} (counted from 0) has a negative one.")
-    return Read(*_that_count(learner, known, target, weights, reset), learner.n_jobs)
+    known, target, weights = _that_count(learner, known, target, weights, reset)
+    return Read(known, target, weights, learner.n_jobs)
 
 
 def _beside(block: Block) -> tuple[Any, np.ndarray | None]:

@@ -24,33 +24,27 @@ class SoftTree(NamedTuple):
     scores: np.ndarray
 
 
-def routes(tree: SoftTree, X: np.ndarray) -> np.ndarray:
+def routes(W: np.ndarray, t: np.ndarray, child: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Return the share of each row that reaches each node, (rows, nodes); a node stands after its parent."""
-    shares = np.zeros((len(X), len(tree.child)))
+    shares = np.zeros((len(X), len(child)))
     shares[:, 0] = 1.0
-    for i in np.flatnonzero(tree.child >= 0):
-        p = expit(X @ tree.W[i] - tree.t[i])
-        first = tree.child[i]
+    for i in np.flatnonzero(child >= 0):
+        p = expit(X @ W[i] - t[i])
+        first = child[i]
         shares[:, first] = shares[:, i] * (1 - p)
         shares[:, first + 1] = shares[:, i] * p
     return shares
 
 
-def probabilities(tree: SoftTree, X: np.ndarray) -> np.ndarray:
-    """Return P(k | x), (rows, classes)."""
-    leaf = tree.child < 0
-    return routes(tree, X)[:, leaf] @ softmax(tree.scores[leaf], axis=1)
-
-
 def loss_and_gradient(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[float, SoftTree]:
     """Return the weighted mean log-loss and its derivative by W, t and scores (zero where they have no effect)."""
     leaf, inner = np.flatnonzero(tree.child < 0), np.flatnonzero(tree.child >= 0)
-    shares, values = routes(tree, X), softmax(tree.scores, axis=1)
+    shares, values = routes(*tree[:3], X), softmax(tree.scores, axis=1)
     said = values[:, y].T  # (rows, nodes) probability that each node gives to the class of the row
     P = np.maximum((shares[:, leaf] * said[:, leaf]).sum(axis=1), 1e-300)
-    pull = -w / w.sum() / P
+    gradient = -w / w.sum() / P
     below = np.zeros_like(shares)  # derivative of the loss by the share of a node
-    below[:, leaf] = pull[:, None] * said[:, leaf]
+    below[:, leaf] = gradient[:, None] * said[:, leaf]
     W, t, scores = np.zeros_like(tree.W), np.zeros_like(tree.t), np.zeros_like(tree.scores)
     for i in inner[::-1]:
         p, first = expit(X @ tree.W[i] - tree.t[i]), tree.child[i]
@@ -58,7 +52,7 @@ def loss_and_gradient(tree: SoftTree, X: np.ndarray, y: np.ndarray, w: np.ndarra
         slope = shares[:, i] * (below[:, first + 1] - below[:, first]) * p * (1 - p)
         W[i], t[i] = slope @ X, -slope.sum()
     for i in leaf:
-        part = pull * shares[:, i] * said[:, i]
+        part = gradient * shares[:, i] * said[:, i]
         scores[i] = np.bincount(y, part, values.shape[1]) - part.sum() * values[i]
     return float(-(w * np.log(P)).sum() / w.sum()), SoftTree(W, t, tree.child, scores)
 

@@ -1,7 +1,7 @@
 """The two kinds of decision tree: one predicts classes, the other numbers."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -11,7 +11,7 @@ from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Predictions, Votes
 from assay.guarantees.ledger import Statement
-from assay.params import choice, refuse
+from assay.params import Choice, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space
 from assay.tree._decision_tree import DecisionTree
@@ -69,6 +69,14 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     """
 
     family = "trees.classifier"
+    constraints: ClassVar = {
+        "criterion": Choice("gini", "entropy", "log_loss", "gain", "gain_ratio"),
+        "pruning": Choice(None, "pre", "reduced_error", "pessimistic", "cost_complexity"),
+        "confidence": Number(low=0.0, high=0.5, open_low=True),
+        "prune_ties": Flag,
+        "validation_fraction": Number(low=0.0, high=1.0, open_low=True),
+        "thresholds": Choice("midpoint", "short"),
+    }
     classes_: np.ndarray
     card = Card(
         name="Decision tree classifier",
@@ -77,7 +85,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         task="classify",
         model=OfAnySize("trees of any size"),
         strategy="impurity or gain ratio; pruning by validation, confidence limits or cost-complexity",
-        algorithm="greedy splits, exact borders by counting or sorting codes",
+        algorithm="greedy splits, exact thresholds by counting or sorting codes",
         guarantee=("tree.facts", "tree.pruned", "occam", "vc", "rademacher.empirical"),
         input=("numbers", "nominal", "missing"),
     )
@@ -133,12 +141,10 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
+        check(self)
         data, n_classes = self._read(X, y, sample_weight)
         self._fit(X, data, n_classes, validation)
         return self
-
-    def _check(self, y: np.ndarray) -> None:
-        choice(self, "criterion", ("gini", "entropy", "log_loss", "gain", "gain_ratio"))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
         data = read_labelled(self, X, y, sample_weight)
@@ -175,9 +181,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         yield from occam_statement(self, rows)
         yield from stump_statement(self, rows)
 
-    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
-        """Return (nodes, rows): 1 where the class of a node is not that of the row."""
-        return (nodes.value.argmax(axis=1)[:, None] != y[None, :]).astype(np.float64)
+    def _losses(self, value: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return 1 where the class of a node with these shares is not that of the row."""
+        return (value.argmax() != y).astype(np.float64)
 
 
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
@@ -199,6 +205,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     """
 
     family = "trees.regressor"
+    constraints: ClassVar = {
+        "criterion": Choice("squared_error", "absolute_error", "friedman_mse", "poisson"),
+        "pruning": Choice(None, "cost_complexity"),
+    }
     card = Card(
         name="Decision tree regressor",
         zh="回归树",
@@ -206,7 +216,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         task="regress",
         model=OfAnySize("trees of any size"),
         strategy="squared or absolute error, Friedman's or Poisson's criterion; cost-complexity pruning",
-        algorithm="greedy splits, exact borders by counting or sorting codes",
+        algorithm="greedy splits, exact thresholds by counting or sorting codes",
         guarantee=("tree.facts",),
         input=("numbers", "nominal", "missing"),
     )
@@ -252,13 +262,12 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecisionTreeRegressor":
         """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""
+        check(self)
         data, n_classes = self._read(X, y, sample_weight)
         self._fit(X, data, n_classes, None)
         return self
 
-    def _check(self, y: np.ndarray) -> None:
-        choice(self, "criterion", ("squared_error", "absolute_error", "friedman_mse", "poisson"))
-        choice(self, "pruning", (None, "cost_complexity"))
+    def _check_target(self, y: np.ndarray) -> None:
         if self.criterion == "poisson" and (y.min() < 0 or not y.sum() > 0):
             raise refuse(self, "the Poisson criterion needs numbers y >= 0 that are not all zero.")
 
@@ -273,9 +282,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         """Yield the predictions: values of leaves, which do not round."""
         yield Predictions(_leaf_values, (self.nodes_,))
 
-    def _node_losses(self, nodes: Nodes, y: np.ndarray) -> np.ndarray:
-        """Return (nodes, rows): squared (or absolute) error of a node's value for the row."""
-        gap = nodes.value - y[None, :]
+    def _losses(self, value: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the squared (or absolute) error of a node's value for each row."""
+        gap = value[0] - y
         return np.abs(gap) if self.criterion == "absolute_error" else gap**2
 
 

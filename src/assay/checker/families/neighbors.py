@@ -47,7 +47,7 @@ class StoredRows(Predictor):
     y: np.ndarray  # (n,) positions of labels, or (n, targets)
     k: int
     metric: int  # 0 Euclidean, 1 Manhattan, 2 Chebyshev
-    inverse: bool  # weights are inverse distances
+    weights: int  # 0 equal, 1 inverse distances; -1, as for the metric, stands for others
     classes: tuple[str, ...] | None
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
@@ -84,8 +84,13 @@ class StoredRows(Predictor):
         with localcontext(prec=60):
             return (ln(2) + ln_patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
 
+    def _check_known(self) -> None:
+        if self.metric < 0 or self.weights < 0 or self.k > len(self.X):
+            raise Refused("distance or weights are functions that the checker does not have, or rows are too few")
+
     def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return votes or means (rows, K) and bounds of their errors."""
+        self._check_known()
         row, sure = self.nearest(X)
         weight, loss = self._weights(X, row)
         if self.classes is not None:
@@ -101,7 +106,7 @@ class StoredRows(Predictor):
 
     def _weights(self, X: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the weights of the neighbours, and how far they are off, relatively."""
-        if not self.inverse:
+        if not self.weights:
             return np.ones(row.shape), 0.0
         power = np.stack([self._powers(X, row[:, j]) for j in range(self.k)], axis=1)
         with np.errstate(divide="ignore"):
@@ -114,6 +119,7 @@ class StoredRows(Predictor):
 
         With `own` the rows of X are the stored rows own, own + 1, ..., and none is its own neighbour.
         """
+        self._check_known()
         near, results = self._near(X), self.kept["results"]
         if own not in results:
             results[own] = self._decided(X, near, own)
@@ -233,6 +239,13 @@ def _whole(X: np.ndarray) -> bool:
     return bool(np.abs(X).max(initial=0.0) <= _WHOLE and np.all(np.rint(X) == X))
 
 
+def read_rows(X: np.ndarray, classes: Any) -> StoredRows:
+    """Return stored rows among which neighbours are looked up, and nothing is predicted."""
+    if X.ndim != 2 or not X.size:
+        raise Rejected(f"stored rows have shape {X.shape}")
+    return StoredRows(X, np.zeros((len(X), 1)), 1, -1, -1, None)
+
+
 def read_stored(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tuple[str, ...] | None) -> StoredRows:
     """Return the predictor after checking that the arrays go together."""
     if X.ndim != 2 or not X.size or len(y) != len(X) or y.ndim > (1 if classes else 2):
@@ -240,14 +253,14 @@ def read_stored(X: np.ndarray, y: np.ndarray, numbers: np.ndarray, classes: tupl
     if numbers.shape != (3,) or np.any(numbers != np.rint(numbers)):
         raise Rejected("neighbor_numbers_ must be three whole numbers: k, distance, weights")
     k, metric, inverse = (int(value) for value in numbers)
-    if not 1 <= k <= len(X) or metric not in (0, 1, 2) or inverse not in (0, 1):
+    if k < 1 or metric not in (-1, 0, 1, 2) or inverse not in (-1, 0, 1):
         raise Rejected(f"k = {k} of {len(X)} rows, distance {metric}, weights {inverse}: not a known model")
     if classes is None:
-        return StoredRows(X, y.reshape(len(X), -1), k, metric, bool(inverse), None)
+        return StoredRows(X, y.reshape(len(X), -1), k, metric, inverse, None)
     codes = np.rint(y)
     if np.any(codes != y) or codes.min() < 0 or codes.max() >= len(classes):
         raise Rejected("the labels of the stored rows are not positions in classes_")
-    return StoredRows(X, codes.astype(np.int64), k, metric, bool(inverse), classes)
+    return StoredRows(X, codes.astype(np.int64), k, metric, inverse, classes)
 
 
 class AboutStored(Rule):
@@ -304,7 +317,7 @@ class LeaveOneOut(AboutStored):
 
     def prepare(self) -> None:
         super().prepare()
-        if self.model.classes is None or self.model.inverse:
+        if self.model.classes is None or self.model.weights:
             raise Rejected("it needs a classifier whose votes have equal weights")
         self.check_rows()
         if self.rows < self.model.k + 2:
@@ -370,6 +383,7 @@ FAMILY = Family(
             {"fit_X_": NUMBERS, "fit_y_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
         ),
         "regressor": Variant({"fit_X_": NUMBERS, "fit_y_": NUMBERS, "neighbor_numbers_": WHOLE}, read_stored),
+        "rows": Variant({"fit_X_": NUMBERS}, read_rows, target=False),
         "prototypes": Variant(
             {"prototypes_": NUMBERS, "prototype_codes_": WHOLE, "neighbor_numbers_": WHOLE}, read_stored, classes=True
         ),

@@ -136,6 +136,27 @@ def read_network(sizes: np.ndarray, weights: np.ndarray, codes: np.ndarray, clas
     return Network(found, intercepts, UNITS[int(codes[0])], bool(codes[1]), classes)
 
 
+class SeveralLabels(Network):
+    """A network with an output for each label, any number of which a row may have: no claim is about such rows."""
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        raise Rejected("claims are about one label per row")
+
+
+def read_classifier(
+    sizes: np.ndarray, weights: np.ndarray, codes: np.ndarray, several: np.ndarray, classes: Any
+) -> Network:
+    """Return the network of a classifier: of one label per row, or of several."""
+    if several.shape != () or several not in (0, 1):
+        raise Rejected("several_labels_ must be 0 or 1")
+    if not several:
+        return read_network(sizes, weights, codes, classes)
+    found = read_network(sizes, weights, codes, None)
+    if found.weights[-1].shape[1] != len(classes):
+        raise Rejected(f"a network with {found.weights[-1].shape[1]} outputs does not tell {len(classes)} labels")
+    return SeveralLabels(found.weights, found.intercepts, found.unit, found.exponential, None)
+
+
 class NetworkGradient(Rule):
     """D34: the gradient, by all weights and intercepts, of share/S sum_i s_i loss_i + decay/2 |W|^2 + free/2 |b|^2,
     where S = sum_i s_i and free is `intercept_decay`, has at most this length; at the kink of a unit whichever slope
@@ -248,6 +269,9 @@ CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _gradient)}
 _ARRAYS = {"network_sizes_": WHOLE, "network_weights_": NUMBERS, "network_codes_": WHOLE}
 FAMILY = Family(
     "network",
-    {"classifier": Variant(_ARRAYS, read_network, classes=True), "regressor": Variant(_ARRAYS, read_network)},
+    {
+        "classifier": Variant({**_ARRAYS, "several_labels_": WHOLE}, read_classifier, classes=True),
+        "regressor": Variant(_ARRAYS, read_network),
+    },
     CLAIMS,
 )

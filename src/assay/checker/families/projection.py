@@ -223,6 +223,25 @@ CLAIMS = {
         quantity="mean squared distance",
     ),
 }
+
+
+def _variances(array: np.ndarray, model: Any) -> bool:
+    return array.shape == (len(model.V),) and bool(np.all(array >= 0))
+
+
+def _rest(array: np.ndarray, model: Any) -> bool:
+    return array.shape == () and bool(array >= 0)
+
+
 FAMILY = Family(
-    "projection", {"": Variant({"components_": NUMBERS, "center_": NUMBERS}, read_projection, target=False)}, CLAIMS
+    "projection",
+    {
+        "": Variant(
+            {"components_": NUMBERS, "center_": NUMBERS},
+            read_projection,
+            target=False,
+            more={"explained_variance_": _variances, "noise_variance_": _rest},
+        )
+    },
+    CLAIMS,
 )

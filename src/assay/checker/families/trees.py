@@ -82,7 +82,13 @@ _BASE, _WEIGHTS = {**_NODES, "base_score_": NUMBERS}, {**_NODES, "estimator_weig
 
 
 def _variant(kind: str, arrays: Mapping[str, tuple[str, ...]], classes: bool) -> Variant:
-    return Variant(arrays, partial(trees.read_trees, kind), classes=classes)
+    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, more={"member_columns_": _columns})
+
+
+def _columns(array: Any, model: Any) -> bool:
+    """Tell whether an array names the columns that each of the trees was grown on."""
+    whole = array.dtype.kind == "i" and array.ndim == 2 and len(array) == len(model.root)
+    return whole and bool(((array >= 0) & (array < model.columns)).all())
 
 
 FAMILY = Family(

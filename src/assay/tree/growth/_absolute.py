@@ -1,9 +1,9 @@
 """Regression trees for absolute errors.
 
     impurity of a node   sum_i w_i |y_i - m| / sum_i w_i,   m a weighted median of its rows
-    split                the border between two values of a column with the smallest sum over both children
+    split                the threshold between two values of a column with the smallest sum over both children
 
-Every border is tried with its exact medians: rows enter a Fenwick tree over the ranks of y in the order of the
+Every threshold is tried with its exact medians: rows enter a Fenwick tree over the ranks of y in the order of the
 column, so that the median and the sum of deviations after each row cost log n; one pass from each end.
 """
 
@@ -21,7 +21,7 @@ from assay.tree.growth._records import Limits, binary_nodes
 _WORTH = 4_000  # rows of a node from which columns go to threads
 
 
-class Border(NamedTuple):
+class Split(NamedTuple):
     """A split, and the sum of absolute deviations that it leaves."""
 
     loss: float
@@ -67,26 +67,26 @@ class _Growth:
         self.depth: list[int] = []
         self.value: list[float] = []
         self.loss: list[float] = []
-        self.splits: dict[int, tuple[Border, int]] = {}  # node -> split and first child
-        waiting: list[tuple[float, int, Border]] = []
+        self.splits: dict[int, tuple[Split, int]] = {}  # node -> split and first child
+        waiting: list[tuple[float, int, Split]] = []
         self.bounds: list[tuple[float, float]] = []
         self._add(np.flatnonzero(w > 0), 0, (-np.inf, np.inf), waiting)
         leaves = 1
         while waiting and (not limits.max_leaves or leaves < limits.max_leaves):
-            _, at, border = heappop(waiting)
-            self.splits[at] = border, len(self.value)
-            left = X[self.rows[at], border.column] <= border.threshold
-            for side, bounds in zip((left, ~left), self._narrowed(self.bounds[at], border)):
+            _, at, split = heappop(waiting)
+            self.splits[at] = split, len(self.value)
+            left = X[self.rows[at], split.column] <= split.threshold
+            for side, bounds in zip((left, ~left), self._narrowed(self.bounds[at], split)):
                 self._add(self.rows[at][side], self.depth[at] + 1, bounds, waiting)
             self.rows[at] = np.empty(0, dtype=np.int64)
             leaves += 1
 
-    def _narrowed(self, bounds: tuple[float, float], border: Border) -> tuple[tuple[float, float], ...]:
+    def _narrowed(self, bounds: tuple[float, float], split: Split) -> tuple[tuple[float, float], ...]:
         """Return the bounds of both children."""
-        sign, (low, high) = self.signs[border.column], bounds
+        sign, (low, high) = self.signs[split.column], bounds
         if not sign:
             return bounds, bounds
-        children = (low, border.middle), (border.middle, high)
+        children = (low, split.middle), (split.middle, high)
         return children if sign > 0 else children[::-1]
 
     def _add(self, rows: np.ndarray, depth: int, bounds: tuple[float, float], waiting: list) -> None:
@@ -103,36 +103,36 @@ class _Growth:
         small = len(rows) < max(limits.min_samples_split, 2 * limits.min_samples_leaf)
         if small or depth >= limits.max_depth or loss <= 0:
             return
-        border = self._best(rows, middle, bounds)
-        if border is not None and loss - border.loss >= limits.min_decrease - 1e-10 * loss:
-            heappush(waiting, (border.loss - loss, at, border))
+        split = self._best(rows, middle, bounds)
+        if split is not None and loss - split.loss >= limits.min_decrease - 1e-10 * loss:
+            heappush(waiting, (split.loss - loss, at, split))
 
-    def _best(self, rows: np.ndarray, middle: float, bounds: tuple[float, float]) -> Border | None:
+    def _best(self, rows: np.ndarray, middle: float, bounds: tuple[float, float]) -> Split | None:
         d, most = self.X.shape[1], self.limits.max_features
         drawn = self.rng.permutation(d) if most < d or self.limits.random else np.arange(d)
         part, y, w = self.X[rows], self.y[rows] - middle, self.w[rows]
         changing = [int(f) for f in drawn if part[:, f].min() < part[:, f].max()][:most]
         if self.limits.random:
-            found = [self._drawn_border(f, part[:, f], self.y[rows], w, bounds) for f in changing]
+            found = [self._drawn_split(f, part[:, f], self.y[rows], w, bounds) for f in changing]
         else:
             order = np.argsort(y, kind="stable")
             rank = np.empty(len(y), dtype=np.int64)
             rank[order] = np.arange(len(y))
             limits = (self.limits.min_samples_leaf, self.limits.min_weight_leaf)
 
-            def search(f: int) -> Border | None:
+            def search(f: int) -> Split | None:
                 x = np.ascontiguousarray(part[:, f])
                 by_x, ordered = np.argsort(x, kind="stable"), (self.signs[f], *bounds, self.y[rows[order]])
-                loss, i, j, parting = best_border(x, by_x, rank, y[order], w, *limits, *ordered)
-                return None if i < 0 else Border(loss, f, _between(x[i], x[j]), parting)
+                loss, i, j, parting = best_threshold(x, by_x, rank, y[order], w, *limits, *ordered)
+                return None if i < 0 else Split(loss, f, _between(x[i], x[j]), parting)
 
             found = thread_map(search, changing, n_jobs=self.n_jobs if len(rows) >= _WORTH else 1)
-        usable = [border for border in found if border is not None]
-        return min(usable, key=lambda border: border.loss, default=None)
+        usable = [split for split in found if split is not None]
+        return min(usable, key=lambda split: split.loss, default=None)
 
-    def _drawn_border(
+    def _drawn_split(
         self, f: int, x: np.ndarray, y: np.ndarray, w: np.ndarray, bounds: tuple[float, float]
-    ) -> Border | None:
+    ) -> Split | None:
         t = float(self.rng.uniform(x.min(), x.max()))
         left = x <= (t if t < x.max() else x.min())
         total, values = 0.0, []
@@ -143,13 +143,13 @@ class _Growth:
             total += float((w[side] * np.abs(y[side] - values[-1])).sum())
         if self.signs[f] and not allowed(values[0], values[1], self.signs[f], *bounds):
             return None
-        return Border(total, f, t if t < x.max() else float(x.min()), values[0] / 2 + values[1] / 2)
+        return Split(total, f, t if t < x.max() else float(x.min()), values[0] / 2 + values[1] / 2)
 
     def nodes(self) -> Nodes:
         n = len(self.value)
         column, child, threshold = np.full(n, -1), np.full(n, -1), np.zeros(n)
-        for at, (border, first) in self.splits.items():
-            column[at], threshold[at], child[at] = border.column, border.threshold, first
+        for at, (split, first) in self.splits.items():
+            column[at], threshold[at], child[at] = split.column, split.threshold, first
         weight = self._weights(child)
         impurity = np.array(self.loss) / weight
         return binary_nodes(column, threshold, child, np.array(self.value)[:, None], weight, impurity)
@@ -167,8 +167,8 @@ def _between(low: float, high: float) -> float:
 
 
 @compiled
-def best_border(x, order, rank, levels, w, least_rows, least_weight, sign, low, high, values):
-    """Return the smallest sum of deviations of two children, the rows on both sides of that border (-1: none), and,
+def best_threshold(x, order, rank, levels, w, least_rows, least_weight, sign, low, high, values):
+    """Return the smallest sum of deviations of two children, the rows on both sides of that threshold (-1: none), and,
     if the sign is not 0, the middle of the children's medians, which are `allowed`.
 
     x, w (m,) values and weights of the rows; order (m,) rows by ascending x; rank (m,) of each row's y;

@@ -52,7 +52,7 @@ class Binner(NamedTuple):
             place_block(bins, start, *placed)
 
         rows.collect(place, bins_of, *self)
-        return Binned(*placed, self.n_bins, self.nominal)
+        return Binned(placed[0], placed[1], self.n_bins, self.nominal)
 
 
 def bins_of(block: Block, edges: np.ndarray, n_edges: np.ndarray, nominal: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Directions that tell two groups of rows apart: how a node of an oblique tree finds its linear combination.
 
 Each function gets rows X (n, d) with columns of mean 0 and deviation 1, signs s in {-1, 1} and weights w > 0, and
-returns a vector of length d. Only the direction matters: the threshold is found afterwards by trying every border.
+returns a vector of length d. Only the direction matters: the threshold is found afterwards by trying every threshold.
 """
 
 from collections.abc import Callable

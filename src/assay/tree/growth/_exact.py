@@ -92,7 +92,7 @@ def grow_exact(
         return grow(columns, target, sample, bounds.record(d), np.uint64(seed), between, signs, within)
 
     def tree(grown: tuple) -> Nodes:
-        nodes = as_nodes(*grown[:2], n_classes, criterion)
+        nodes = as_nodes(grown[0], grown[1], n_classes, criterion)
         return nodes if monotone is None else _bounded(nodes, grown[2])
 
     if limits.max_leaves or limits.max_features < d or limits.random or len(rows) < _WORTH:

@@ -25,12 +25,13 @@ class Codes(NamedTuple):
     """The codes of one column at a node, ascending, one entry per code or per row: their rows and sums."""
 
     code: np.ndarray
-    count: np.ndarray
+    rows: np.ndarray  # how many have it
     sums: np.ndarray  # (entries, statistics)
 
 
 class Room(NamedTuple):
-    """What the search of a node needs beside its codes."""
+    """What the search of a node needs beside its codes; functions called for each column get what they use of it,
+    because a call costs by the number of arrays."""
 
     order: np.ndarray  # of the columns
     state: np.ndarray
@@ -39,8 +40,7 @@ class Room(NamedTuple):
     digits: np.ndarray
     cells: np.ndarray  # (codes, statistics) sums of codes that are counted
     cell_rows: np.ndarray
-    left: np.ndarray  # (statistics,)
-    right: np.ndarray
+    sides: np.ndarray  # (2, statistics) sums of the rows on both sides
 
 
 class Bounds(NamedTuple):
@@ -63,7 +63,7 @@ def _new_room(rows, n_codes, width, seed):
     keys, spare = np.empty(rows, dtype=np.uint64), np.empty(rows, dtype=np.uint64)
     digits = np.zeros(1 << _DIGIT, dtype=np.int64)
     cells, cell_rows = np.zeros((few, width)), np.zeros(few, dtype=np.int64)
-    return Room(order, state, keys, spare, digits, cells, cell_rows, np.empty(width), np.empty(width))
+    return Room(order, state, keys, spare, digits, cells, cell_rows, np.empty((2, width)))
 
 
 @compiled
@@ -107,42 +107,30 @@ def _sort(keys, spare, counts, low, high):
 
 
 @compiled
-def _weights(left, right, classes):
-    """Return the weights of both sides."""
-    here, there = 0.0, 0.0
-    for k in range(classes if classes > 0 else 1):
-        here += left[k]
-        there += right[k]
-    return here, there
-
-
-@compiled
-def _judge(left, right, target, bounds, best):
-    """Keep the purity of two sides if it is the largest, and their values go the way they must; tell whether."""
-    purity = children_purity(left, right, target.criterion, target.classes)
-    if not purity > best.purity:
+def _keeps_order(left, right, classes, bounds, best):
+    """Tell whether the values of two sides go the way they must; if so, write the middle of them."""
+    if bounds.sign == 0:
+        return True
+    a, b = value_of(left, classes), value_of(right, classes)
+    if not allowed(a, b, bounds.sign, bounds.low, bounds.high):
         return False
-    if bounds.sign != 0:
-        a, b = value_of(left, target.classes), value_of(right, target.classes)
-        if not allowed(a, b, bounds.sign, bounds.low, bounds.high):
-            return False
-        best.middle = a / 2 + b / 2
-    best.purity = purity
+    best.middle = a / 2 + b / 2
     return True
 
 
 @compiled
-def _scan(found, m, column, total, target, limits, bounds, room, best):
+def _scan(found, m, column, total, criterion, classes, limits, bounds, sides, best):
     """Try every threshold between neighbours of the m codes found."""
-    code, count, sums, left, right = found.code, found.count, found.sums, room.left, room.right
-    least, light = limits.min_samples_leaf, limits.min_weight_leaf
+    code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
+    width = total.shape[0]
+    least, light, weighed = limits.min_samples_leaf, limits.min_weight_leaf, classes if classes > 0 else 1
     left[:] = 0.0
     right[:] = total
     rows, taken = 0, 0
     for i in range(m):
         rows += count[i]
     for i in range(m - 1):
-        for k in range(total.shape[0]):
+        for k in range(width):
             left[k] += sums[i, k]
             right[k] -= sums[i, k]
         taken += count[i]
@@ -150,19 +138,23 @@ def _scan(found, m, column, total, target, limits, bounds, room, best):
             continue
         if rows - taken < least:
             break
-        here, there = _weights(left, right, target.classes)
+        here, there = 0.0, 0.0
+        for k in range(weighed):
+            here += left[k]
+            there += right[k]
         if here <= 0 or there <= 0 or here < light or there < light:
             continue
-        if _judge(left, right, target, bounds, best):
-            best.column, best.low, best.high = column, code[i], code[i + 1]
+        purity = children_purity(left, right, criterion, classes)
+        if purity > best.purity and _keeps_order(left, right, classes, bounds, best):
+            best.purity, best.column, best.low, best.high = purity, column, code[i], code[i + 1]
 
 
 @compiled
-def _draw(found, m, column, total, target, limits, bounds, room, levels, best):
+def _draw(found, m, column, total, criterion, classes, limits, bounds, sides, levels, state, best):
     """Try one threshold, drawn evenly between the smallest and the largest value of the column at this node."""
-    code, count, sums, left, right = found.code, found.count, found.sums, room.left, room.right
+    code, count, sums, left, right = found.code, found.rows, found.sums, sides[0], sides[1]
     first, last = levels[code[0]], levels[code[m - 1]]
-    t = first + (last - first) * share(room.state)
+    t = first + (last - first) * share(state)
     left[:] = 0.0
     right[:] = total
     taken, rows = 0, 0
@@ -175,13 +167,15 @@ def _draw(found, m, column, total, target, limits, bounds, room, levels, best):
             right[k] -= sums[i, k]
         taken += count[i]
         i += 1
-    here, there = _weights(left, right, target.classes)
+    weighed = classes if classes > 0 else 1
+    here, there = left[:weighed].sum(), right[:weighed].sum()
     if min(taken, rows - taken) < limits.min_samples_leaf or here <= 0 or there <= 0:
         return
     if here < limits.min_weight_leaf or there < limits.min_weight_leaf:
         return
-    if _judge(left, right, target, bounds, best):
-        best.column, best.low, best.high, best.threshold = column, code[i - 1], code[i], t
+    purity = children_purity(left, right, criterion, classes)
+    if purity > best.purity and _keeps_order(left, right, classes, bounds, best):
+        best.purity, best.column, best.low, best.high, best.threshold = purity, column, code[i - 1], code[i], t
 
 
 @compiled
@@ -189,35 +183,43 @@ def _find_split(columns, target, rows, total, limits, monotone, within, room, fo
     """Write the best split of a node over `max_features` columns that are not constant there, drawn in turn; `rows`
     are those of the node, `within` (2,) the bounds of its values."""
     d, tried, drawn = columns.n_codes.shape[0], 0, 0
+    order, state, sides, few, n = room.order, room.state, room.sides, room.cells.shape[0], rows.shape[0]
+    criterion, classes = target.criterion, target.classes
     drawing = limits.max_features < d or limits.random
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < limits.max_features or best.column < 0):
-        j = drawn + (below(room.state, d - drawn) if drawing else 0)
-        f = room.order[j]
-        room.order[j], room.order[drawn] = room.order[drawn], f
+        j = drawn + (below(state, d - drawn) if drawing else 0)
+        f = order[j]
+        order[j], order[drawn] = order[drawn], f
         drawn += 1
-        m = _gather(columns.codes[f], columns.n_codes[f], target, rows, room, found)
+        codes, n_codes = columns.codes[f], columns.n_codes[f]
+        if n_codes <= few and n > n_codes // 8:
+            m = _count_codes(codes, n_codes, target, rows, room.cells, room.cell_rows, found)
+        else:
+            m = _sort_codes(codes, target, rows, room.keys, room.spare, room.digits, found)
         if m < 2 or found.code[0] == found.code[m - 1]:
             continue
         tried += 1
         bounds = Bounds(monotone[f] if monotone.size else 0, within[0], within[1])
         if limits.random:
             levels = columns.levels[columns.starts[f] :]
-            _draw(found, m, f, total, target, limits, bounds, room, levels, best)
+            _draw(found, m, f, total, criterion, classes, limits, bounds, sides, levels, state, best)
         else:
-            _scan(found, m, f, total, target, limits, bounds, room, best)
+            _scan(found, m, f, total, criterion, classes, limits, bounds, sides, best)
 
 
 @compiled
 def _add_up(rows, target, node, total):
     """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
     differ."""
-    y, weight, first, differ, squares = target.y, target.weight, target.y[rows[0]], False, 0.0
+    y, weight, classes = target.y, target.weight, target.classes
+    first, differ, squares = y[rows[0]], False, 0.0
     total[:] = 0.0
-    for r in rows:
+    for i in range(rows.shape[0]):
+        r = rows[i]
         w = weight[r] if weight.size else 1.0
         differ |= y[r] != first
-        if target.classes > 0:
+        if classes > 0:
             total[np.int64(y[r])] += w
         else:
             total[0] += w
@@ -292,21 +294,16 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
 
 
 @compiled
-def _gather(codes, n_codes, target, rows, room, found):
-    """Write codes in ascending order with their rows and sums, one entry per code or per row; return how many."""
-    if n_codes <= room.cells.shape[0] and rows.shape[0] > n_codes // 8:
-        return _gather_counted(codes, n_codes, target, rows, room, found)
-    return _gather_sorted(codes, target, rows, room, found)
-
-
-@compiled
-def _gather_counted(codes, n_codes, target, rows, room, found):
-    y, weight, cells, cell_rows = target.y, target.weight, room.cells, room.cell_rows
-    for r in rows:
+def _count_codes(codes, n_codes, target, rows, cells, cell_rows, found):
+    """Write the codes of some rows in ascending order, each once, with their rows and sums; return how many."""
+    y, weight, classes = target.y, target.weight, target.classes
+    code, count, sums, width = found.code, found.rows, found.sums, cells.shape[1]
+    for i in range(rows.shape[0]):
+        r = rows[i]
         c = codes[r]
         w = weight[r] if weight.size else 1.0
         cell_rows[c] += 1
-        if target.classes > 0:
+        if classes > 0:
             cells[c, np.int64(y[r])] += w
         else:
             cells[c, 0] += w
@@ -314,9 +311,9 @@ def _gather_counted(codes, n_codes, target, rows, room, found):
     n = 0
     for c in range(n_codes):
         if cell_rows[c] > 0:
-            found.code[n], found.count[n] = c, cell_rows[c]
-            for k in range(cells.shape[1]):
-                found.sums[n, k] = cells[c, k]
+            code[n], count[n] = c, cell_rows[c]
+            for k in range(width):
+                sums[n, k] = cells[c, k]
                 cells[c, k] = 0.0
             cell_rows[c] = 0
             n += 1
@@ -324,8 +321,10 @@ def _gather_counted(codes, n_codes, target, rows, room, found):
 
 
 @compiled
-def _gather_sorted(codes, target, rows, room, found):
-    y, weight, keys, sums, n = target.y, target.weight, room.keys, found.sums, rows.shape[0]
+def _sort_codes(codes, target, rows, keys, spare, digits, found):
+    """The same with one entry per row; 1 if all have the same code."""
+    y, weight, classes, n = target.y, target.weight, target.classes, rows.shape[0]
+    code, count, sums = found.code, found.rows, found.sums
     low, high = np.int64(codes[rows[0]]), np.int64(codes[rows[0]])
     for i in range(n):
         r = rows[i]
@@ -334,12 +333,12 @@ def _gather_sorted(codes, target, rows, room, found):
         keys[i] = (np.uint64(c) << np.uint64(32)) | np.uint64(r)
     if low == high:
         return 1
-    _sort(keys[:n], room.spare[:n], room.digits, low, high)
+    _sort(keys[:n], spare[:n], digits, low, high)
     for i in range(n):
         r = np.int64(keys[i] & np.uint64(0xFFFFFFFF))
-        found.code[i], found.count[i] = np.int64(keys[i] >> np.uint64(32)), 1
+        code[i], count[i] = np.int64(keys[i] >> np.uint64(32)), 1
         w = weight[r] if weight.size else 1.0
-        if target.classes > 0:
+        if classes > 0:
             for k in range(sums.shape[1]):
                 sums[i, k] = 0.0
             sums[i, np.int64(y[r])] = w

@@ -19,6 +19,7 @@ from assay.tree.growth._records import FRIEDMAN, GINI, SQUARED
 
 _BLOCK = 512  # rows whose columns are copied side by side, to be read twice
 _AHEAD = np.uint64(8)  # rows between asking for a row and using it
+_LOW, _HIGH, _THRESHOLD, _WEIGHT, _PURITY = 0, 1, 2, 3, 4  # rows of `Room.offers`
 
 
 class Room(NamedTuple):
@@ -27,11 +28,7 @@ class Room(NamedTuple):
     order: np.ndarray  # of all columns
     state: np.ndarray
     block: np.ndarray  # (_BLOCK, columns)
-    low: np.ndarray
-    high: np.ndarray
-    threshold: np.ndarray
-    weight: np.ndarray  # at or below the threshold
-    purity: np.ndarray
+    offers: np.ndarray  # (5, columns) range of the column, threshold, weight up to it, purity of both sides
     sums: np.ndarray  # (statistics, columns)
     taken: np.ndarray  # rows at or below; empty where one row on each side is enough
     sides: np.ndarray  # (2, statistics)
@@ -40,20 +37,9 @@ class Room(NamedTuple):
 @compiled
 def _new_room(columns, most, width, counted, seed):
     order, state = np.arange(columns).astype(np.uint64), np.array([seed], dtype=np.uint64)
-    low, high, threshold = np.empty(most), np.empty(most), np.empty(most)
-    weight, purity = np.empty(most), np.empty(most)
     sums, taken = np.empty((width, most)), np.empty(most if counted else 0)
     block, sides = np.empty((_BLOCK, most)), np.empty((2, width))
-    return Room(order, state, block, low, high, threshold, weight, purity, sums, taken, sides)
-
-
-@compiled
-def _first(room, k):
-    """Return the room cut to k columns."""
-    return Room(
-        room.order, room.state, room.block, room.low[:k], room.high[:k], room.threshold[:k], room.weight[:k],
-        room.purity[:k], room.sums[:, :k], room.taken[: min(k, room.taken.shape[0])], room.sides,
-    )  # fmt: skip
+    return Room(order, state, block, np.empty((5, most)), sums, taken, sides)
 
 
 @compiled
@@ -85,9 +71,8 @@ def _widen(block, n, low, high):
 
 
 @compiled
-def _add_below(block, rows, target, threshold, sums, taken):
+def _add_below(block, rows, y, weight, classes, threshold, sums, taken):
     """Add rows at or below the threshold of each column: weights of each class, or weight and weighted sum; number."""
-    y, weight, classes = target.y, target.weight, target.classes
     for i in range(np.uint64(rows.shape[0])):
         r = rows[i]
         w = weight[r]
@@ -106,32 +91,34 @@ def _add_below(block, rows, target, threshold, sums, taken):
 @compiled
 def _offer(X, rows, columns, target, room):
     """Draw a threshold for each column that is not constant at the node, and sum the rows below."""
-    low, high, threshold, n = room.low, room.high, room.threshold, rows.shape[0]
+    k, n, state, block = columns.shape[0], rows.shape[0], room.state, room.block
+    low, high, threshold = room.offers[_LOW, :k], room.offers[_HIGH, :k], room.offers[_THRESHOLD, :k]
+    sums, taken = room.sums[:, :k], room.taken[:k]
     low[:], high[:] = np.inf, -np.inf
-    room.sums[:], room.taken[:] = 0.0, 0.0
+    sums[:], taken[:] = 0.0, 0.0
     for a in range(0, n, _BLOCK):
         b = min(a + _BLOCK, n)
-        _copy(X, rows, a, b, columns, room.block)
-        _widen(room.block, b - a, low, high)
-    for j in range(columns.shape[0]):
+        _copy(X, rows, a, b, columns, block)
+        _widen(block, b - a, low, high)
+    for j in range(k):
         threshold[j] = low[j]
         if low[j] < high[j]:
-            u = share(room.state)
+            u = share(state)
             t = low[j] * (1 - u) + high[j] * u
             threshold[j] = t if low[j] <= t < high[j] else low[j]
     for a in range(0, n, _BLOCK):
         b = min(a + _BLOCK, n)
         if n > _BLOCK:
-            _copy(X, rows, a, b, columns, room.block)
-        _add_below(room.block, rows[a:b], target, threshold, room.sums, room.taken)
+            _copy(X, rows, a, b, columns, block)
+        _add_below(block, rows[a:b], target.y, target.weight, target.classes, threshold, sums, taken)
 
 
 @compiled
-def _purities(target, total, room):
+def _purities(target, total, k, room):
     """Write the weight below the threshold of each column, and the purity of both sides (see `_criteria`); return the
     weight of the node."""
-    sums, weights, purity, sides = room.sums, room.weight, room.purity, room.sides
-    k, whole, classes, criterion = weights.shape[0], 0.0, target.classes, target.criterion
+    sums, weights, purity, sides = room.sums, room.offers[_WEIGHT, :k], room.offers[_PURITY, :k], room.sides
+    whole, classes, criterion = 0.0, target.classes, target.criterion
     weights[:] = 0.0
     for c in range(max(classes, 1)):
         whole += total[c]
@@ -161,32 +148,30 @@ def _purities(target, total, room):
 
 
 @compiled
-def _find_split(X, rows, target, total, limits, whole_room, best):
+def _find_split(X, rows, target, total, limits, room, best):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `rows` are those of the node."""
-    order, state = whole_room.order, whole_room.state
-    d, most, drawn, tried, ties = order.shape[0], limits.max_features, 0, 0, 0
+    order, state, taken = room.order, room.state, room.taken
+    low, high, threshold = room.offers[_LOW], room.offers[_HIGH], room.offers[_THRESHOLD]
+    weight, purity = room.offers[_WEIGHT], room.offers[_PURITY]
+    d, most, drawn, tried, ties, n = order.shape[0], limits.max_features, 0, 0, 0, rows.shape[0]
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < most or best.column < 0):
         end = min(drawn + max(most - tried, 1), d)
         if most < d:
             draw_columns(order, drawn, end, state)
-        columns, room = order[drawn:end], _first(whole_room, end - drawn)
+        columns = order[drawn:end]
         _offer(X, rows, columns, target, room)
-        whole = _purities(target, total, room)
+        whole = _purities(target, total, end - drawn, room)
         for j in range(end - drawn):
-            tried += room.low[j] < room.high[j]
-            light = min(room.weight[j], whole - room.weight[j])
-            counted = room.taken.shape[0] > 0
-            few = counted and min(room.taken[j], rows.shape[0] - room.taken[j]) < limits.min_samples_leaf
-            purity = room.purity[j]
-            if room.low[j] == room.high[j] or light <= 0 or light < limits.min_weight_leaf or few:
+            tried += low[j] < high[j]
+            light = min(weight[j], whole - weight[j])
+            few = taken.shape[0] > 0 and min(taken[j], n - taken[j]) < limits.min_samples_leaf
+            if low[j] == high[j] or light <= 0 or light < limits.min_weight_leaf or few or not purity[j] >= best.purity:
                 continue
-            if not purity >= best.purity:
-                continue
-            ties = ties + 1 if purity == best.purity else 1
-            if purity > -np.inf and (ties == 1 or below(state, ties) == 0):
-                best.purity, best.column, best.threshold = purity, np.int64(columns[j]), room.threshold[j]
+            ties = ties + 1 if purity[j] == best.purity else 1
+            if purity[j] > -np.inf and (ties == 1 or below(state, ties) == 0):
+                best.purity, best.column, best.threshold = purity[j], np.int64(columns[j]), threshold[j]
         drawn = end
 
 
@@ -194,13 +179,13 @@ def _find_split(X, rows, target, total, limits, whole_room, best):
 def _add_up(rows, target, node, total):
     """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
     differ."""
-    y, weight = target.y, target.weight
+    y, weight, classes = target.y, target.weight, target.classes
     total[:] = 0.0
     squares, first, differ = 0.0, y[rows[0]], False
     for i in range(np.uint64(rows.shape[0])):
         w, t = weight[rows[i]], y[rows[i]]
         differ |= t != first
-        if target.classes > 0:
+        if classes > 0:
             total[np.int64(t)] += w
         else:
             total[0] += w

@@ -28,7 +28,7 @@ def grow_extra_trees(
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         rows = np.flatnonzero(weight > 0).astype(np.uint64)
         target = Target(y, weight, n_classes, CRITERIA[criterion])
-        grown = grow_extra(X, target, rows, limits.record(X.shape[1]), np.uint64(seed))
-        return as_nodes(*grown, n_classes, criterion)
+        grown, sums = grow_extra(X, target, rows, limits.record(X.shape[1]), np.uint64(seed))
+        return as_nodes(grown, sums, n_classes, criterion)
 
     return joined(thread_map(tree, seeds, n_jobs=n_jobs))

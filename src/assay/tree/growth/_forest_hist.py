@@ -66,8 +66,8 @@ def grow_regression_forest(
         times = times_of(seed) * (1.0 if weight is None else weight)
         entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
         asked = limits.record(rows.n_features)
-        grown = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, np.uint64(seed))
-        return as_nodes(*grown, 0, "squared_error")
+        grown, sums = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, np.uint64(seed))
+        return as_nodes(grown, sums, 0, "squared_error")
 
     nodes = joined(_by_groups(tree, rows, binners, seeds, n_jobs))
     nodes.value[:] += middle

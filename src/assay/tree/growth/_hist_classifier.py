@@ -139,23 +139,22 @@ def _scan_many(cells, occupied, j, column, total, rows, limits, criterion, best,
 def _find_split(bins, entries, total, criterion, limits, room, best, left):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `entries` are those of the node."""
-    classes, d, most, drawn, tried = total.shape[0], room.order.shape[0], limits.max_features, 0, 0
+    order, cells, occupied, sides = room.order, room.cells, room.occupied, room.sides
+    classes, d, most, drawn, tried = total.shape[0], order.shape[0], limits.max_features, 0, 0
     two, rows = classes == 2 and criterion == GINI, entries.shape[0]
     best.purity, best.scale, best.column = -1.0 if two else -np.inf, 1.0, -1
     while drawn < d and (tried < most or best.column < 0):
         end = min(drawn + max(most - tried, 1), d)
         if most < d:
-            draw_columns(room.order, drawn, end, room.state)
-        columns = room.order[drawn:end]
-        _count(bins, entries, columns, classes, room.cells, room.occupied)
+            draw_columns(order, drawn, end, room.state)
+        columns = order[drawn:end]
+        _count(bins, entries, columns, classes, cells, occupied)
         for j in range(end - drawn):
             f = np.int64(columns[j])
             if two:
-                tried += _scan_two(room.cells, room.occupied, j, f, total, rows, limits, best, left)
+                tried += _scan_two(cells, occupied, j, f, total, rows, limits, best, left)
             else:
-                tried += _scan_many(
-                    room.cells, room.occupied, j, f, total, rows, limits, criterion, best, left, room.sides
-                )
+                tried += _scan_many(cells, occupied, j, f, total, rows, limits, criterion, best, left, sides)
         drawn = end
 
 

@@ -236,6 +236,7 @@ class Grower:
             numbers[0], split, goes_left,
         )  # fmt: skip
         if not binned.nominal[split["column"]]:
+            goes_left[:] = 0  # a nominal column that was the best for a while has left its marks
             goes_left[: split["last"] + 1] = 1
             goes_left[255] = split["missing_left"]
         return split, goes_left
@@ -289,7 +290,9 @@ def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
 
 def _threshold(binner: Binner, f: int, last: int) -> float:
     """Return the upper edge of the last bin on the left; a number above all others if only missing values go
-    right."""
+    right, and zero for levels."""
+    if binner.nominal[f]:
+        return 0.0
     return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
 
 

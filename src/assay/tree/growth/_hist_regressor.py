@@ -95,17 +95,18 @@ def _scan(cells, occupied, j, column, total, rows, limits, best):
 def _find_split(bins, entries, target, total, limits, room, best):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `entries` are those of the node."""
-    d, most, drawn, tried = room.order.shape[0], limits.max_features, 0, 0
+    order, cells, occupied = room.order, room.cells, room.occupied
+    d, most, drawn, tried = order.shape[0], limits.max_features, 0, 0
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < most or best.column < 0):
         end = min(drawn + max(most - tried, 1), d)
         if most < d:
-            draw_columns(room.order, drawn, end, room.state)
-        columns = room.order[drawn:end]
+            draw_columns(order, drawn, end, room.state)
+        columns = order[drawn:end]
         _sum(bins, entries, columns, target, room)
         for j in range(end - drawn):
             f = np.int64(columns[j])
-            tried += _scan(room.cells, room.occupied, j, f, total, entries.shape[0], limits, best)
+            tried += _scan(cells, occupied, j, f, total, entries.shape[0], limits, best)
         drawn = end
 
 
@@ -113,10 +114,11 @@ def _find_split(bins, entries, target, total, limits, room, best):
 def _add_up(entries, target, node, total):
     """Write weight and weighted sum of a node's entries to `total` (2,), their weighted squares to the node; tell
     whether the targets differ."""
+    y, weights = target.y, target.weight
     weight, weighted, squares, low, high = 0.0, 0.0, 0.0, np.inf, -np.inf
-    for entry in entries:
-        row = entry >> np.uint64(32)
-        w, t = target.weight[row], target.y[row]
+    for i in range(entries.shape[0]):
+        row = entries[i] >> np.uint64(32)
+        w, t = weights[row], y[row]
         weight += w
         weighted += w * t
         squares += w * t * t

@@ -145,7 +145,7 @@ class _Growth:
     def _numeric_columns(
         self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray
     ) -> list[Split | None]:
-        """Return the best border of each of several columns without missing values."""
+        """Return the best threshold of each of several columns without missing values."""
         return self._best_thresholds(columns, X, stats, w, w.sum(), None)
 
     def _numeric(self, f, x, stats, w, known_w, lost) -> Split | None:

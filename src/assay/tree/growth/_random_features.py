@@ -14,7 +14,7 @@ def grow_random_features(
 ) -> Nodes:
     """Return a tree whose nodes choose among `limits.max_features` columns that are not constant there.
 
-    With `limits.random`, each of those columns offers one split drawn at random: a border between its smallest and
+    With `limits.random`, each of those columns offers one split drawn at random: a threshold between its smallest and
     its largest value, or a subset of its levels.
     """
     return _RandomFeaturesGrowth(X, y, weight, method, limits, np.random.default_rng(int(seed))).nodes()

@@ -11,7 +11,7 @@ _BLOCK = 64  # rows summed before a bound is looked at
 
 @compiled
 def scan_column(order, last, y, weight, total, criterion, best):
-    """Find the best border of one column; write merit, 1, position to `best` (3,) where the merit is larger.
+    """Find the best threshold of one column; write purity, 1, position to `best` (3,) where the purity is larger.
 
     order (n,) rows by ascending value; last (n,) 1 where the next value is larger; total (classes,) weights
     of the classes.
@@ -27,7 +27,7 @@ def scan_column(order, last, y, weight, total, criterion, best):
         right[y[row]] -= w
         if not last[i]:
             continue
-        a, b, merit = 0.0, 0.0, 0.0
+        a, b, purity = 0.0, 0.0, 0.0
         if criterion == GINI:
             squares_left, squares_right = 0.0, 0.0
             for k in range(classes):
@@ -37,21 +37,21 @@ def scan_column(order, last, y, weight, total, criterion, best):
                 squares_right += right[k] * right[k]
             if a <= 0 or b <= 0:
                 continue
-            merit = squares_left / a + squares_right / b
+            purity = squares_left / a + squares_right / b
         else:
             for k in range(classes):
                 a, b = max(a, left[k]), max(b, right[k])
-            merit = a + b
-        if merit > best[0]:
-            best[0], best[2] = merit, i
+            purity = a + b
+        if purity > best[0]:
+            best[0], best[2] = purity, i
 
 
 @compiled
 def _fraction(negative, positive, total, criterion):
-    """Return numerator and denominator of a number that grows with the merit of a border.
+    """Return numerator and denominator of a number that grows with the purity of a threshold.
 
     Gini, with l = negative + positive of W on the left: (positive W - l total_1)^2 / (l (W - l)), which is
-    W / 2 times the decrease of impurity. Both merits are convex in (negative, positive).
+    W / 2 times the decrease of impurity. Both purities are convex in (negative, positive).
     """
     if criterion == GINI:
         left, whole = negative + positive, total[0] + total[1]
@@ -63,10 +63,10 @@ def _fraction(negative, positive, total, criterion):
 @compiled
 def scan_two_classes(order, last, signed, total, criterion, best):
     """The same for two classes; signed (n,) is the weight, negative for class 0; total (2,); `best` (5,) holds
-    numerator and denominator of the merit (see `_fraction`), the position, and the two weights to the left of it.
+    numerator and denominator of the purity (see `_fraction`), the position, and the two weights to the left of it.
 
-    Rows are summed by blocks. A convex function is largest at a corner, so that no border inside a block is better
-    than the corners of the box between the sums before and after it; borders are tried where that is not enough.
+    Rows are summed by blocks. A convex function is largest at a corner, so that no threshold inside a block is better
+    than the corners of the box between the sums before and after it; thresholds are tried where that is not enough.
     """
     n = np.uint64(order.shape[0] - 1)
     negative, positive = 0.0, 0.0
@@ -96,24 +96,24 @@ def _sums(order, signed, begin, end):
 
 @compiled
 def _try(order, last, signed, total, criterion, begin, end, negative, positive, best):
-    """Try every border of a block; weights before it are given."""
+    """Try every threshold of a block; weights before it are given."""
     for i in range(begin, end):
         s = signed[np.uint64(order[i])]
         negative += max(-s, 0.0)
         positive += max(s, 0.0)
         if not last[i]:
             continue
-        merit, scale = _fraction(negative, positive, total, criterion)
-        if scale > 0 and merit * best[1] > best[0] * scale:
-            best[0], best[1], best[2], best[3], best[4] = merit, scale, i, negative, positive
+        purity, scale = _fraction(negative, positive, total, criterion)
+        if scale > 0 and purity * best[1] > best[0] * scale:
+            best[0], best[1], best[2], best[3], best[4] = purity, scale, i, negative, positive
 
 
 @compiled
 def peaks(order, last, signed, whole, edges, places):
-    """Find the border with the largest edge in each of `edges.size` stretches of one column.
+    """Find the threshold with the largest edge in each of `edges.size` stretches of one column.
 
-    The edge is the sum of `signed` to the right of the border less that to the left; it keeps its sign. A stretch
-    without a border keeps its place.
+    The edge is the sum of `signed` to the right of the threshold less that to the left; it keeps its sign. A stretch
+    without a threshold keeps its place.
     """
     n, parts = order.shape[0], edges.shape[0]
     left = 0.0

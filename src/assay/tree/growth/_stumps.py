@@ -35,7 +35,7 @@ def sort_columns(X: np.ndarray, n_jobs: int | None) -> Sorted:
 
 
 class Stump(NamedTuple):
-    """A stump, and the rows to the left of its border (none if it has no border)."""
+    """A stump, and the rows to the left of its threshold (none if it has no threshold)."""
 
     nodes: Nodes
     left: np.ndarray
@@ -84,10 +84,9 @@ def best_stump(
 
 
 def stump_nodes(column: int, threshold: float, sums: np.ndarray) -> Nodes:
-    """Return a stump from the weights of the classes in its root and, if it has a border, to both sides of it."""
+    """Return a stump from the weights of the classes in its root and, if it has a threshold, to both sides of it."""
     n = len(sums)
     inner = np.arange(n) == 0 if n > 1 else np.zeros(n, dtype=bool)
     weight = sums.sum(axis=1)
-    column, threshold, child = np.where(inner, column, -1), np.where(inner, threshold, 0.0), np.where(inner, 1, -1)
-    value = sums / np.maximum(weight, 1e-300)[:, None]
-    return binary_nodes(column, threshold, child, value, weight, np.zeros(n))
+    splits = np.where(inner, column, -1), np.where(inner, threshold, 0.0), np.where(inner, 1, -1)
+    return binary_nodes(*splits, sums / np.maximum(weight, 1e-300)[:, None], weight, np.zeros(n))

@@ -51,7 +51,7 @@ def _mixed(left, right, lost, filled, first, kind, whole):
 
 @compiled
 def _judge(left, right, before, lost, filled, kind, whole, known, directed):
-    """Return the gain of a border, given the impurity before the split, and the branch that takes missing values (-1
+    """Return the gain of a threshold, given the impurity before the split, and the branch that takes missing values (-1
     for both)."""
     if directed and lost.shape[0]:
         first = before - _mixed(left, right, lost, filled, True, kind, whole)
@@ -71,14 +71,14 @@ def _information(share):
 
 @compiled
 def best_thresholds(X, stats, weight, lost, kind, directed, whole, least, found):
-    """Find the border with the largest gain in each column of X (rows, columns), all values known.
+    """Find the threshold with the largest gain in each column of X (rows, columns), all values known.
 
-    Of borders whose gains differ by no more than rounding, the first is taken.
+    Of thresholds whose gains differ by no more than rounding, the first is taken.
 
     stats (rows, statistics): weighted class indicators, or weight times (1, y, y^2); lost (statistics,): the same
     summed over rows without the value, or empty; whole: weight of all rows; least: weight that each side must have.
     Writes gain, gain ratio, threshold, share of the left branch, branch of missing values to `found` (columns, 5);
-    a column without a border keeps its gain of minus infinity.
+    a column without a threshold keeps its gain of minus infinity.
     """
     m, d = X.shape
     order, x = np.empty(m, dtype=np.int32), np.empty(m)

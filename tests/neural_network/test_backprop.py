@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from assay.linear_model import LinearSeparator, Perceptron
 from assay.neural_network import MLPClassifier, ThresholdNetwork
-from assay.neural_network import _textbook as book
+from assay.neural_network import backprop as book
 from assay.neural_network.units import ACTIVATIONS, neuron
 from assay.optim.descent import check_gradient
 
@@ -166,6 +166,41 @@ def test_layers_may_have_rates_of_their_own():
     assert np.array_equal(fast.w, net.w)
     assert np.array_equal(slow.w, whole.w)
     assert np.array_equal(fast.v, whole.v)
+
+
+@pytest.mark.mission("NNW-13")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("solver", ["standard_bp", "accumulated_bp"])
+def test_a_learner_takes_a_rate_for_each_layer(solver):
+    rng = np.random.default_rng(3)
+    X, labels = rng.normal(size=(6, 3)), np.array([0, 1, 2, 0, 1, 2])
+    net = draw(3, outputs=3)[0]
+    model = started(net, solver, (0.2, 0.9)).fit(X, labels)
+    parts = (net.v, net.w, -net.gamma, -net.theta)
+    for have, given in zip((*model.coefs_, *model.intercepts_), parts, strict=True):
+        have[:] = given
+    model.fit(X, labels)
+    if solver == "standard_bp":
+        for x, y in zip(X, np.eye(3)[labels], strict=True):
+            net = book.bp_step(net, x, y, (0.2, 0.9))
+    else:
+        mean = [np.mean(part, axis=0) for part in zip(*(book.moves(net, x, y) for x, y in zip(X, np.eye(3)[labels])))]
+        net = book.Weights(*(part + rate * m for part, rate, m in zip(net, (0.2, 0.2, 0.9, 0.9), mean)))
+    for have, want in zip((*model.coefs_, *model.intercepts_), (net.v, net.w, -net.gamma, -net.theta), strict=True):
+        assert np.allclose(have, want, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solver": "standard_bp", "learning_rate_init": (0.1, 0.1, 0.1)}, "a rate for each of 2 layers"),
+        ({"solver": "adam", "learning_rate_init": (0.1, 0.1)}, "one for each layer"),
+        ({"solver": "standard_bp", "learning_rate_init": (0.1, -0.1)}, "one for each layer"),
+    ],
+)
+def test_rates_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        MLPClassifier(4, **options).fit(SQUARE, XOR)
 
 
 @pytest.mark.mission("NNW-12")

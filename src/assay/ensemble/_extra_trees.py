@@ -1,0 +1,131 @@
+"""Extremely randomised trees: forests whose nodes draw their thresholds (Geurts, Ernst and Wehenkel 2006)."""
+
+from typing import Any
+
+from assay.card import Card
+from assay.ensemble._forest import ForestClassifier, ForestRegressor
+from assay.tree._spaces import OfAnySize
+
+
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomised trees: all rows, and at each node one random threshold for each of the columns drawn.
+
+    Parameters as `RandomForestClassifier`.
+
+    >>> from assay.ensemble import ExtraTreesClassifier
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> ExtraTreesClassifier(10, random_state=0).fit(X, y).predict([[1.0], [4.0]])
+    array([0, 1])
+    """
+
+    extra = True
+    card = Card(
+        name="Extremely randomised trees classifier",
+        zh="极端随机树",
+        mission=("ENS-38",),
+        task="classify",
+        model=OfAnySize("votes of trees of any size"),
+        strategy="Gini or entropy among random splits; averaging",
+        algorithm="random columns and thresholds at each node, trees on threads",
+        guarantee=("pac-bayes.vote",),
+        input=("numbers", "nominal", "missing"),
+    )
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        voting: str = "soft",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        max_samples: Any = None,
+        class_weight: Any = None,
+        max_bins: int | None = None,
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.voting = voting
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_samples = max_samples
+        self.class_weight = class_weight
+        self.max_bins = max_bins
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class ExtraTreesRegressor(ForestRegressor):
+    """Extremely randomised regression trees; parameters as `RandomForestClassifier`.
+
+    >>> from assay.ensemble import ExtraTreesRegressor
+    >>> ExtraTreesRegressor(5, random_state=0).fit([[1.0], [2.0]], [3.0, 4.0]).predict([[1.0], [2.0]])
+    array([3., 4.])
+    """
+
+    extra = True
+    card = Card(
+        name="Extremely randomised trees regressor",
+        zh="极端随机树",
+        mission=("ENS-38",),
+        task="regress",
+        model=OfAnySize("means of trees of any size"),
+        strategy="squared error among random splits; averaging",
+        algorithm="random columns and thresholds at each node, trees on threads",
+        guarantee=(),
+    )
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: Any = 2,
+        min_samples_leaf: Any = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        max_samples: Any = None,
+        max_bins: int | None = None,
+        nominal: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.nominal = nominal
+        self.random_state = random_state
+        self.n_jobs = n_jobs

@@ -10,6 +10,7 @@ Every tree has its own seed, so that the forest is the same for any number of th
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -284,6 +285,7 @@ class ForestRegressor(RegressorMixin, Forest):
         self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
 
+@dataclass(eq=False, repr=False)
 class RandomForestClassifier(ForestClassifier):
     """A forest of classification trees.
 
@@ -325,48 +327,28 @@ class RandomForestClassifier(ForestClassifier):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        voting: str = "soft",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        max_bins: int | None = 255,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.voting = voting
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.class_weight = class_weight
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = 100
+    _: KW_ONLY
+    criterion: str = "gini"
+    voting: str = "soft"
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = "sqrt"
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = True
+    oob_score: bool = False
+    max_samples: Any = None
+    class_weight: Any = None
+    max_bins: int | None = 255
+    nominal: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
 
+@dataclass(eq=False, repr=False)
 class RandomForestRegressor(ForestRegressor):
     """A forest of regression trees; parameters as `RandomForestClassifier`.
 
@@ -388,39 +370,20 @@ class RandomForestRegressor(ForestRegressor):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        max_bins: int | None = 255,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = 100
+    _: KW_ONLY
+    criterion: str = "squared_error"
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = 1.0
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = True
+    oob_score: bool = False
+    max_samples: Any = None
+    max_bins: int | None = 255
+    nominal: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None

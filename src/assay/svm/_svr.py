@@ -13,6 +13,7 @@ the box.
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -159,6 +160,7 @@ class _Regressor(RegressorMixin, _OneFunction):
         yield function_norm(self, rows, True)
 
 
+@dataclass(eq=False, repr=False)
 class SVR(_Regressor):
     """Support vector regression: the eps-insensitive loss with a kernel.
 
@@ -198,34 +200,19 @@ class SVR(_Regressor):
         most_rows=30_000,
     )
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: Any = "auto",
-        verbose: int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    C: float = 1.0
+    epsilon: float = 0.1
+    shrinking: bool = True
+    cache_size: Any = "auto"
+    verbose: int = False
+    max_iter: int = -1
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVR":
@@ -245,6 +232,7 @@ class SVR(_Regressor):
         return float(self.epsilon)
 
 
+@dataclass(eq=False, repr=False)
 class NuSVR(_Regressor):
     """Support vector regression in which nu replaces epsilon: an upper bound on the share of rows outside
     the tube.
@@ -275,34 +263,19 @@ class NuSVR(_Regressor):
         most_rows=30_000,
     )
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: Any = "auto",
-        verbose: int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    nu: float = 0.5
+    C: float = 1.0
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: Any = "auto"
+    verbose: int = False
+    max_iter: int = -1
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVR":
@@ -333,6 +306,7 @@ class NuSVR(_Regressor):
         return found.beta[:n] + found.beta[n:], 0.5 * (above + below)
 
 
+@dataclass(eq=False, repr=False)
 class OneClassSVM(OutlierMixin, _OneFunction):
     """Novelty detection: the smallest half-space of feature space that holds most rows.
 
@@ -370,32 +344,18 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         guarantee=("one-class.gap",),
     )
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: Any = "auto",
-        verbose: int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    nu: float = 0.5
+    shrinking: bool = True
+    cache_size: Any = "auto"
+    verbose: int = False
+    max_iter: int = -1
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OneClassSVM":

@@ -96,21 +96,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         guarantee=("pac-bayes.vote",),
     )
 
-    estimator: Any = None
-    n_estimators: int = 10
     _: KW_ONLY
-    max_samples: Any = 1.0
-    max_features: Any = 1.0
-    bootstrap: bool = True
-    bootstrap_features: bool = False
     voting: str = "soft"
-    oob_score: bool = False
-    out_of_bag: str | None = None
-    max_epochs: int = 200
-    patience: int = 10
-    warm_start: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -183,7 +170,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         return float((np.asarray(total).argmax(axis=1) != data.y).mean())
 
 
-@dataclass(eq=False, repr=False)
 class BaggingRegressor(RegressorMixin, Bagging):
     """Mean of one kind of regressor fitted to many samples of the rows; parameters as `BaggingClassifier`.
 
@@ -207,20 +193,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
         guarantee=(),
     )
 
-    estimator: Any = None
-    n_estimators: int = 10
-    _: KW_ONLY
-    max_samples: Any = 1.0
-    max_features: Any = 1.0
-    bootstrap: bool = True
-    bootstrap_features: bool = False
-    oob_score: bool = False
-    out_of_bag: str | None = None
-    max_epochs: int = 200
-    patience: int = 10
-    warm_start: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator

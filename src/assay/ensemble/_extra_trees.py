@@ -1,7 +1,6 @@
 """Extremely randomised trees: forests whose nodes draw their thresholds (Geurts, Ernst and Wehenkel 2006)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 from assay.card import Card
 from assay.ensemble._forest import ForestClassifier, ForestRegressor
@@ -33,25 +32,9 @@ class ExtraTreesClassifier(ForestClassifier):
         input=("numbers", "nominal", "missing"),
     )
 
-    n_estimators: int = 100
     _: KW_ONLY
-    criterion: str = "gini"
-    voting: str = "soft"
-    max_depth: int | None = None
-    min_samples_split: Any = 2
-    min_samples_leaf: Any = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = "sqrt"
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
     bootstrap: bool = False
-    oob_score: bool = False
-    max_samples: Any = None
-    class_weight: Any = None
     max_bins: int | None = None
-    nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -75,20 +58,6 @@ class ExtraTreesRegressor(ForestRegressor):
         guarantee=(),
     )
 
-    n_estimators: int = 100
     _: KW_ONLY
-    criterion: str = "squared_error"
-    max_depth: int | None = None
-    min_samples_split: Any = 2
-    min_samples_leaf: Any = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = 1.0
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
     bootstrap: bool = False
-    oob_score: bool = False
-    max_samples: Any = None
     max_bins: int | None = None
-    nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None

@@ -55,10 +55,28 @@ _GRIDS = 4  # groups of trees, each with bins whose quantiles lie between those 
 _MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
 
 
+@dataclass(eq=False, repr=False)
 class Forest(TreeModel, Analysed, Learner):
     """What all forests share."""
 
-    extra = False
+    extra = False  # whether nodes draw their thresholds
+    n_estimators: int = 100
+    _: KW_ONLY
+    criterion: str
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = True
+    oob_score: bool = False
+    max_samples: Any = None
+    max_bins: int | None = 255
+    nominal: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
@@ -193,11 +211,16 @@ class Forest(TreeModel, Analysed, Learner):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class ForestClassifier(ClassifierMixin, Forest):
     """What forests for classes share."""
 
-    classes_: np.ndarray
     family = "trees.vote"
+    _: KW_ONLY
+    criterion: str = "gini"
+    voting: str = "soft"
+    max_features: Any = "sqrt"
+    class_weight: Any = None
     constraints: ClassVar = {"criterion": Choice("gini", "entropy", "log_loss"), "voting": Choice("soft", "hard")}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -258,10 +281,14 @@ class ForestClassifier(ClassifierMixin, Forest):
         self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
 
 
+@dataclass(eq=False, repr=False)
 class ForestRegressor(RegressorMixin, Forest):
     """What forests for numbers share."""
 
     family = "trees.mean"
+    _: KW_ONLY
+    criterion: str = "squared_error"
+    max_features: Any = 1.0
     constraints: ClassVar = {"criterion": Choice("squared_error", "absolute_error", "friedman_mse", "poisson")}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -285,7 +312,6 @@ class ForestRegressor(RegressorMixin, Forest):
         self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
 
-@dataclass(eq=False, repr=False)
 class RandomForestClassifier(ForestClassifier):
     """A forest of classification trees.
 
@@ -327,28 +353,8 @@ class RandomForestClassifier(ForestClassifier):
         input=("numbers", "nominal", "missing"),
     )
 
-    n_estimators: int = 100
-    _: KW_ONLY
-    criterion: str = "gini"
-    voting: str = "soft"
-    max_depth: int | None = None
-    min_samples_split: Any = 2
-    min_samples_leaf: Any = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = "sqrt"
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    bootstrap: bool = True
-    oob_score: bool = False
-    max_samples: Any = None
-    class_weight: Any = None
-    max_bins: int | None = 255
-    nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
 
-@dataclass(eq=False, repr=False)
 class RandomForestRegressor(ForestRegressor):
     """A forest of regression trees; parameters as `RandomForestClassifier`.
 
@@ -370,20 +376,3 @@ class RandomForestRegressor(ForestRegressor):
         input=("numbers", "nominal", "missing"),
     )
 
-    n_estimators: int = 100
-    _: KW_ONLY
-    criterion: str = "squared_error"
-    max_depth: int | None = None
-    min_samples_split: Any = 2
-    min_samples_leaf: Any = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = 1.0
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    bootstrap: bool = True
-    oob_score: bool = False
-    max_samples: Any = None
-    max_bins: int | None = 255
-    nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None

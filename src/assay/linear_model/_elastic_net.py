@@ -15,7 +15,7 @@ update. Columns out
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -164,6 +164,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class Lasso(ElasticNet):
     """Least squares with an L1 penalty: structural risk that prefers few columns.
 
@@ -198,22 +199,7 @@ class Lasso(ElasticNet):
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap",),
     )
-    l1_ratio = 1.0
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 10_000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    l1_ratio: float = field(default=1.0, init=False)
 
 
 def elastic_net_path(

@@ -86,25 +86,8 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
 
     loss: str = "hinge"
     _: KW_ONLY
-    penalty: str | None = "l2"
-    alpha: float = 1e-4
-    fit_intercept: bool = True
-    optimizer: str = "plain"
-    momentum: float = 0.9
-    batch_size: int = 1
     learning_rate: str = "optimal"
-    eta0: float | None = None
-    decay: float = 0.0
-    max_iter: int = 1000
-    tol: float = 1e-3
-    n_iter_no_change: int = 5
-    shuffle: bool = True
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
     class_weight: Any = None
-    warm_start: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDClassifier":
@@ -227,25 +210,7 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
 
     loss: str = "squared_error"
     _: KW_ONLY
-    penalty: str | None = "l2"
-    alpha: float = 1e-4
     epsilon: float = 0.1
-    fit_intercept: bool = True
-    optimizer: str = "plain"
-    momentum: float = 0.9
-    batch_size: int = 1
-    learning_rate: str = "constant"
-    eta0: float | None = None
-    decay: float = 0.0
-    max_iter: int = 1000
-    tol: float = 1e-3
-    n_iter_no_change: int = 5
-    shuffle: bool = True
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    warm_start: bool = False
-    random_state: Any = None
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDRegressor":

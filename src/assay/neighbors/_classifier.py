@@ -99,15 +99,8 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
 
     constraints: ClassVar = {"weights": VoteWeights()}
 
-    n_neighbors: int = 5
     _: KW_ONLY
     weights: Any = "uniform"
-    algorithm: str = "auto"
-    leaf_size: int = 30
-    p: float = 2
-    metric: Any = "minkowski"
-    metric_params: Any = None
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KNeighborsClassifier":

@@ -29,12 +29,6 @@ class NearestNeighbors(Neighbors):
 
     _: KW_ONLY
     n_neighbors: int = 5
-    algorithm: str = "auto"
-    leaf_size: int = 30
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: Any = None
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "NearestNeighbors":

@@ -9,7 +9,7 @@ Method: as `MLPClassifier`.
 """
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,33 +71,6 @@ class MLPRegressor(RegressorMixin, Network):
     constraints: ClassVar = {"loss": Choice("squared_error", "poisson")}
 
     loss: str = "squared_error"
-    hidden_layer_sizes: Any = (100,)
-    activation: str = "relu"
-    _: KW_ONLY
-    solver: str = "adam"
-    alpha: float = 1e-4
-    batch_size: Any = "auto"
-    learning_rate: str = "constant"
-    learning_rate_init: float = 1e-3
-    power_t: float = 0.5
-    max_iter: int = 200
-    shuffle: bool = True
-    random_state: Any = None
-    tol: float = 1e-4
-    verbose: Any = False
-    warm_start: bool = False
-    momentum: float = 0.9
-    nesterovs_momentum: bool = True
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    epsilon: float = 1e-8
-    n_iter_no_change: float = 10
-    max_fun: int = 15_000
-    lam: float | None = None
-    n_restarts: int = 1
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MLPRegressor":

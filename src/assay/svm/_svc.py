@@ -118,22 +118,7 @@ class SVC(SupportVectorClassifier):
 
     _: KW_ONLY
     C: float = 1.0
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    shrinking: bool = True
-    probability: bool = False
-    tol: float = 1e-3
-    cache_size: Any = "auto"
-    class_weight: Any = None
-    verbose: int = False
-    max_iter: int = -1
-    decision_function_shape: str = "ovr"
-    break_ties: bool = False
-    random_state: Any = None
     solver: str = "smo"
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVC":

@@ -31,9 +31,8 @@ from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import (
     SHARE,
-    SOLVER_CONSTRAINTS,
     KernelFunctions,
-    KernelMachine,
+    PairStepMachine,
     dense,
     filled,
     offset,
@@ -45,10 +44,8 @@ from assay.svm._decomposition import Problem, Solution, solve
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
 
 
-class _OneFunction(KernelMachine):
+class _OneFunction(PairStepMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
-
-    constraints: ClassVar[dict[str, Constraint]] = SOLVER_CONSTRAINTS
 
     def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
@@ -201,18 +198,8 @@ class SVR(_Regressor):
     )
 
     _: KW_ONLY
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-3
     C: float = 1.0
     epsilon: float = 0.1
-    shrinking: bool = True
-    cache_size: Any = "auto"
-    verbose: int = False
-    max_iter: int = -1
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVR":
@@ -266,16 +253,6 @@ class NuSVR(_Regressor):
     _: KW_ONLY
     nu: float = 0.5
     C: float = 1.0
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    shrinking: bool = True
-    tol: float = 1e-3
-    cache_size: Any = "auto"
-    verbose: int = False
-    max_iter: int = -1
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVR":
@@ -345,17 +322,7 @@ class OneClassSVM(OutlierMixin, _OneFunction):
     )
 
     _: KW_ONLY
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-3
     nu: float = 0.5
-    shrinking: bool = True
-    cache_size: Any = "auto"
-    verbose: int = False
-    max_iter: int = -1
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OneClassSVM":

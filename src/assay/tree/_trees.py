@@ -93,27 +93,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     _: KW_ONLY
     criterion: str = "gini"
-    split: str = "binary"
-    missing: str = "direction"
-    splitter: str = "best"
-    max_depth: int | None = None
-    min_samples_split: Any = 2
-    min_samples_leaf: Any = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = None
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
     class_weight: Any = None
-    pruning: str | None = None
-    ccp_alpha: float = 0.0
     confidence: float = 0.25
     prune_ties: bool = False
     validation_fraction: float = 0.3
-    nominal: Any = None
-    monotonic_cst: Any = None
     thresholds: str = "midpoint"
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
@@ -200,22 +184,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     _: KW_ONLY
     criterion: str = "squared_error"
-    split: str = "binary"
-    missing: str = "direction"
-    splitter: str = "best"
-    max_depth: int | None = None
-    min_samples_split: Any = 2
-    min_samples_leaf: Any = 1
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = None
-    max_leaf_nodes: int | None = None
-    min_impurity_decrease: float = 0.0
-    pruning: str | None = None
-    ccp_alpha: float = 0.0
-    nominal: Any = None
-    monotonic_cst: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecisionTreeRegressor":
         """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""

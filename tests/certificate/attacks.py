@@ -103,7 +103,7 @@ def unknown_template(case, rng):
 
 
 def other_template(case, rng):
-    others = ["D01/1", "D02/1", "D03/1", "D06/1", "D08/1", "D14/1", "P01/1", "P02/1", "P10/1"]
+    others = ["D01/1", "D02/1", "D03/1", "D04/1", "D09/1", "D14/1", "P01/1", "P04/1", "P10/1"]
     return case.with_claim(template=str(rng.choice([t for t in others if t != case.claim.template])))
 
 
@@ -208,7 +208,6 @@ def record_broken(case, rng):
         {"format": "assay-certificate/0"},
         {"delta_total": "0.05junk"},
         {"delta_total": None},
-        {"serial": -1},
         {"claims": (None,)},
         {"model": replace(case.sealed.model, family="kernel-machine")},
         {"model": replace(case.sealed.model, family="oblique.classifier")},
@@ -217,7 +216,6 @@ def record_broken(case, rng):
         {"data": {}},
         {"data": {"train": replace(case.sealed.data["train"], rows=len(case.X) + 1)}},
         {"data": {"train": replace(case.sealed.data["train"], digest="f" * 64)}},
-        {"session_delta": "0,05"},
     ]
     return replace(case, sealed=replace(case.sealed, **fields[rng.integers(len(fields))]))
 
@@ -368,7 +366,8 @@ def perturbed(value: Any, rng: np.random.Generator) -> Any:
                     "ii",
                     "iii",
                     "hinge",
-                    "D06/1",
+                    "logistic",
+                    "D09/1",
                     "augmented",
                 ]
             )

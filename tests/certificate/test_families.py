@@ -183,8 +183,8 @@ def test_a_model_of_another_family_than_its_class_is_not_built(name):
 
 
 FOREIGN = {
-    "the gap of a logistic regression": (LogisticRegression(), "D08/1", DecisionTreeClassifier(max_depth=2)),
-    "the gap of an SVM": (SVC(), "D10/1", LogisticRegression()),
+    "the gap of a logistic regression": (LogisticRegression(), "D04/1", DecisionTreeClassifier(max_depth=2)),
+    "the gap of an SVM": (SVC(), "D04/2", LogisticRegression()),
     "the pass of a voted perceptron": (VotedPerceptron(random_state=0), "P20/1", LogisticRegression()),
     "the code of a tree": (DecisionTreeClassifier(max_depth=1), "P09/1", LogisticRegression()),
     "the score of a GLM": (GeneralizedLinearRegressor("poisson"), "D32/1", LinearRegression()),

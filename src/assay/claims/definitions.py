@@ -141,7 +141,7 @@ def problem_in_words(params: Mapping[str, Any]) -> str:
     parts += [f"{name} penalty {value:g}" for name, value in params.get("penalty", {}).items() if value]
     if params.get("class_weight"):
         parts.append(f"class weights {', '.join(f'{weight:g}' for weight in params['class_weight'])}")
-    if "column" in params:
+    if params.get("column"):
         parts.append(f"intercept penalised as coefficient of a column of {params['column']:g}")
     else:
         parts.append("free intercept" if params["intercept"] else "no intercept")

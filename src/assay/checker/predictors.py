@@ -22,6 +22,7 @@ class Predictor:
     width = 1  # numbers that it makes of a row while it predicts, which limits the rows of a block
     loss = "absolute"  # what the mean loss of a model without classes is about
     degree: int | None = None  # of the polynomials that its scores are, if they are any
+    compared = True  # whether the scores of a classifier are compared with each other, instead of voting in pairs
 
     @property
     def columns(self) -> int:

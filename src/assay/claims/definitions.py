@@ -137,8 +137,8 @@ def problem_in_words(params: Mapping[str, Any]) -> str:
     """Name the problem completely: the loss and every number that defines the objective."""
     parts = [f"{params.get('loss', 'squared')} loss"]
     parts += [f"C = {params['C']:g}"] if "C" in params else []
-    parts += [f"{name} = {value:g}" for name, value in params.get("loss_params", {}).items()]
-    parts += [f"{name} penalty {value:g}" for name, value in params.get("penalty", {}).items() if value]
+    parts += [f"{name} = {value:g}" for name, value in dict(params.get("loss_params", {})).items()]
+    parts += [f"{name} penalty {value:g}" for name, value in dict(params.get("penalty", {})).items() if value]
     if params.get("class_weight"):
         parts.append(f"class weights {', '.join(f'{weight:g}' for weight in params['class_weight'])}")
     if params.get("column"):

@@ -63,7 +63,6 @@ CLAIMS = {
     "P01/1": _rate(
         "holdout.binomial", error_rate.HoldoutBinomial, "{errors} errors in {rows} hold-out rows", HOLDOUT, _BOTH
     ),
-    "P02/1": _loss("holdout.hoeffding", error_rate.Hoeffding, "Hoeffding, hold-out rows", _RANGE, _BOTH),
     "P03/1": _loss("holdout.kl", holdout.KullbackLeibler, "Chernoff, hold-out rows", _RANGE),
     "P04/1": _loss(
         "holdout.empirical-bernstein", error_rate.EmpiricalBernstein, "empirical Bernstein, hold-out rows", _RANGE
@@ -77,9 +76,6 @@ CLAIMS = {
         error_rate.HoldoutSelect,
         "{errors} errors in {rows} hold-out rows, Bonferroni-corrected for {compared} models compared on them",
         HOLDOUT,
-    ),
-    "P08/1": _rate(
-        "finite.class", error_rate.FiniteClass, "{errors} errors in {rows} training rows, finite class", UNIFORM
     ),
     "P10/1": _rate(
         "vc", error_rate.Vc, "{errors} errors in {rows} training rows, growth function of the class", UNIFORM

@@ -68,11 +68,15 @@ class DataSet:
         """Compare the rows of this pass with the ones the certificate is about."""
         given, stated = self.digest.rows, self.reference.rows
         if self.failure is None and given != stated:
-            self.failure = Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
+            self.failure = other_rows(name, stated, given)
         if self.failure is None and self.digest.hexdigest() != self.reference.digest:
             self.failure = Rejected(
                 f"these are not the {name} rows the certificate is about: their fingerprint differs"
             )
+
+
+def other_rows(name: str, stated: int, given: int) -> Rejected:
+    return Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
 
 
 class Table:
@@ -93,6 +97,13 @@ class Table:
         for name, part in (("y", self.y), ("sample_weight", self.weight)):
             if part is not None and part.shape[:1] != X.shape[:1]:
                 raise Rejected(f"{name} has shape {part.shape}, X has {X.shape[0]} rows")
+
+    def size(self) -> int:
+        """Return how many rows there are; a source that does not tell is read to count them."""
+        if not self.stored:
+            return self.X.shape[0]
+        told = getattr(self.X, "n_rows", None)
+        return sum(len(block.X) for block in self.X.blocks()) if told is None else int(told)
 
     def cut(self, most: int) -> Iterator[tuple[str, Block]]:
         """Yield the blocks of each set, of at most so many rows; `start` counts the rows of that set."""

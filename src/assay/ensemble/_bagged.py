@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -45,12 +46,26 @@ class Fitted(NamedTuple):
     epochs: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class Bagging(TreeModel, Analysed, OfMembers):
     """What bagging of classifiers and of regressors shares."""
 
-    estimator: Any
+    estimator: Any = None
+    n_estimators: int = 10
+    _: KW_ONLY
+    max_samples: Any = 1.0
+    max_features: Any = 1.0
+    bootstrap: bool = True
+    bootstrap_features: bool = False
+    oob_score: bool = False
+    out_of_bag: str | None = None
+    max_epochs: int = 200
+    patience: int = 10
+    warm_start: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+    seeds_: np.ndarray = field(init=False)
     more_arrays: ClassVar = ("member_columns_",)
-    seeds_: np.ndarray
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,

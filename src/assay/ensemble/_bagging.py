@@ -11,6 +11,7 @@ Learning 24, 1996; Ho, IEEE PAMI 20, 1998.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
 
+@dataclass(eq=False, repr=False)
 class BaggingClassifier(ClassifierMixin, Bagging):
     """Votes of one kind of classifier fitted to many samples of the rows.
 
@@ -83,7 +85,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     of_trees, of_others = "trees.vote", "committee.bagging-classifier"
     constraints: ClassVar = {"voting": Choice("soft", "hard")}
-    classes_: np.ndarray
     card = Card(
         name="Bagging classifier",
         zh="自助聚合",
@@ -95,38 +96,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         guarantee=("pac-bayes.vote",),
     )
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: Any = 1.0,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        voting: str = "soft",
-        oob_score: bool = False,
-        out_of_bag: str | None = None,
-        max_epochs: int = 200,
-        patience: int = 10,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.voting = voting
-        self.oob_score = oob_score
-        self.out_of_bag = out_of_bag
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    voting: str = "soft"
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -222,36 +193,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
         guarantee=(),
     )
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: Any = 1.0,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool = False,
-        out_of_bag: str | None = None,
-        max_epochs: int = 200,
-        patience: int = 10,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.oob_score = oob_score
-        self.out_of_bag = out_of_bag
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator

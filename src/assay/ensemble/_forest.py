@@ -10,6 +10,7 @@ Every tree has its own seed, so that the forest is the same for any number of th
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,10 +55,28 @@ _GRIDS = 4  # groups of trees, each with bins whose quantiles lie between those 
 _MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
 
 
+@dataclass(eq=False, repr=False)
 class Forest(TreeModel, Analysed, Learner):
     """What all forests share."""
 
-    extra = False
+    extra = False  # whether nodes draw their thresholds
+    n_estimators: int = 100
+    _: KW_ONLY
+    criterion: str
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = True
+    oob_score: bool = False
+    max_samples: Any = None
+    max_bins: int | None = 255
+    nominal: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
@@ -192,11 +211,16 @@ class Forest(TreeModel, Analysed, Learner):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class ForestClassifier(ClassifierMixin, Forest):
     """What forests for classes share."""
 
-    classes_: np.ndarray
     family = "trees.vote"
+    _: KW_ONLY
+    criterion: str = "gini"
+    voting: str = "soft"
+    max_features: Any = "sqrt"
+    class_weight: Any = None
     constraints: ClassVar = {"criterion": Choice("gini", "entropy", "log_loss"), "voting": Choice("soft", "hard")}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -257,10 +281,14 @@ class ForestClassifier(ClassifierMixin, Forest):
         self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
 
 
+@dataclass(eq=False, repr=False)
 class ForestRegressor(RegressorMixin, Forest):
     """What forests for numbers share."""
 
     family = "trees.mean"
+    _: KW_ONLY
+    criterion: str = "squared_error"
+    max_features: Any = 1.0
     constraints: ClassVar = {"criterion": Choice("squared_error", "absolute_error", "friedman_mse", "poisson")}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -325,46 +353,6 @@ class RandomForestClassifier(ForestClassifier):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        voting: str = "soft",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        max_bins: int | None = 255,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.voting = voting
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.class_weight = class_weight
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
 
 class RandomForestRegressor(ForestRegressor):
@@ -388,39 +376,3 @@ class RandomForestRegressor(ForestRegressor):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        max_bins: int | None = 255,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs

@@ -10,6 +10,7 @@ Method: one Cholesky factorisation of the n x n matrix S^1/2 K S^1/2 + alpha I.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from assay.svm._rkhs_norm import function_norm
 _MOST_LEFT_OUT = 1000  # rows
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidge(RegressorMixin, KernelMachine):
     """Least squares in a kernel's space with a penalty on the norm.
 
@@ -79,22 +81,13 @@ class KernelRidge(RegressorMixin, KernelMachine):
         most_rows=5_000,
     )
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_jobs = n_jobs
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: int = 3
+    coef0: float = 1.0
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelRidge":

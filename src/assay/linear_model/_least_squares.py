@@ -14,6 +14,7 @@ Method: normal equations about the mean, refined, in twice the precision or by Q
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,6 +82,7 @@ class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegression(_LeastSquares):
     """Ordinary least squares, accurate on ill-conditioned columns.
 
@@ -121,9 +123,9 @@ class LinearRegression(_LeastSquares):
         guarantee=("opt.suboptimality",),
     )
 
-    def __init__(self, *, fit_intercept: bool = True, n_jobs: int | None = None) -> None:
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearRegression":
@@ -135,6 +137,7 @@ class LinearRegression(_LeastSquares):
         yield suboptimality(self, rows)
 
 
+@dataclass(eq=False, repr=False)
 class Ridge(_LeastSquares):
     """Least squares with an L2 penalty on the coefficients; the intercept is not penalised.
 
@@ -175,10 +178,10 @@ class Ridge(_LeastSquares):
 
     constraints: ClassVar = {"alpha": Number(low=0.0, why="a negative penalty has no minimum")}
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, n_jobs: int | None = None) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
+    alpha: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     def _penalty(self, W: np.ndarray, n: int) -> float:
         return 0.5 * float(self.alpha) * float((W * W).sum())

@@ -14,6 +14,7 @@ Method: Newton's method, started at the optimum of a sample of the rows and with
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -44,6 +45,7 @@ from assay.theory.spaces import Linear
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     """Logistic regression with an L2 penalty or none; probabilities by the sigmoid or the softmax.
 
@@ -116,24 +118,14 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         "fit_intercept": Flag,
     }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        solver: str = "newton",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-10,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    C: float = 1.0
+    _: KW_ONLY
+    solver: str = "newton"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-10
+    max_iter: int = 200
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":

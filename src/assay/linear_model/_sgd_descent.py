@@ -8,7 +8,7 @@ visited; n counts rows, not weights, so that doubling every weight halves the pe
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -78,7 +78,33 @@ class Run(NamedTuple):
     converged: bool
 
 
-class Descent(LinearModel):
+@dataclass(eq=False, repr=False)
+class DescentParameters:
+    """The parameters that classification and regression by descent share."""
+
+    loss: str
+    _: KW_ONLY
+    penalty: str | None = "l2"
+    alpha: float = 1e-4
+    fit_intercept: bool = True
+    optimizer: str = "plain"
+    momentum: float = 0.9
+    batch_size: int = 1
+    learning_rate: str = "constant"
+    eta0: float | None = None
+    decay: float = 0.0
+    max_iter: int = 1000
+    tol: float = 1e-3
+    n_iter_no_change: int = 5
+    shuffle: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+
+
+class Descent(DescentParameters, LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
     constraints: ClassVar = {
@@ -100,9 +126,6 @@ class Descent(LinearModel):
         "warm_start": Flag,
     }
 
-    loss: str
-    penalty: str | None
-    alpha: float
     epsilon: float = 0.0
     eta0_: float
     moments_: np.ndarray

@@ -14,6 +14,7 @@ Method: few columns: Newton's method (squared losses), an interior-point method 
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from assay.svm._linear_problem import Losses
 from assay.theory.spaces import Linear, LinearFunctions
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     __doc__ = f"""Support vector classifier with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
@@ -97,36 +99,20 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         ),
     )
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVC":
@@ -199,6 +185,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
             yield from self._gap_claims(rows, stated, row)
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     __doc__ = f"""Support vector regression with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
@@ -245,32 +232,18 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
         guarantee=("linear-svr.gap", "solution.enclosure"),
     )
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: Any = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: Any = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVR":

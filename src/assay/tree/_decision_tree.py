@@ -10,6 +10,7 @@ gain ratio take the general way (`_nominal_missing`). Both find the same splits 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,8 +24,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Maybe, Number, check, count, refuse
 from assay.scan import Rows, rows
-from assay.tree import _pruning as pruning
-from assay.tree import _rules
+from assay.tree import _pruning, _rules
 from assay.tree._claims import grown_part, pruning_fact, shortened
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import goes_one_way, leaves, mean_values
@@ -76,13 +76,29 @@ def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
     return signs.astype(np.int64) if signs.any() else None
 
 
+@dataclass(eq=False, repr=False)
 class DecisionTree(TreeModel, Learner):
     """What both kinds of tree share."""
 
+    thresholds = "midpoint"
+    _: KW_ONLY
     criterion: str
-    max_features: Any
-    thresholds: str = "midpoint"
+    split: str = "binary"
+    missing: str = "direction"
+    splitter: str = "best"
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    pruning: str | None = None
+    ccp_alpha: float = 0.0
+    nominal: Any = None
     monotonic_cst: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
     constraints: ClassVar = {
         "split": Choice("multiway", "binary"),
         "missing": Choice("fractional", "direction"),
@@ -221,18 +237,18 @@ class DecisionTree(TreeModel, Learner):
             nodes = self._grow(data, n_classes)
         if self.pruning == "cost_complexity":
             self.ccp_alpha_ = self._chosen_alpha(data, n_classes)
-            grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), self.ccp_alpha_)
+            grown, nodes = nodes, _pruning.cost_complexity(nodes, self._risk(nodes), self.ccp_alpha_)
         elif needs:
             data, held = self._validation(data, validation)
             nodes = self._grow(data, n_classes)
             if self.pruning == "pre":
-                nodes = pruning.pre_pruned(nodes, held.X, held.y)
+                nodes = _pruning.pre_pruned(nodes, held.X, held.y)
             else:
-                nodes = pruning.reduced_error(nodes, held.X, held.y, bool(self.prune_ties))
+                nodes = _pruning.reduced_error(nodes, held.X, held.y, bool(self.prune_ties))
         elif self.pruning == "pessimistic":
-            nodes = pruning.pessimistic(nodes, self.confidence)
+            nodes = _pruning.pessimistic(nodes, self.confidence)
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
-            grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
+            grown, nodes = nodes, _pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
         nodes = self._placed(nodes, data.X)
         self.keep_nodes(nodes)
         self.__dict__.pop("grown_", None)
@@ -266,19 +282,19 @@ class DecisionTree(TreeModel, Learner):
         """Return R(t): impurity times share of the weight."""
         return nodes.impurity * nodes.weight / nodes.weight[0]
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> pruning.Path:
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> _pruning.Path:
         """Return alphas, impurities and numbers of leaves of all subtrees that are optimal for some alpha."""
         check(self)
         data, n_classes = self._read(X, y, sample_weight)
         self._check_target(data.y)
         nodes = self._grow(data, n_classes)
-        return pruning.pruning_path(nodes, self._risk(nodes))[0]
+        return _pruning.pruning_path(nodes, self._risk(nodes))[0]
 
     def _chosen_alpha(self, data: Read, n_classes: int) -> float:
         """Return the alpha, between two of the path, with the smallest cross-validated error (the largest
         such alpha)."""
         nodes = self._grow(data, n_classes)
-        path = pruning.pruning_path(nodes, self._risk(nodes))[0]
+        path = _pruning.pruning_path(nodes, self._risk(nodes))[0]
         tried = np.append(np.sqrt(path.ccp_alphas[:-1] * path.ccp_alphas[1:]), path.ccp_alphas[-1])
         smallest = int(np.bincount(data.y).min()) if n_classes else len(data.y)
         kind = StratifiedKFold if n_classes and smallest > 1 else KFold
@@ -287,7 +303,7 @@ class DecisionTree(TreeModel, Learner):
         for fit, held in folds.split(data.X, data.y):
             part = data.take(fit)
             full = self._grow(part, n_classes)
-            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
+            losses += _pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
 
     def _fold_losses(self, data: Read, held: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.tails import ln
+from assay.checker.bounds.tails import ln, ln_patterns
 from assay.checker.predictors import Linear
 from assay.checker.record import Rejected, count
 
 MOST_COLUMNS = 100_000
+_DEEPEST = 16
 
 
 def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
@@ -45,7 +46,7 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     else:
         _binary(model)
     with localcontext(prec=60):
-        return ln(2 * patterns(points - 1, d) if bias else patterns(points, d)) * pairs
+        return (ln(2) + ln_patterns(points - 1, d) if bias else ln_patterns(points, d)) * pairs
 
 
 def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
@@ -60,13 +61,15 @@ def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> D
     if model.classes is None or k < len(model.classes) or not needed <= dimension <= MOST_COLUMNS:
         raise Rejected(f"the class has dimension {dimension} and {k} labels; the model does not belong to it")
     with localcontext(prec=60):
-        return ln(2 * patterns(points - 1, dimension - 1)) * (k * (k - 1) // 2)
+        return (ln(2) + ln_patterns(points - 1, dimension - 1)) * (k * (k - 1) // 2)
 
 
 def _polynomials(model: Any) -> int:
     """Return the dimension of the polynomials that the model's scores lie in; refuse scores that are none."""
     if model.degree is None:
         raise Rejected("its scores are not known to lie in a space of functions of finite dimension")
+    if min(model.columns, model.degree) > _DEEPEST:
+        return MOST_COLUMNS + 1  # C(34, 17) is larger, and larger ones may be too large to compute
     return math.comb(model.columns + model.degree, model.degree)
 
 
@@ -108,13 +111,3 @@ def _binary(model: Linear) -> None:
     if not model.binary:
         raise Rejected("half-spaces label two classes; the model is another kind")
 
-
-def patterns(points: int, d: int) -> int:
-    """Return sum_{i <= d} C(points, i)."""
-    if d >= points:
-        return 2**points
-    total = term = 1
-    for i in range(1, d + 1):
-        term = term * (points - i + 1) // i
-        total += term
-    return total

@@ -130,7 +130,9 @@ class Trees(Predictor):
         """Return the scores of rows that end in these leaves, (rows, trees)."""
         K = len(self.classes or (0,))
         if self.kind == "classifier":
-            return np.eye(K)[self.value[at[:, 0]].argmax(axis=1)]
+            votes = np.zeros((len(at), K))
+            votes[np.arange(len(at)), self.value[at[:, 0]].argmax(axis=1)] = 1.0
+            return votes
         if self.kind == "weighted-vote":
             votes = self.value.argmax(axis=1)[at]
             return np.stack([(votes == k) @ self.extra for k in range(K)], axis=1)

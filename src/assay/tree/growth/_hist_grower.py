@@ -274,7 +274,7 @@ def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
     return Nodes(
         root=np.zeros(1, dtype=np.int32),
         column=column,
-        threshold=np.array([_threshold(binner, f, last) if f >= 0 else 0.0 for f, last in zip(column, split["last"])]),
+        threshold=np.array([_threshold(binner, f, last) for f, last in zip(column, split["last"])]),
         table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
         child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
         n_children=np.where(inner, 2, 0).astype(np.int32),
@@ -290,8 +290,8 @@ def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
 
 def _threshold(binner: Binner, f: int, last: int) -> float:
     """Return the upper edge of the last bin on the left; a number above all others if only missing values go
-    right, and zero for levels."""
-    if binner.nominal[f]:
+    right; 0 at leaves and at nominal splits, which have none."""
+    if f < 0 or binner.nominal[f]:
         return 0.0
     return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
 

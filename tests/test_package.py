@@ -55,7 +55,7 @@ def test_the_readme_snippet_runs(tmp_path, monkeypatch, capsys):
     _, code = README.read_text(encoding="utf-8").split("```python\n")
     with warnings.catch_warnings(action="ignore"):
         exec(code.partition("```")[0], {})
-    assert capsys.readouterr().out.startswith("Certificate of LogisticRegression")
+    assert capsys.readouterr().out.startswith("Certificate of linear_model.LogisticRegression")
     assert (tmp_path / "model.assay").stat().st_size > 0
 
 

@@ -55,7 +55,7 @@ def test_each_class_and_each_pair_is_told_apart():
     X, _ = rows()
     y = np.arange(40) % 3
     pairs = [claim for claim in SVC().fit(X, y).certify(X, y).claims if claim.kind == "svm.gap"]
-    assert ["of pair 0", "of pair 1", "of pair 2"] == [claim.statement[23:32] for claim in pairs]
+    assert [claim.statement[23:32] for claim in pairs] == ["of pair 0", "of pair 1", "of pair 2"]
     classes = [claim for claim in LinearSVC().fit(X, y).certify(X, y).claims if claim.kind == "linear-svm.gap"]
     assert [claim.params["class"] for claim in classes] == [0, 1, 2]
     assert LogisticRegression().fit(X, y).certify(X, y)["multinomial.gap"].template == "D09/1"

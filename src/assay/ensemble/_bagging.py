@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from assay.card import Card
-from assay.ensemble._bagged import Bagging, Fitted
+from assay.ensemble._bagging_base import Bagging, Fitted
 from assay.ensemble._voting import Mean, Vote
 from assay.params import Choice, check, refuse
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.card import Card
-from assay.ensemble._analysis import Analysed
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._out_of_bag import out_of_bag
+from assay.ensemble._permutation_importance import Analysed
 from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import member_values
 from assay.ensemble._voting import Mean, Members, Vote

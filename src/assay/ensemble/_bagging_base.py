@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.ensemble._analysis import Analysed
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._members import OfMembers
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
+from assay.ensemble._permutation_importance import Analysed
 from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import member_values
 from assay.ensemble._voting import Members

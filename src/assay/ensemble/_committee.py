@@ -22,7 +22,7 @@ from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog

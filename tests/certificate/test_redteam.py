@@ -90,6 +90,7 @@ def test_a_stump_that_lists_the_rows_is_not_a_stump():
         node_child_=np.array([1, -1, -1]),
         node_value_=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
         branch_tables_=y[None, :],
+        **tree_forge.unread(3),
         estimator_weights_=np.ones(1),
         classes_=np.array([0, 1]),
     )

@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from assay import persist
 from assay.discriminant_analysis import (
     KernelDiscriminantAnalysis,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from assay.guarantees.fingerprint import FAMILIES
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.kernel_ridge import KernelRidge
 from assay.kernels import Gaussian, Linear
 from assay.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "score_samples")
-ALWAYS = ("n_features_in_", "feature_names_in_")
 
 MODELS = [
     SVC(),
@@ -50,13 +49,7 @@ def rows(n_classes, seed=0, n=90):
 
 def restored(model):
     """Build the model anew from its parameters and arrays alone."""
-    new = type(model)(**model.get_params(deep=False))
-    for name in (*FAMILIES[model.family], *getattr(model, "more_arrays", ()), *ALWAYS):
-        if hasattr(model, name):
-            setattr(new, name, getattr(model, name))
-    if hasattr(new, "_derive"):
-        new._derive()
-    return new
+    return persist.built(model.stored())
 
 
 def assert_same(model, X):

@@ -35,9 +35,7 @@ class DataDigest:
         return (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
 
     def feed(self, X: np.ndarray, targets: np.ndarray | None, weight: np.ndarray | None) -> None:
-        """Take in a block whose targets were just read."""
-        X = X + 0.0  # -0.0 becomes 0.0
-        X[np.isnan(X)] = np.nan  # and there is one NaN
+        """Take in a block in its `canonical` form, whose targets were just read."""
         if self._labels is not None:
             held = self._labels.positions().astype("<i4")
         elif self.has_target:
@@ -121,14 +119,21 @@ def numeric_targets(y: Any) -> np.ndarray:
     return columns
 
 
+def canonical(X: np.ndarray) -> np.ndarray:
+    """Return doubles in C order with one zero and one NaN."""
+    values = np.add(X, 0.0, dtype=np.float64, order="C")  # -0.0 becomes 0.0
+    gaps = np.isnan(values)
+    if gaps.any():
+        values[gaps] = np.nan
+    return values
+
+
 def near_keys(X: np.ndarray) -> np.ndarray:
     """Return a 64-bit number per row that is the same for rows equal in the first ten bits of every entry.
 
     The other bits are rounded away, so that rows which were moved by a little have the same number almost always.
     """
-    X = X + 0.0
-    X[np.isnan(X)] = np.nan
-    bits = np.ascontiguousarray(X).view(np.uint64)
+    bits = X.view(np.uint64)
     coarse = (bits + np.uint64(2**41)) >> np.uint64(42)
     rng = np.random.default_rng(1)
     multipliers = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.identity import DataDigest, column_range, near_keys
+from assay.checker.identity import DataDigest, canonical, column_range, near_keys
 from assay.checker.predictors import Predictor
 from assay.checker.record import SURPRISES, Refused, Rejected, array
 from assay.checker.rule import View
@@ -56,10 +56,11 @@ class DataSet:
         if weight is not None and np.any(weight < 0):
             raise Rejected("sample_weight has negative entries")
         codes, targets = self.digest.read_targets(block.y)
-        self.digest.feed(block.X, targets, weight)
+        X = canonical(block.X)
+        self.digest.feed(X, targets, weight)
         if first and self.keep_keys:
-            self.keys.append(near_keys(block.X))
-        X = np.add(block.X, 0.0) if self.reader.encode is None else self.reader.encode(block.X)
+            self.keys.append(near_keys(X))
+        X = X if self.reader.encode is None else self.reader.encode(X)
         weight = np.ones(rows) if weight is None else weight
         whole = np.nan_to_num(X, posinf=np.inf, neginf=-np.inf) if self.reader.model.reads_gaps else X
         return View(X, codes, targets, weight, column_range(whole), block.start, self.reader.model)

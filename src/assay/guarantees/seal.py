@@ -97,7 +97,7 @@ def risks(learner: Any, cut: DataSplit, *, delta: Decimal, asked: CertifyOptions
 
 def gather(learner: Any, cut: DataSplit) -> dict[str, Gathered]:
     """Return the learner's evidence about each data set."""
-    return {name: Gathered(learner.evidence(rows)) for name, rows in _named(cut)}
+    return {name: Gathered(learner.evidence(rows), rows) for name, rows in _named(cut)}
 
 
 def _classes(learner: Any) -> Any:
@@ -140,8 +140,8 @@ def _about_rows(given: DataSplit, cut: DataSplit, found: Mapping[str, Gathered])
     for name, rows in _named(cut):
         near = {"near": near_copies(given.train, stated[name])} if name == "holdout" else {}
         yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name, **near}, (name,))
-        if decided := found[name].get(Decided):
-            low, high = decided.count_errors(rows)
+        if found[name].get(Decided):
+            low, high = found[name].errors
             params: dict[str, Any] = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
             yield Claim("D02/1", float(high), "upper", params, (name,))
         elif predicted := found[name].get(Predictions):

@@ -70,7 +70,7 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
         raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
     check(learner)
-    learner.n_features_in_ = predictor.columns
+    learner.n_features_in_ = int(predictor.columns)
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._take_members(members)
     learner._derive()

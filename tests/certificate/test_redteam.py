@@ -60,7 +60,8 @@ def machine_without_vectors():
         kernel_numbers_=np.array([0.0, 0.0, 1.0, 0.0, 1.0]),
         classes_=np.array([0, 1]),
     )
-    return forge.Case((forge.claim("D04/2", 1e-6, params=forge.machine_params("hinge", 1.0, 1.0, True, class_weight=None)),), model, X, y)
+    params = forge.machine_params("hinge", 1.0, 1.0, True, class_weight=None)
+    return forge.Case((forge.claim("D04/2", 1e-6, params=params),), model, X, y)
 
 
 @pytest.mark.parametrize("labels", [None, ["0", "1"]], ids=["read as numbers", "not the model's"])

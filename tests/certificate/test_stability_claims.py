@@ -151,7 +151,7 @@ def test_forgeries_in_a_ball_are_refused(change):
     ids=str,
 )
 def test_a_ball_needs_the_problem_it_was_proved_for(change):
-    """The gap holds at a large value, whatever the problem; a steep loss, another penalty, a free intercept do not do."""
+    """The gap holds at a large value, whatever the problem; a steep loss, penalty or free intercept is refused."""
     model, X, y, certificate = in_ball(True)
     gap = certificate["linear-svm.gap"]
     claims = [

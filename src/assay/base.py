@@ -238,7 +238,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             return DataSplit(self._known_rows(X, y, sample_weight))
         if _is_pair(holdout):
             return DataSplit(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
-        if _streams(X, y):
+        if streams(X, y):
             raise refuse(self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number.")
         n = _num_samples(X)
         held = self._row_numbers(holdout, n)
@@ -301,7 +301,7 @@ def read_rows(
     data. A learner whose tags say that it needs no target (a transformer, say) never looks at `y`. Arrays become
     of type `dtype`, or stay of one of the types if it is a list; blocks of rows are float64 all the same."""
     n_jobs, has_target = _threads(learner), get_tags(learner).target_tags.required
-    if _streams(X, y):
+    if streams(X, y):
         rows = scan.rows(X, y, sample_weight, n_jobs=n_jobs)
         if has_target and not rows.has_y:
             raise refuse(learner, "y is missing: name the column of the target, or pass it beside the rows.")
@@ -334,7 +334,7 @@ def read_rows(
 
 def fit_log(learner: Learner, max_iter: int, X: Any, y: Any, sample_weight: Any = None) -> FitLog:
     """Return the log of a fit to these rows; callbacks are shown the rows if they are in memory."""
-    shown = (None, None, None) if _streams(X, y) else (X, y, sample_weight)
+    shown = (None, None, None) if streams(X, y) else (X, y, sample_weight)
     return FitLog(learner, max_iter, *shown)
 
 
@@ -399,7 +399,7 @@ def _threads(learner: Learner) -> int | None:
     return None if n_jobs is None else int(n_jobs)
 
 
-def _streams(X: Any, y: Any = None) -> bool:
+def streams(X: Any, y: Any = None) -> bool:
     """Tell whether X is rows to scan, Parquet files, an Arrow table or a Dask collection, rather than an
     array or frame."""
     if isinstance(X, (Rows, str, PathLike)) or hasattr(X, "__dask_graph__"):

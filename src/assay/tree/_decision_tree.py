@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner, _streams, read_rows
+from assay.base import Learner, read_rows, streams
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Maybe, Number, check, count, refuse
@@ -386,7 +386,7 @@ class DecisionTree(TreeModel, Learner):
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
-    if _streams(X, y):
+    if streams(X, y):
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:
         data = read_columns(learner, X, y, sample_weight)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.registry import LEARNER_ROOMS, is_learner
+from assay.registry import is_learner, rooms
 
 README = Path(__file__).parents[1] / "README.md"
 HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "matplotlib", "skops", "typer", "rich"]
@@ -44,7 +44,7 @@ def test_every_public_name_is_there():
 
 def test_the_readme_lists_every_room_and_page():
     readme = README.read_text(encoding="utf-8")
-    assert [room for room in (*assay._ROOMS, *LEARNER_ROOMS) if f"`{room}`" not in readme] == []
+    assert [room for room in (*assay._ROOMS, *rooms()) if f"`{room}`" not in readme] == []
     pages = sorted(page.name for page in (README.parent / "docs").glob("*.md"))
     assert [page for page in pages if f"](docs/{page})" not in readme] == []
 

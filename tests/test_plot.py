@@ -1,9 +1,11 @@
 """Plots: the numbers behind each figure against other computations, and that every figure draws."""
 
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import confusion_matrix
@@ -115,11 +117,17 @@ def test_every_figure_draws_and_none_is_shown(cancer, plane, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("label", ["$x_{$", "a$b", "<b>", "长" * 40, ""])
+@pytest.mark.parametrize("label", ["$x_{$", "a$b", "$a$", "<b>", "长" * 40, ""])
 def test_labels_are_drawn_as_text(label, plane, tmp_path):
+    """Each label stands in the picture twice, sign by sign: nothing is read as mathematics or as a tag."""
     _, X, y = plane
-    named = Perceptron().fit(X, np.where(y == "a", label, label + "!"))
-    plot.confusion(named, X, np.where(y == "a", label, label + "!")).savefig(tmp_path / "figure.svg")
+    named = np.where(y == "a", label, label + "!")
+    with rc_context({"svg.fonttype": "none"}):
+        plot.confusion(Perceptron().fit(X, named), X, named).savefig(tmp_path / "figure.svg")
+    drawn = [node.text for node in ElementTree.parse(tmp_path / "figure.svg").iter() if node.tag.endswith("}text")]
+    for text in {label, label + "!"} - {""}:
+        shown = text if len(text) <= 16 else text[:15] + "…"
+        assert drawn.count(shown) == (4 if len(text) > 16 else 2)
 
 
 def test_what_cannot_be_drawn_says_why(cancer, monkeypatch):

@@ -61,6 +61,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     card: ClassVar[Card]
     family: ClassVar[str]
     more_arrays: ClassVar[tuple[str, ...]] = ()
+    _from_file = False
     history_: list[Step]
     classes_: np.ndarray
 
@@ -147,7 +148,15 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             raise refuse(self, "fit knows no sample_weight, so a certificate cannot have one.")
         asked = CertifyOptions(compared, clip, coverage, scores, against, hypothesis_class_fixed, radius)
         self._check_asked(asked, holdout is not None)
-        return issue(self, self._cut(X, y, sample_weight, holdout), delta=Decimal(repr(float(delta))), asked=asked)
+        cut = self._cut(X, y, sample_weight, holdout)
+        try:
+            return issue(self, cut, delta=Decimal(repr(float(delta))), asked=asked)
+        except AttributeError as error:
+            if not self._from_file:
+                raise
+            raise refuse(
+                self, f"a loaded model keeps what it predicts with, not how it was fitted ({error}); fit it again."
+            ) from error
 
     @property
     def _task(self) -> str:
@@ -261,16 +270,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Return rows as the fitted learner sees them: same columns, labels as positions in `classes_`."""
-        if (
-            isinstance(X, np.ndarray)
-            and X.dtype.kind in "iu"
-            and X.size
-            and max(X.max(), -int(X.min())) > _EXACT_INTEGERS
-        ):
-            raise refuse(
-                self,
-                "X has integers beyond 2^53, which doubles do not hold exactly; subtract an offset first.",
-            )
+        for name, part in (("X", X), ("y", None if is_classifier(self) else y), ("sample_weight", sample_weight)):
+            if _beyond_doubles(part):
+                raise refuse(
+                    self,
+                    f"{name} has integers beyond 2^53, which doubles do not hold exactly; subtract an offset first.",
+                )
         rows = read_rows(self, X, y, sample_weight, reset=False)
         require_finite(rows, self)
         return rows.encoded(self.classes_) if is_classifier(self) else rows
@@ -314,6 +319,8 @@ def read_rows(
         accept_sparse="csr" if get_tags(learner).input_tags.sparse else False,
     )
     numeric = not is_classifier(learner)
+    if isinstance(y, (list, tuple)) and any(isinstance(label, str) and label.endswith("\0") for label in y):
+        raise refuse(learner, "a label of y ends in a NUL character, which arrays of text drop; rename the label.")
     if has_target:
         y = _check_y(y, multi_output=multi_output or numeric, y_numeric=numeric, estimator=learner)
         check_consistent_length(X, y)
@@ -371,6 +378,14 @@ def _entry_sums(block: Any) -> tuple[float, float, float]:
         y = float(block.y.sum()) if block.y is not None and block.y.dtype.kind == "f" else 0.0
         weight = 0.0 if block.weight is None else float(np.sqrt(block.weight).sum())
         return float(block.X.sum()), y, weight
+
+
+def _beyond_doubles(values: Any) -> bool:
+    """Tell whether an array, or a list of numbers, has integers that doubles do not hold."""
+    if isinstance(values, (list, tuple)):
+        values = np.asarray(values)
+    whole = isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size
+    return bool(whole) and max(int(values.max()), -int(values.min())) > _EXACT_INTEGERS
 
 
 def _threads(learner: Learner) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from assay.checker.family import find, read_model
 from assay.claims.model import StoredModel, from_plain, to_plain
@@ -70,8 +71,10 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
         raise ValueError(f"the model is a {model.learner}, not a {class_name(kind)}.")
     learner = unfitted(kind, model.parameters, build)
     check(learner)
+    get_tags(learner)  # an ensemble asks its parameter, which may be no learner
     learner.n_features_in_ = int(predictor.columns)
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
+    learner._from_file = True
     learner._take_members(members)
     learner._derive()
     if stored(learner).digest() != model.digest():

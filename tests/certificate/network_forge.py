@@ -22,7 +22,7 @@ def network(rng: np.random.Generator, sizes: tuple, unit: str, classes: int = 0,
         network_codes_=np.array([UNITS.index(unit), int(exponential)]),
     )
     if classes:
-        model.classes_ = np.arange(classes)
+        model.classes_, model.several_labels_ = np.arange(classes), np.array(0)
     return model
 
 

@@ -152,8 +152,11 @@ def test_only_stumps_of_two_classes_belong_to_the_class():
 @pytest.mark.parametrize("deeper", [1, 2])
 def test_a_tree_with_a_second_split_on_one_side_is_no_stump(deeper):
     case = stump_case(1, depth=2)
-    case.model.node_child_[:] = [1, -1, -1, -1, -1, -1, -1]
-    case.model.node_child_[deeper] = 5
+    for name, value in case.model.arrays.items():
+        if name.startswith("node_"):
+            setattr(case.model, name, value[:5].copy())
+    case.model.node_child_[:] = [1, -1, -1, -1, -1]
+    case.model.node_child_[deeper] = 3
     refused(attacks.resealed(case).with_claim(value=1.0), "model is larger")
 
 

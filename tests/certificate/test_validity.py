@@ -242,14 +242,3 @@ def test_the_checker_refuses_training_rows_as_holdout():
     report = assay.verify(certificate, model, X, y, holdout=(X, y))
     assert not report.holds
     assert "training rows" in report.reason
-
-
-def test_repeated_use_of_one_table_is_counted():
-    X, y = noise(np.random.default_rng(1), 60, d=2)
-    serials = []
-    for held in (np.arange(20), np.arange(20, 40), np.arange(40, 60)):
-        model = fit(LogisticRegression(), np.delete(X, held, axis=0), np.delete(y, held))
-        certificate = model.certify(X, y, holdout=held, hypothesis_class_fixed=False)
-        serials.append((certificate.serial, float(certificate.session_delta)))
-    assert [serial for serial, _ in serials] == [1, 2, 3]
-    assert [spent for _, spent in serials] == pytest.approx([0.05, 0.10, 0.15])

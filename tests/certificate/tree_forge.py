@@ -32,8 +32,19 @@ def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int
         node_child_=whole["child"],
         node_value_=whole["value"],
         branch_tables_=np.empty((0, 0), dtype=int),
+        **unread(count * size),
         classes_=np.arange(classes),
     )
+
+
+def unread(nodes: int) -> dict:
+    """Return the arrays that the scores of complete rows do not need."""
+    return {
+        "node_missing_": np.full(nodes, -1),
+        "node_weight_": np.ones(nodes),
+        "node_impurity_": np.zeros(nodes),
+        "column_types_": np.empty(0, dtype=str),
+    }
 
 
 def leaf(model: Any, root: int, x: np.ndarray) -> int:

@@ -6,8 +6,9 @@ import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import assay
-from assay.guarantees.holdout import positions
+from assay.guarantees.evidence import Decided
 from tests.contract.test_contract import example, fitted
+from tests.evidence import evidence
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(260, 3))
@@ -33,7 +34,8 @@ def test_classifiers(learner):
     assert found["P01/1"].value > wrong
     worse = np.mean(other != LABELS[HELD])
     paired = found["P06/3"].value if found["P06/3"].direction == "upper" else -found["P06/3"].value
-    known = positions(model, model._known_rows(X[HELD], LABELS[HELD])) >= 0  # the others count as errors of its own
+    rows = model._known_rows(X[HELD], LABELS[HELD])
+    known = evidence(model, rows, Decided).positions(rows) >= 0  # the others count as errors of its own
     assert wrong - worse < paired < wrong - worse + np.mean(~known) + 0.3
     assert 0 < found["P06/2"].value < 0.5
     if "P06/1" in found:

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom, norm
+from scipy.optimize import brentq
+from scipy.stats import beta, binom, entropy, norm
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVC
@@ -207,14 +208,23 @@ def test_linear_gibbs_loss_is_the_error_of_random_weights():
 
 
 def test_linear_bound_uses_the_best_length_and_the_factor_two():
-    z = np.random.default_rng(6).uniform(0.1, 0.9, 2000)
-    found = pac_bayes.linear_bound(z, 0.05)
-    grid = [pac_bayes.linear_bound(z, 0.05, mu=float(m)).gibbs_bound for m in np.linspace(0.5, 40, 300)]
-    assert found.gibbs_bound <= min(grid) * 1.002
-    assert found.bound == 2 * found.gibbs_bound
+    z, n, delta = np.random.default_rng(6).uniform(0.1, 0.9, 2000), 2000, 0.05
+    k = np.arange(n + 1)
+    xi = binom.pmf(k, n, k / n).sum()  # Maurer's: the mean of exp(n kl) if the loss is k/n
+
+    def by_hand(mu):
+        """The largest q with n kl(loss, q) <= mu^2 / 2 + ln(xi / delta), for weights N(mu w, I)."""
+        p, paid = norm.sf(mu * z).mean(), (mu**2 / 2 + math.log(xi / delta)) / n
+        return brentq(lambda q: entropy([p, 1 - p], [q, 1 - q]) - paid, p, 1 - 1e-12, xtol=1e-14)
+
+    found = pac_bayes.linear_bound(z, delta)
+    assert found.gibbs_bound == pytest.approx(by_hand(found.mu), rel=1e-7)
+    best = min(by_hand(mu) for mu in np.linspace(0.5, 40, 300))
+    assert best * (1 - 1e-3) <= found.gibbs_bound <= best * 1.002
+    assert found.bound == pytest.approx(2 * by_hand(found.mu), rel=1e-7)
     assert found.bound < 0.2
-    by_hand = kl_upper(found.gibbs_loss, (found.mu**2 / 2 + math.log(maurer_xi(2000) / 0.05)) / 2000)
-    assert found.gibbs_bound == pytest.approx(by_hand)
+    for mu in (0.5, 3.0, 20.0):
+        assert pac_bayes.linear_bound(z, delta, mu=mu).gibbs_bound == pytest.approx(by_hand(mu), rel=1e-7)
 
 
 def test_vote_bounds_by_hand():

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom, entropy
 
 from assay.theory import pac
-from assay.theory.concentration import clopper_pearson_upper, hoeffding_failure, kl
+from assay.theory.concentration import clopper_pearson_upper, hoeffding_failure
 
 
 @pytest.mark.mission("LTH-18")
@@ -123,11 +123,15 @@ def test_exact_failure_of_the_finite_class_bound_on_independent_hypotheses():
 
 
 def test_occam_with_a_uniform_prior_is_the_finite_class_bound():
-    assert pac.occam_bound(3, 200, 0.05, -math.log(64)) == pac.finite_class_bound(3, 200, 0.05, 64)
-    assert pac.occam_bound(3, 200, 0.05, -1000 * math.log(2)) > 0.9
-    loss = pac.occam_loss_bound(0.1, 200, 0.05, -math.log(64))
-    assert loss == pac.finite_class_loss_bound(0.1, 200, 0.05, 64)
-    assert kl(0.1, loss) == pytest.approx(math.log(64 / 0.05) / 200, rel=1e-8)
+    """Both are the limit q at which 3 errors or fewer in 200 rows have probability delta / 64."""
+    for found in (pac.occam_bound(3, 200, 0.05, -math.log(64)), pac.finite_class_bound(3, 200, 0.05, 64)):
+        assert found == pytest.approx(beta.ppf(1 - 0.05 / 64, 4, 197), rel=1e-9)
+        assert binom.cdf(3, 200, found) == pytest.approx(0.05 / 64, rel=1e-6)
+    limit = pac.occam_bound(3, 200, 0.05, -1000 * math.log(2))  # 0.05 * 2^-1000, by logarithms
+    assert binom.logcdf(3, 200, limit) == pytest.approx(math.log(0.05) - 1000 * math.log(2), rel=1e-6)
+    for loss in (pac.occam_loss_bound(0.1, 200, 0.05, -math.log(64)), pac.finite_class_loss_bound(0.1, 200, 0.05, 64)):
+        assert loss > 0.1
+        assert entropy([0.1, 0.9], [loss, 1 - loss]) == pytest.approx(math.log(64 / 0.05) / 200, rel=1e-8)
 
 
 def test_choice_among_candidates_is_paid_for():

@@ -59,6 +59,8 @@ def _of_certificate(certificate: Certificate, families: Iterable[str]) -> Iterat
         found, variant = find(family)
         allowed |= found.claims
         yield from _place(variant.read)
+        for check in variant.more.values():
+            yield from _place(check)
     for claim in certificate.claims:
         if claim.template in allowed:
             yield from _place(allowed[claim.template].rule)

@@ -35,9 +35,7 @@ class DataDigest:
         return (None, numeric_targets(y)) if self._labels is None else (self._labels.codes(np.asarray(y)), None)
 
     def feed(self, X: np.ndarray, targets: np.ndarray | None, weight: np.ndarray | None) -> None:
-        """Take in a block whose targets were just read."""
-        X = X + 0.0  # -0.0 becomes 0.0
-        X[np.isnan(X)] = np.nan  # and there is one NaN
+        """Take in a block in its `canonical` form, whose targets were just read."""
         if self._labels is not None:
             held = self._labels.positions().astype("<i4")
         elif self.has_target:
@@ -116,9 +114,26 @@ def numeric_targets(y: Any) -> np.ndarray:
     values = np.asarray(y)
     if values.dtype.kind not in "iufb" or values.ndim not in (1, 2):
         raise Rejected(f"y must be one or more columns of numbers; it is {values.dtype} of shape {values.shape}")
+    check_integers(values, "y")
     columns = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
     column_range(columns, "y")
     return columns
+
+
+def canonical(X: np.ndarray) -> np.ndarray:
+    """Return doubles in C order with one zero and one NaN."""
+    values = np.add(X, 0.0, dtype=np.float64, order="C")  # -0.0 becomes 0.0
+    gaps = np.isnan(values)
+    if gaps.any():
+        values[gaps] = np.nan
+    return values
+
+
+def check_integers(values: Any, name: str) -> None:
+    """Reject integers that binary64 does not hold."""
+    whole = values is not None and values.dtype.kind in "iu" and values.shape[0]
+    if whole and max(int(values.max()), -int(values.min())) > 2**53:
+        raise Rejected(f"{name} has integers beyond 2^53, which binary64 does not hold")
 
 
 def near_keys(X: np.ndarray) -> np.ndarray:
@@ -126,7 +141,7 @@ def near_keys(X: np.ndarray) -> np.ndarray:
 
     The other bits are rounded away, so that rows which were moved by a little have the same number almost always.
     """
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
+    bits = X.view(np.uint64)
     coarse = (bits + np.uint64(2**41)) >> np.uint64(42)
     rng = np.random.default_rng(1)
     multipliers = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)

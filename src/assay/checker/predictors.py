@@ -20,8 +20,10 @@ class Predictor:
 
     classes: tuple[str, ...] | None = None
     width = 1  # numbers that it makes of a row while it predicts, which limits the rows of a block
+    reads_gaps = False  # whether a row may lack values
     loss = "absolute"  # what the mean loss of a model without classes is about
     degree: int | None = None  # of the polynomials that its scores are, if they are any
+    compared = True  # whether the scores of a classifier are compared with each other, instead of voting in pairs
 
     @property
     def columns(self) -> int:

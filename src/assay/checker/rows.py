@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.identity import DataDigest, column_range, near_keys
+from assay.checker.identity import DataDigest, canonical, check_integers, column_range, near_keys
 from assay.checker.predictors import Predictor
 from assay.checker.record import SURPRISES, Refused, Rejected, array
 from assay.checker.rule import View
@@ -56,22 +56,28 @@ class DataSet:
         if weight is not None and np.any(weight < 0):
             raise Rejected("sample_weight has negative entries")
         codes, targets = self.digest.read_targets(block.y)
-        self.digest.feed(block.X, targets, weight)
+        X = canonical(block.X)
+        self.digest.feed(X, targets, weight)
         if first and self.keep_keys:
-            self.keys.append(near_keys(block.X))
-        X = np.add(block.X, 0.0) if self.reader.encode is None else self.reader.encode(block.X)
+            self.keys.append(near_keys(X))
+        X = X if self.reader.encode is None else self.reader.encode(X)
         weight = np.ones(rows) if weight is None else weight
-        return View(X, codes, targets, weight, column_range(X), block.start, self.reader.model)
+        whole = np.nan_to_num(X, posinf=np.inf, neginf=-np.inf) if self.reader.model.reads_gaps else X
+        return View(X, codes, targets, weight, column_range(whole), block.start, self.reader.model)
 
     def close(self, name: str) -> None:
         """Compare the rows of this pass with the ones the certificate is about."""
         given, stated = self.digest.rows, self.reference.rows
         if self.failure is None and given != stated:
-            self.failure = Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
+            self.failure = other_rows(name, stated, given)
         if self.failure is None and self.digest.hexdigest() != self.reference.digest:
             self.failure = Rejected(
                 f"these are not the {name} rows the certificate is about: their fingerprint differs"
             )
+
+
+def other_rows(name: str, stated: int, given: int) -> Rejected:
+    return Rejected(f"the certificate is about {stated} {name} rows; {given} are given")
 
 
 class Table:
@@ -86,12 +92,19 @@ class Table:
         self.X = X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         if X.dtype.kind not in "iufb" or X.ndim != 2:
             raise Rejected(f"X must be a two-dimensional array of numbers; it is {X.dtype} of shape {X.shape}")
-        if X.dtype.kind in "iu" and X.size and max(int(X.max()), -int(X.min())) > 2**53:
-            raise Rejected("X has integers beyond 2^53, which binary64 does not hold")
-        self.y, self.weight = (None if part is None else np.asarray(part) for part in (y, weight))
+        self.y, self.weight = (None if part is None else _column(part) for part in (y, weight))
+        for name, part in (("X", X), ("sample_weight", self.weight)):
+            check_integers(part, name)
         for name, part in (("y", self.y), ("sample_weight", self.weight)):
             if part is not None and part.shape[:1] != X.shape[:1]:
                 raise Rejected(f"{name} has shape {part.shape}, X has {X.shape[0]} rows")
+
+    def size(self) -> int:
+        """Return how many rows there are; a source that does not tell is read to count them."""
+        if not self.stored:
+            return self.X.shape[0]
+        told = getattr(self.X, "n_rows", None)
+        return sum(len(block.X) for block in self.X.blocks()) if told is None else int(told)
 
     def cut(self, most: int) -> Iterator[tuple[str, Block]]:
         """Yield the blocks of each set, of at most so many rows; `start` counts the rows of that set."""
@@ -105,6 +118,14 @@ class Table:
                     here = slice(at, at + most)
                     y, weight = (None if one is None else one[here] for one in part[1:3])
                     yield name, Block(part.X[here], y, weight, part.start + at)
+
+
+def _column(values: Any) -> np.ndarray:
+    """Return targets or weights as an array; a list of text as objects, since arrays of text lose a NUL at the end."""
+    array = np.asarray(values)
+    if array.dtype.kind != "U" or isinstance(values, np.ndarray):
+        return array
+    return np.asarray(values, dtype=object)
 
 
 def _select(block: Block, rows: np.ndarray) -> Block:

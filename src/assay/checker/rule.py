@@ -1,5 +1,7 @@
 """What a rule is: it reads one claim, sees the rows of one data set block by block, and measures its quantity."""
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +56,27 @@ class View:
         return slice(low, high), rows[low:high] - self.start
 
 
+class Clock:
+    """The time that is left for checking."""
+
+    def __init__(self, limit: float | None = None):
+        if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
+            raise ValueError(f"verify: limit must be a number of seconds > 0, or None; got {limit!r}.")
+        self.limit, self.end = limit, math.inf if limit is None else time.monotonic() + limit
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self.end
+
+    def refusal(self) -> Refused:
+        return Refused(f"it cannot be checked within the limit of {self.limit:g} s")
+
+    def check(self) -> None:
+        """Stop if the time is over; long loops of rules ask now and then."""
+        if self.is_over:
+            raise self.refusal()
+
+
 @dataclass
 class Context:
     """What a rule may look at besides its claim and the rows."""
@@ -61,6 +84,7 @@ class Context:
     certificate: Certificate
     model: Predictor
     rows: Mapping[str, int]
+    clock: Clock = field(default_factory=Clock)
     rules: dict[int, "Rule"] = field(default_factory=dict)  # by position of the claim
     failures: dict[int, Exception] = field(default_factory=dict)
     near_copies: int | None = None  # hold-out rows that are nearly training rows, once both were seen

@@ -15,8 +15,8 @@ from assay.checker import bounds, facts
 from assay.checker.family import find, read_model, stored_form
 from assay.checker.identity import copies
 from assay.checker.record import SURPRISES, Refused, Rejected, check_record
-from assay.checker.rows import DataSet, Reader, Table, tables_of
-from assay.checker.rule import Context, Rule
+from assay.checker.rows import DataSet, Reader, Table, other_rows, tables_of
+from assay.checker.rule import Clock, Context, Rule
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import Definition
@@ -34,6 +34,7 @@ def verify(
     *,
     sample_weight: Any = None,
     holdout: tuple[Any, Any] | None = None,
+    limit: float | None = None,
 ) -> Report:
     """Re-check a certificate without trusting how the model was fitted.
 
@@ -44,12 +45,15 @@ def verify(
     X, y, sample_weight : the training rows; the whole table if the certificate has a split.
         Instead of arrays, X may be an object with `blocks()`, which yields its rows in order.
     holdout : (X, y) of the hold-out rows, when the certificate has no split
+    limit : seconds after which the claims that are not yet judged "cannot be checked"; None for as long as it takes,
+        which the sizes of model, certificate and rows bound
 
     Returns
     -------
     Report
         `holds`, a verdict per claim, and the reason in words.
     """
+    clock = Clock(limit)
     try:
         stored = stored_form(model)
         family, variant = find((stored.members[0] if stored.family == TABLE else stored).family)
@@ -64,7 +68,7 @@ def verify(
         if stored.family == TABLE:
             reader = Reader(predictor.inner, variant.target, predictor.columns, predictor.encode)
         tables = tables_of(certificate, X, y, sample_weight, holdout)
-        return _Check(certificate, allowed, reader, tables).report()
+        return _Check(certificate, allowed, reader, tables, clock).report()
     except (Rejected, Refused, *SURPRISES) as error:
         return Report(_failed("certificate", error))
 
@@ -78,22 +82,44 @@ class _Check:
         allowed: Mapping[str, Definition],
         reader: Reader,
         tables: list[Table],
+        clock: Clock,
     ):
-        self.certificate, self.allowed, self.tables = certificate, allowed, tables
+        self.certificate, self.allowed, self.tables, self.clock = certificate, allowed, tables, clock
         model, two = reader.model, len(certificate.data) > 1
         self.sets = {name: DataSet(reference, reader, two) for name, reference in certificate.data.items()}
         for name, part in self.sets.items():
             if not any(name in table.sets for table in tables):
                 how = "pass the whole table as X, y" if certificate.split is not None else _HOW[name]
                 part.failure = Refused(f"the {name} rows are not given; {how}")
+        self._compare_sizes()
         rows = {name: reference.rows for name, reference in certificate.data.items()}
-        self.context = Context(certificate, model, rows)
-        self.most = max(1, _HELD // max(1, model.width))
+        self.context = Context(certificate, model, rows, clock)
+        self.most = max(1, _HELD // max(1, model.width, len(model.classes or ())))
         self.rules, self.failures = self.context.rules, self.context.failures
         for position, claim in enumerate(certificate.claims):
-            rule = self._step(position, partial(_rule, claim, allowed[claim.template].rule, self.context))
+            rule = self._step(position, partial(self._rule, claim))
             if rule is not None:
                 self.rules[position] = rule
+
+    def _compare_sizes(self) -> None:
+        """Reject sets that are larger than the tables before a rule allocates anything for so many rows."""
+        for table in self.tables:
+            given = table.size()
+            for name in table.sets:
+                stated = self.sets[name].reference.rows
+                if stated > given or (table.sets[name] is None and stated != given):
+                    self.sets[name].failure = other_rows(name, stated, given)
+
+    def _rule(self, claim: Claim) -> Rule:
+        kind: Any = self.allowed[claim.template].rule
+        about = claim.params.get("set") if issubclass(kind, facts.AboutSet) else kind.set
+        broken = self.sets[about].failure if isinstance(about, str) and about in self.sets else None
+        if broken is not None:
+            raise broken
+        rule: Rule = kind(claim, self.context)
+        if rule.set not in claim.data:
+            raise Rejected(f"it is about the {rule.set} rows, but names {tuple(claim.data)}")
+        return rule
 
     def report(self) -> Report:
         """Pass over the rows as often as a rule asks for it, then judge each claim."""
@@ -131,11 +157,15 @@ class _Check:
             part.open()
         for table in self.tables:
             for name, block in table.cut(self.most):
+                if self.clock.is_over:
+                    break  # the rows are not those of the certificate then: not all of them were seen
                 view = self.sets[name].view(block, first)
                 for position in positions:
                     if view is not None and self.rules[position].set == name and position not in self.failures:
                         self._step(position, partial(self.rules[position].block, view))
         for name, part in self.sets.items():
+            if self.clock.is_over and part.failure is None:
+                part.failure = self.clock.refusal()
             part.close(name)
         return positions
 
@@ -143,7 +173,7 @@ class _Check:
         return position not in self.failures and self.sets[self.rules[position].set].failure is None
 
     def _judge(self, position: int, claim: Claim) -> Verdict:
-        name, measured = self.allowed[claim.template].name, math.nan
+        name, measured = self.allowed[claim.template].called(claim.params), math.nan
         if position in self.rules:
             rule = self.rules[position]
             broken = self.sets[rule.set].failure
@@ -163,6 +193,7 @@ class _Check:
     def _step(self, position: int, step: Callable[[], Any]) -> Any:
         """Run a step of one rule; what it raises becomes that claim's verdict and no other's."""
         try:
+            self.clock.check()
             with np.errstate(all="ignore"):  # an overflow shows as an infinite bound, which no claim meets
                 return step()
         except (Rejected, Refused, *SURPRISES) as error:
@@ -181,9 +212,3 @@ def _failed(name: str, failure: Exception) -> Verdict:
         return Verdict(name, "REFUSED", f"this machine has too little memory for it ({size})")
     return Verdict(name, "REJECTED", f"it is malformed ({type(failure).__name__}: {str(failure)[:80]})")
 
-
-def _rule(claim: Claim, kind: type[Rule], context: Context) -> Rule:
-    rule = kind(claim, context)
-    if rule.set not in claim.data:
-        raise Rejected(f"it is about the {rule.set} rows, but names {tuple(claim.data)}")
-    return rule

@@ -55,8 +55,8 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """Name of the template, for example "holdout.binomial"."""
-        return self._template.name
+        """Name of what is claimed, for example "holdout.binomial" or "logistic.gap"."""
+        return self._template.called(self.params)
 
     @property
     def is_fact(self) -> bool:
@@ -129,7 +129,7 @@ class Certificate:
     def find(self, name: str, **params: Any) -> Claim:
         """Return the first claim of that name or code (with or without its version) whose params match."""
         for claim in self.claims:
-            named = claim.template in (name, f"{name}/1") or claim.kind == name
+            named = claim.template in (name, f"{name}/1") or name in (claim.kind, claim._template.name)
             if named and all(claim.params.get(k) == v for k, v in params.items()):
                 return claim
         raise KeyError(f"No claim {name} in this certificate; it has {', '.join(c.kind for c in self.claims)}.")

@@ -7,7 +7,7 @@ that a new family edits nothing here. SPEC.md and the families' docstrings give 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib import import_module
 from pkgutil import iter_modules
@@ -42,7 +42,8 @@ class Definition:
     """The fixed part of a claim: the `name` that a person reads, its rule, its sentence and its assumptions.
 
     `quantity` is what a statement about new data bounds ("error rate"), so that statements about the same can be
-    compared; "" if there is none.
+    compared; "" if there is none. Where one definition serves the problems of several losses, `by_loss` has the names
+    of those that have one of their own; "squared L1" is that of the squared loss where the penalty names L1.
     """
 
     name: str
@@ -51,6 +52,22 @@ class Definition:
     assumptions: tuple[str, ...] = ()
     directions: tuple[str, ...] = ("upper",)
     quantity: str = ""
+    by_loss: Mapping[str, str] = field(default_factory=dict)
+
+    def called(self, params: Any) -> str:
+        """Return the name of a claim with these parameters, of which any may be malformed.
+
+        >>> definition("D04/1").called({"loss": "logistic"})
+        'logistic.gap'
+        """
+        loss, penalty = (params.get(part) if isinstance(params, Mapping) else None for part in ("loss", "penalty"))
+        named = f"{loss} L1" if isinstance(penalty, Mapping) and "L1" in penalty else str(loss)
+        return self.by_loss.get(named, self.by_loss.get(str(loss), self.name))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that claims of this definition can have."""
+        return (self.name, *self.by_loss.values())
 
     @property
     def fact(self) -> bool:
@@ -62,7 +79,7 @@ _known: dict[str, Definition] = {}
 
 
 def register(claims: Mapping[str, Definition]) -> None:
-    """Make definitions known by their code, for example "D08/1"."""
+    """Make definitions known by their code, for example "D04/1"."""
     for code, definition in claims.items():
         if _known.setdefault(code, definition).name != definition.name:
             raise ValueError(f"two claims have the code {code!r}: {_known[code].name} and {definition.name}.")
@@ -118,15 +135,17 @@ def percent(value: float, direction: str = "upper") -> str:
 
 def problem_in_words(params: Mapping[str, Any]) -> str:
     """Name the problem completely: the loss and every number that defines the objective."""
-    shown = {"C": "C", "alpha": "alpha", "l1": "lambda1", "l2": "lambda2", "scale": "scale", "epsilon": "epsilon"}
-    numbers = [f"{symbol} = {params[name]:g}" for name, symbol in shown.items() if params.get(name) is not None]
-    numbers += (
-        [f"class weights {', '.join(f'{w:g}' for w in params['class_weight'])}"] if params.get("class_weight") else []
-    )
-    numbers += [f"{name} {params[name]}" for name in ("penalty", "loss_params") if params.get(name)]
-    free = params.get("intercept", "")
-    intercept = {True: "free intercept", False: "no intercept"}.get(free, "") if isinstance(free, bool) else ""
-    return ", ".join([f"{params.get('loss', 'squared')} loss", *numbers, *([intercept] if intercept else [])])
+    parts = [f"{params.get('loss', 'squared')} loss"]
+    parts += [f"C = {params['C']:g}"] if "C" in params else []
+    parts += [f"{name} = {value:g}" for name, value in dict(params.get("loss_params", {})).items()]
+    parts += [f"{name} penalty {value:g}" for name, value in dict(params.get("penalty", {})).items() if value]
+    if params.get("class_weight"):
+        parts.append(f"class weights {', '.join(f'{weight:g}' for weight in params['class_weight'])}")
+    if params.get("column"):
+        parts.append(f"intercept penalised as coefficient of a column of {params['column']:g}")
+    else:
+        parts.append("free intercept" if params["intercept"] else "no intercept")
+    return ", ".join(parts)
 
 
 def error_rate(how: str) -> Phrase:
@@ -175,23 +194,14 @@ def distance_risk(what: str) -> Phrase:
     return sentence
 
 
-def machine_gap(loss: str) -> Phrase:
-    """Return the sentence of the duality gap of a kernel machine, of one pair of classes or one against the rest."""
+def gap_sentence(loss: str = "") -> Phrase:
+    """Return the sentence of a duality gap; `loss` names the loss of claims that have one alone."""
 
     def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         which = f" of pair {params['pair']} of classes" if "pair" in params else ""
         which = f" of class number {params['class']} against the rest" if "class" in params else which
-        return f"The training objective ({loss} loss with L2 penalty){which} is at most {up(value)} above its minimum."
-
-    return sentence
-
-
-def gap_sentence(loss: str = "") -> Phrase:
-    """Return the sentence of the duality gap of a linear model."""
-
-    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
         problem = problem_in_words({"loss": loss, **params} if loss else params)
-        return f"The training objective ({problem}) is at most {up(value)} above its minimum."
+        return f"The training objective{which} ({problem}) is at most {up(value)} above its minimum."
 
     return sentence
 

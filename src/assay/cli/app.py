@@ -88,6 +88,10 @@ def verify(
     audit: Annotated[
         bool, typer.Option("--audit", help="Print the files and lines that the verdict rests on, and stop.")
     ] = False,
+    limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds; claims that are not judged by then cannot be checked.", show_default=False),
+    ] = None,
 ) -> None:
     """Check the certificate of a model against the table it was learnt from."""
     from assay.cli import checking
@@ -98,7 +102,7 @@ def verify(
             return
         if not source:
             raise ValueError("name the table that the model was learnt from: assay verify model.assay data.csv.")
-        holds = checking.verify(model, source)
+        holds = checking.verify(model, source, limit)
     if not holds:
         raise typer.Exit(1)
 

@@ -35,17 +35,19 @@ def audit(model_file: Path) -> None:
     print(f"The verdict rests on {core} lines of code of the core and {family} of the family, beside NumPy and SciPy.")
 
 
-def verify(model_file: Path, source: str) -> bool:
+def verify(model_file: Path, source: str, limit: float | None = None) -> bool:
     """Run the command; return whether the certificate holds."""
     console = Console()
     model, certificate = open_model(model_file)
     if certificate is None:
         raise ValueError(f"{model_file} holds no certificate, so there is nothing to verify.")
     with using(model_file):
-        return _verify(console, model, certificate, source)
+        return _verify(console, model, certificate, source, limit)
 
 
-def _verify(console: Console, model: TableModel, certificate: Certificate, source: str) -> bool:
+def _verify(
+    console: Console, model: TableModel, certificate: Certificate, source: str, limit: float | None
+) -> bool:
     data = _table(model, source)
     problems = model.differences(data, certificate)
     if problems:
@@ -57,7 +59,7 @@ def _verify(console: Console, model: TableModel, certificate: Certificate, sourc
         for sentence in problems:
             say(console, sentence)
         return False
-    report = check(certificate, model, model.encoding.raw(data)[0], model.labels(data))
+    report = check(certificate, model, model.encoding.raw(data)[0], model.labels(data), limit=limit)
     _show(console, certificate, report)
     return report.holds
 
@@ -106,8 +108,8 @@ def _show(console: Console, certificate: Certificate, report: Report) -> None:
         return
     console.print(
         f"The certificate holds: {len(report.verdicts)} claims checked. If the rows are independent draws "
-        "from one source, the statements about new data hold together with probability at least "
-        f"{1 - float(certificate.delta_total):g}.",
+        "from one source, the statements about new data hold together but for a failure probability of at most "
+        f"{shown(certificate.delta_total)}.",
         highlight=False,
     )
     console.print("The claims are about this table; its encoding is what the training rows give.", style="dim")

@@ -10,6 +10,7 @@ Method: Lloyd's algorithm: nearest centres, then means. The problem has local mi
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -103,6 +104,7 @@ def _least_squares(block: Block, centers: np.ndarray) -> np.ndarray:
     return cdist(block.X, centers, "sqeuclidean").min(axis=1)
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(Centroids):
     """Clusters around means.
 
@@ -161,7 +163,7 @@ class KMeans(Centroids):
         algorithm="Lloyd's algorithm with bounds from the triangle inequality, single precision checked in double",
         guarantee=("kmeans.fixed-point", "kmeans.lower-bound", "kmeans-1d.optimal", "kmeans.risk"),
     )
-    n_iter_: int
+    n_iter_: int = field(init=False)
     constraints: ClassVar = {
         "n_clusters": Count(),
         "max_iter": Count(),
@@ -171,26 +173,15 @@ class KMeans(Centroids):
         "n_init": NameOr(Count(), "auto"),
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        algorithm: str = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.algorithm = algorithm
-        self.n_jobs = n_jobs
+    n_clusters: int = 8
+    _: KW_ONLY
+    init: Any = "k-means++"
+    n_init: Any = "auto"
+    max_iter: int = 300
+    tol: float = 1e-4
+    random_state: Any = None
+    algorithm: str = "auto"
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":

@@ -314,5 +314,5 @@ def _parquet(path: Path) -> Iterator[pyarrow.parquet.ParquetFile]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             yield file
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as Parquet ({error}).") from None

@@ -11,6 +11,7 @@ Method: a symmetric eigenproblem of the n x n matrix, whole, by Lanczos iteratio
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,7 @@ _MOST_PROVED = 2_000  # rows up to which the checker factorises the matrix that 
 _ITERATIVE_FROM, _FEW = 200, 10  # eigen_solver="auto": Lanczos for few components of more rows than that
 
 
+@dataclass(eq=False, repr=False)
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Principal components in the space of a kernel.
 
@@ -120,38 +122,21 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         "alpha": Positive(why="without it the map back need not be determined"),
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        eigen_solver: str = "auto",
-        tol: float = 0.0,
-        max_iter: int | None = None,
-        iterated_power: Any = "auto",
-        remove_zero_eig: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1.0
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: str = "auto"
+    tol: float = 0.0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelPCA":
@@ -221,9 +206,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
     # The map as an expansion
 
-    pair_coef_: np.ndarray
+    pair_coef_: np.ndarray = field(init=False)
     """Coefficients of each component over the training rows, (n_components, n); each row sums to zero."""
-    intercept_: np.ndarray
+    intercept_: np.ndarray = field(init=False)
 
     @property
     def _n_features_out(self) -> int:

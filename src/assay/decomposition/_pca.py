@@ -12,6 +12,7 @@ Method: S is a sum over rows, formed about a point near the mean so that nothing
 """
 
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ _ONE_THREAD = 300  # columns up to which threads of BLAS cost more than they sav
 _SMALL = 500  # rows and columns up to which "auto" takes the whole decomposition
 
 
+@dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     """Principal component analysis.
 
@@ -105,24 +107,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         "iterated_power": Maybe(Count(low=0), "auto"),
     }
 
-    def __init__(
-        self,
-        n_components: Any = None,
-        *,
-        whiten: bool = False,
-        svd_solver: str = "auto",
-        n_oversamples: int = 10,
-        iterated_power: Any = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
-        self.svd_solver = svd_solver
-        self.n_oversamples = n_oversamples
-        self.iterated_power = iterated_power
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: Any = None
+    _: KW_ONLY
+    whiten: bool = False
+    svd_solver: str = "auto"
+    n_oversamples: int = 10
+    iterated_power: Any = "auto"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "PCA":

@@ -8,6 +8,7 @@ Claims: no flat of k dimensions through the origin is nearer to the rows by more
 Method: eigenvectors of X'X, a sum over rows; a sketch or Lanczos iterations for wide or sparse rows.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -62,6 +63,7 @@ def svd_with_rank(S: Any, tol: float | None = None) -> RankedSVD:
     return RankedSVD(U[:, :r], s[:r], Vt[:r])
 
 
+@dataclass(eq=False, repr=False)
 class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     """Dimension reduction by the largest singular values; rows are not centred, and may be sparse.
 
@@ -118,24 +120,14 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
         "tol": Number(low=0.0),
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        algorithm: str = "auto",
-        n_iter: int = 5,
-        n_oversamples: int = 10,
-        random_state: Any = None,
-        tol: float = 0.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.algorithm = algorithm
-        self.n_iter = n_iter
-        self.n_oversamples = n_oversamples
-        self.random_state = random_state
-        self.tol = tol
-        self.n_jobs = n_jobs
+    n_components: int = 2
+    _: KW_ONLY
+    algorithm: str = "auto"
+    n_iter: int = 5
+    n_oversamples: int = 10
+    random_state: Any = None
+    tol: float = 0.0
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "TruncatedSVD":

@@ -15,6 +15,7 @@ Method: Cholesky factorisation of N + mu I, singular vectors of the whitened cla
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -40,6 +41,7 @@ from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whol
 from assay.svm._facts import kernel_magnitude, scores
 
 
+@dataclass(eq=False, repr=False)
 class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExpansionClassifier):
     """Fisher's discriminant directions in the space of a kernel; a transformer and a classifier.
 
@@ -100,26 +102,15 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         most_rows=5_000,
     )
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        mu: float = 1e-3,
-        priors: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.mu = mu
-        self.priors = priors
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    mu: float = 1e-3
+    priors: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelDiscriminantAnalysis":

@@ -18,6 +18,7 @@ correlation matrix.
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ class SingularScatterWarning(UserWarning):
     """The rows do not vary within classes in some direction, so S_w has no inverse."""
 
 
+@dataclass(eq=False, repr=False)
 class LinearDiscriminantAnalysis(
     GaussianClasses, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, LinearClassifier
 ):
@@ -119,22 +121,13 @@ class LinearDiscriminantAnalysis(
         guarantee=("lda.optimality", "gaussian.mle", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
     )
 
-    def __init__(
-        self,
-        *,
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        covariance: str = "pooled",
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.covariance = covariance
-        self.tol = tol
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    shrinkage: Any = None
+    priors: Any = None
+    n_components: int | None = None
+    covariance: str = "pooled"
+    tol: float = 1e-4
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearDiscriminantAnalysis":

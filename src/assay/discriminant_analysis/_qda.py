@@ -11,6 +11,7 @@ Method: two passes for class means and scatter about them, then one spectral dec
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +37,7 @@ from assay.theory.spaces import Quadratic
 _UNIT = 2.0**-53
 
 
+@dataclass(eq=False, repr=False)
 class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """The Bayes rule of Gaussian classes with different covariances; its boundaries are quadrics.
 
@@ -77,7 +79,6 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         "reg_param": Number(low=0.0, high=1.0, why="it is the share of the identity"),
         "tol": Positive(),
     }
-    classes_: np.ndarray
 
     card = Card(
         name="Quadratic discriminant analysis",
@@ -90,13 +91,11 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         guarantee=("gaussian.mle",),
     )
 
-    def __init__(
-        self, *, priors: Any = None, reg_param: float = 0.0, tol: float = 1e-6, n_jobs: int | None = None
-    ) -> None:
-        self.priors = priors
-        self.reg_param = reg_param
-        self.tol = tol
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    priors: Any = None
+    reg_param: float = 0.0
+    tol: float = 1e-6
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "QuadraticDiscriminantAnalysis":

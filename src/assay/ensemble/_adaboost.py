@@ -11,6 +11,7 @@ learner.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,7 @@ _PERFECT = 1e-10  # the error that counts as none when alpha is computed
 _DRAWS = 20  # samples drawn for one round before the fit gives up
 
 
+@dataclass(eq=False, repr=False)
 class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
     """AdaBoost of stumps, or of any classifier.
 
@@ -85,7 +87,6 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
         "stump": Choice("gini", "error"),
         "how": Choice("reweight", "resample"),
     }
-    classes_: np.ndarray
     card = Card(
         name="AdaBoost classifier",
         zh="自适应提升",
@@ -97,24 +98,14 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
         guarantee=("adaboost.product", "boosting.margin-duality", "margin.boosting", "vc"),
     )
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        stump: str = "gini",
-        how: str = "reweight",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.stump = stump
-        self.how = how
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any = None
+    _: KW_ONLY
+    n_estimators: int = 50
+    learning_rate: float = 1.0
+    stump: str = "gini"
+    how: str = "reweight"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostClassifier":
         """Fit to rows X and labels y."""

@@ -10,6 +10,7 @@ A round with err_t >= 1/2 ends the fit; one without error ends it with that tree
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,6 +49,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return values[rows, order[rows, at]]
 
 
+@dataclass(eq=False, repr=False)
 class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
     """AdaBoost.R2 of trees, or of any regressor.
 
@@ -95,22 +97,13 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
         guarantee=(),
     )
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: str = "linear",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any = None
+    _: KW_ONLY
+    n_estimators: int = 50
+    learning_rate: float = 1.0
+    loss: str = "linear"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostRegressor":
         """Fit to rows X and numbers y; weights are those of the first round."""

@@ -9,6 +9,7 @@ Annals of Statistics 29, 2001.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ _SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _MIN_HESSIAN = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class _GradientBoosting(TreeModel, Learner):
     """What the classifier and the regressor share."""
 
@@ -58,46 +60,25 @@ class _GradientBoosting(TreeModel, Learner):
         "validation_fraction": Number(low=0.0, high=1.0, open_low=True),
     }
 
-    def __init__(
-        self,
-        *,
-        loss: str = "log_loss",
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        subsample: float = 1.0,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        nominal: Any = None,
-        monotonic_cst: Any = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.subsample = subsample
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.monotonic_cst = monotonic_cst
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    loss: str
+    learning_rate: float = 0.1
+    n_estimators: int = 100
+    subsample: float = 1.0
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    l2_regularization: float = 0.0
+    max_features: float = 1.0
+    max_bins: int = 255
+    nominal: Any = None
+    monotonic_cst: Any = None
+    validation_fraction: float = 0.1
+    n_iter_no_change: int | None = None
+    tol: float = 1e-7
+    warm_start: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
 
     # Fitting
 
@@ -216,6 +197,7 @@ class _GradientBoosting(TreeModel, Learner):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
     """Gradient boosting for two or more classes.
 
@@ -271,7 +253,8 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
 
     family = "trees.sum-classifier"
     constraints: ClassVar = {"loss": Choice("log_loss", "exponential")}
-    classes_: np.ndarray
+    _: KW_ONLY
+    loss: str = "log_loss"
     card = Card(
         name="Gradient boosting classifier",
         zh="梯度提升树",
@@ -332,6 +315,7 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         return Loss("multinomial", 0.0, K) if K > 2 else Loss(self.loss)
 
 
+@dataclass(eq=False, repr=False)
 class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     """Gradient boosting for numbers.
 
@@ -373,50 +357,9 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        *,
-        loss: str = "squared_error",
-        alpha: float = 0.9,
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        subsample: float = 1.0,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        max_bins: int = 255,
-        nominal: Any = None,
-        monotonic_cst: Any = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            learning_rate=learning_rate,
-            n_estimators=n_estimators,
-            subsample=subsample,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            max_features=max_features,
-            max_bins=max_bins,
-            nominal=nominal,
-            monotonic_cst=monotonic_cst,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.alpha = alpha
+    _: KW_ONLY
+    loss: str = "squared_error"
+    alpha: float = 0.9
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GradientBoostingRegressor":

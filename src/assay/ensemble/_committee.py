@@ -10,6 +10,7 @@ what few rows leave open; with one forest it would be a hold-out set. See `assay
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog
@@ -37,6 +38,7 @@ from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
 
+@dataclass(eq=False, repr=False)
 class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     """A vote of forests on different shares of the rows, with a tight bound of its error from the training rows alone.
 
@@ -67,7 +69,6 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
 
     family = "trees.committee"
     constraints: ClassVar = {"n_forests": Count()}
-    classes_: np.ndarray
     card = Card(
         name="Committee of forests",
         zh="森林委员会",
@@ -79,20 +80,12 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         guarantee=("pac-bayes.vote",),
     )
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_forests: int = 3,
-        max_samples: Any = 0.5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_forests = n_forests
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any = None
+    _: KW_ONLY
+    n_forests: int = 3
+    max_samples: Any = 0.5
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any) -> "ForestCommitteeClassifier":
         """Fit to rows X and labels y."""

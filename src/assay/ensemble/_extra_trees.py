@@ -1,12 +1,13 @@
 """Extremely randomised trees: forests whose nodes draw their thresholds (Geurts, Ernst and Wehenkel 2006)."""
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from assay.card import Card
 from assay.ensemble._forest import ForestClassifier, ForestRegressor
 from assay.tree._spaces import OfAnySize
 
 
+@dataclass(eq=False, repr=False)
 class ExtraTreesClassifier(ForestClassifier):
     """Extremely randomised trees: all rows, and at each node one random threshold for each of the columns drawn.
 
@@ -31,48 +32,12 @@ class ExtraTreesClassifier(ForestClassifier):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        voting: str = "soft",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        class_weight: Any = None,
-        max_bins: int | None = None,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.voting = voting
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.class_weight = class_weight
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    bootstrap: bool = False
+    max_bins: int | None = None
 
 
+@dataclass(eq=False, repr=False)
 class ExtraTreesRegressor(ForestRegressor):
     """Extremely randomised regression trees; parameters as `RandomForestClassifier`.
 
@@ -93,39 +58,6 @@ class ExtraTreesRegressor(ForestRegressor):
         guarantee=(),
     )
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool = False,
-        max_samples: Any = None,
-        max_bins: int | None = None,
-        nominal: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.nominal = nominal
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    bootstrap: bool = False
+    max_bins: int | None = None

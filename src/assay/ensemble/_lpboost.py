@@ -14,6 +14,7 @@ vote of that kind beats stumps that cancel each other. nu = "auto" is chosen wit
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -95,6 +96,7 @@ class Search:
         return Side(int(f), middle if a <= middle < b else a, -right, right)
 
 
+@dataclass(eq=False, repr=False)
 class LPBoost(TreeModel, ClassifierMixin, Learner):
     """The weighted vote of stumps with the largest (soft) margin, and the proof that no vote has a larger one.
 
@@ -141,7 +143,6 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         "n_estimators": Count(),
         "tol": Positive(),
     }
-    classes_: np.ndarray
     card = Card(
         name="LPBoost",
         zh="线性规划提升",
@@ -154,13 +155,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         most_rows=10_000,
     )
 
-    def __init__(
-        self, *, nu: float | str = "auto", n_estimators: int = 50, tol: float = 1e-6, n_jobs: int | None = None
-    ) -> None:
-        self.nu = nu
-        self.n_estimators = n_estimators
-        self.tol = tol
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    nu: float | str = "auto"
+    n_estimators: int = 50
+    tol: float = 1e-6
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LPBoost":
         """Fit to rows X and labels y of two classes; weights multiply the caps c_i."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import NotApplicable
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.scan import Rows

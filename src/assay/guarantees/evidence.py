@@ -7,6 +7,7 @@ again in another order resolves every row that is resolved here.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -151,9 +152,8 @@ class Norm(Evidence):
 @dataclass(frozen=True)
 class Penalised(Evidence):
     """The problem 1/2 |u|^2 + sum C_i loss(z_i) that a linear classifier of two classes minimises, u = (w, b / column)
-    or w without a column, with a loss of slope at most 1: the code of its gap, and the constant column; or why not."""
+    or w without a column, with a loss of slope at most 1: the constant column; or why not."""
 
-    gap: str = ""
     column: float = 0.0
     why_not: str = ""
 
@@ -161,8 +161,15 @@ class Penalised(Evidence):
 class Gathered:
     """The evidence of one learner about some rows, by its type."""
 
-    def __init__(self, evidence: Iterable[Evidence]) -> None:
-        self._all = list(evidence)
+    def __init__(self, evidence: Iterable[Evidence], rows: Rows | None = None) -> None:
+        self._all, self._rows = list(evidence), rows
+
+    @cached_property
+    def errors(self) -> tuple[int, int]:
+        """The least and the largest number of errors of a classifier on the rows that rounding leaves open."""
+        if self._rows is None:
+            raise TypeError("the rows that the evidence is about were not named.")
+        return self.the(Decided).count_errors(self._rows)
 
     def get(self, kind: type[E]) -> E | None:
         """Return the evidence of that kind, or None."""

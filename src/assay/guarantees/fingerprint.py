@@ -59,7 +59,7 @@ def _hash_block(block: Block, target: str) -> tuple[int, list[bytes]]:
 
 def _hash_chunk(X: np.ndarray, y: Any, weight: np.ndarray | None, target: str) -> bytes:
     """Return the digest of rows; `target` is the type that y is hashed in, "" leaves it out."""
-    digest = hashlib.sha256(np.add(X, 0.0, dtype="<f8", order="C").data)  # adding 0.0 turns -0.0 into 0.0
+    digest = hashlib.sha256(_canonical(X).data)
     if target:
         values = np.ascontiguousarray(y).astype(target)
         digest.update((values + 0.0).data if target == "<f8" else values.data)
@@ -103,9 +103,18 @@ def near_copies(train: Rows, holdout: Rows) -> int:
 
 def _near_keys(block: Block) -> np.ndarray:
     """Return a number for each row: a sum over columns of its rounded entries, mixed and weighted."""
-    entries = np.add(block.X, 0.0, dtype="<f8", order="C").view(np.uint64)
+    entries = _canonical(block.X).view(np.uint64)
     entries = (entries + np.uint64(1 << 41)) >> np.uint64(42)
     entries = entries * np.uint64(0x9E3779B97F4A7C15)
     entries ^= entries >> np.uint64(29)
     weights = np.random.default_rng(1).integers(2**63, size=entries.shape[1], dtype=np.uint64)
     return entries @ (2 * weights + np.uint64(1))
+
+
+def _canonical(X: np.ndarray) -> np.ndarray:
+    """Return doubles in C order with one zero and one NaN."""
+    values = np.add(X, 0.0, dtype="<f8", order="C")  # adding 0.0 turns -0.0 into 0.0
+    gaps = np.isnan(values)
+    if gaps.any():
+        values[gaps] = np.nan
+    return values

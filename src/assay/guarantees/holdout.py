@@ -32,7 +32,7 @@ def of_classifier(
         yield NotApplicable("P01/1", _NO_ROWS)
         return
     decided, scores, compared = found.the(Decided), found.get(Scores), max(1, len(asked.compared))
-    errors = decided.count_errors(holdout)[1]
+    errors = found.errors[1]
     if len(asked.compared):
         predictions = _label_positions(classes, asked.compared, holdout.n_rows)
         own = decided.positions(holdout)

@@ -1,7 +1,7 @@
 """Issue a certificate: seal a learner's facts with fingerprints, and add what can be said about new data."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ from assay.scan import Rows
 _session: dict[str, tuple[int, Fraction]] = {}
 
 _RANGE = (1e-150, 1e150)  # of every number in a claim: their products neither overflow nor lose digits
-_RESTS_ON = {"D16/2": "D08/1", "P17/1": "D08/2"}  # of claims that do not name the gap they build on
 _OUT_OF_RANGE = "Its numbers are outside [1e-150, 1e150], where rounding cannot be bounded; scale the data."
 
 
@@ -98,7 +97,7 @@ def risks(learner: Any, cut: DataSplit, *, delta: Decimal, asked: CertifyOptions
 
 def gather(learner: Any, cut: DataSplit) -> dict[str, Gathered]:
     """Return the learner's evidence about each data set."""
-    return {name: Gathered(learner.evidence(rows)) for name, rows in _named(cut)}
+    return {name: Gathered(learner.evidence(rows), rows) for name, rows in _named(cut)}
 
 
 def _classes(learner: Any) -> Any:
@@ -110,7 +109,7 @@ def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotA
     made."""
     dropped = set()
     for one in stated:
-        rests_on = one.params.get("gap", _RESTS_ON.get(one.template)) if isinstance(one, Claim) else None
+        rests_on = one.params.get("gap") if isinstance(one, Claim) else None
         if isinstance(one, Claim) and (not _in_range(one) or rests_on in dropped):
             dropped.add(one.template)
             yield NotApplicable(one.template, _OUT_OF_RANGE)
@@ -119,8 +118,16 @@ def _published(stated: Iterable[Claim | NotApplicable]) -> Iterable[Claim | NotA
 
 
 def _in_range(claim: Claim) -> bool:
-    numbers = [abs(value) for value in (claim.value, *claim.params.values()) if isinstance(value, float) and value != 0]
-    return all(_RANGE[0] <= value <= _RANGE[1] for value in numbers)
+    return all(_RANGE[0] <= abs(value) <= _RANGE[1] for value in _numbers((claim.value, claim.params)) if value != 0)
+
+
+def _numbers(values: Any) -> Iterator[float]:
+    """Yield the floats among values, however they are nested."""
+    if isinstance(values, float):
+        yield values
+    elif isinstance(values, (Mapping, list, tuple)):
+        for one in values.values() if isinstance(values, Mapping) else values:
+            yield from _numbers(one)
 
 
 def _named(cut: DataSplit) -> list[tuple[str, Rows]]:
@@ -133,8 +140,8 @@ def _about_rows(given: DataSplit, cut: DataSplit, found: Mapping[str, Gathered])
     for name, rows in _named(cut):
         near = {"near": near_copies(given.train, stated[name])} if name == "holdout" else {}
         yield Claim("D01/1", float(rows.n_rows), "lower", {"set": name, **near}, (name,))
-        if decided := found[name].get(Decided):
-            low, high = decided.count_errors(rows)
+        if found[name].get(Decided):
+            low, high = found[name].errors
             params: dict[str, Any] = {"set": name, "rows": rows.n_rows, "loss": "zero-one", "low": low}
             yield Claim("D02/1", float(high), "upper", params, (name,))
         elif predicted := found[name].get(Predictions):

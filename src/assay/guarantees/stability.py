@@ -32,7 +32,7 @@ def _uniform(margins: np.ndarray, cost: float, gap: float, delta: str) -> Claim 
     bound, rho = _best(margins, (cost, gap, 1.0), _WIDTHS, delta)
     if bound >= 1:
         return _too_far("P17/1", n, delta)
-    return error_rate("P17/1", bound, {"rho": rho, "intercept": False, "rows": n}, "train", delta)
+    return error_rate("P17/1", bound, {"gap": "D04/2", "rho": rho, "intercept": False, "rows": n}, "train", delta)
 
 
 def _best(
@@ -80,7 +80,7 @@ def _in_ball(
     outside = sum(train.map(_outside, radius))
     if outside:
         return Vacuous("P17/2", f"{outside} rows are longer than the radius {radius:g}: the assumption fails.", delta)
-    made = (one for one in learner.facts(train) if one.template == problem.gap and isinstance(one, Claim))
+    made = (one for one in learner.facts(train) if one.template == "D04/1" and isinstance(one, Claim))
     gap = next(made, None)
     if gap is None:
         return Vacuous("P17/2", "The duality gap that it builds on is not claimed.", delta)
@@ -92,7 +92,7 @@ def _in_ball(
     bound, rho = _best(margins, (cost, gap.value, length), _BALL_WIDTHS, delta)
     if bound >= 1:
         return _too_far("P17/2", train.n_rows, delta)
-    params = {"gap": problem.gap, "rho": rho, "radius": radius, "intercept": problem.column > 0, "rows": train.n_rows}
+    params = {"gap": gap.template, "rho": rho, "radius": radius, "intercept": problem.column > 0, "rows": train.n_rows}
     return error_rate("P17/2", bound, params, "train", delta)
 
 

@@ -35,10 +35,9 @@ def make_statements(
 def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: CertifyOptions) -> Prepared:
     """Return the statements that apply to a learner, before any of them is computed."""
     train, held = found["train"], found.get("holdout", Gathered([]))
-    if decided := train.get(Decided):
-        errors = decided.count_errors(cut.train)[1]
+    if train.get(Decided):
         return Prepared(
-            list(_of_class(learner, cut.train, train, errors, asked)),
+            list(_of_class(learner, cut.train, train, train.errors[1], asked)),
             list(holdout.of_classifier(learner.classes_, cut.holdout, held, asked)),
         )
     if train.get(Density):

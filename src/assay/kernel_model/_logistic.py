@@ -29,15 +29,23 @@ from assay.data.blocks import Block
 from assay.guarantees.ledger import Statement
 from assay.guarantees.stability import stability_statement
 from assay.losses import log_loss
-from assay.optim.duality import enclosure, outward
 from assay.params import Constraint, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import ExpansionClassifier, blas_for, same_rows, whole_gram
-from assay.svm._facts import scores, why_no_gap
+from assay.svm._facts import (
+    GAP,
+    MachineProblem,
+    balanced,
+    divergence,
+    gap_claims,
+    machine_gap,
+    scores,
+    share,
+    why_no_gap,
+)
 from assay.svm._statements import why_not_fixed
 
-_SHORTEN = 1 - 1e-12  # keeps theta inside its box whatever the order in which C_i was rounded
 _HALVINGS = 40
 
 
@@ -80,7 +88,7 @@ class KernelLogisticRegression(ExpansionClassifier):
     >>> from assay.kernel_model import KernelLogisticRegression
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> model = KernelLogisticRegression(C=10.0).fit(X, y)
-    >>> model.score(X, y) > 0.95, model.certify(X, y).find("D08/2").value < 1e-6
+    >>> model.score(X, y) > 0.95, model.certify(X, y).find("kernel-logistic.gap").value < 1e-6
     (True, True)
     """
 
@@ -241,15 +249,10 @@ class KernelLogisticRegression(ExpansionClassifier):
         if reason is None and not same_rows(rows, self.X_fit_):
             reason = "These are not the rows of `fit`, in order."
         if reason is not None:
-            yield NotApplicable("D08/2", reason)
+            yield NotApplicable(GAP, reason)
             return
-        weight = None if self.class_weight is None else self.class_weight_.tolist()
-        params = {"C": float(self.C), "intercept": bool(self.fit_intercept), "class_weight": weight}
         for k in range(len(self.dual_coef_)):
-            gap = self._gap(rows, k)
-            yield Claim("D08/2", gap, params=params if len(self.classes_) == 2 else {**params, "class": k})
-        if len(self.classes_) == 2:
-            yield enclosure("D08/2", gap, 1.0)
+            yield from gap_claims(self, rows, self._stated(k))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what margins, and the stability of a penalised optimum, say about new data."""
@@ -264,7 +267,7 @@ class KernelLogisticRegression(ExpansionClassifier):
             return np.where(block.y == 1, values[:, 0], -values[:, 0]) - 1.01 * error.max()
 
         cost = float(self.C) * float(self.class_weight_.max())
-        yield stability_statement(np.concatenate(rows.map(margins)), cost, self._gap(rows, 0))
+        yield stability_statement(np.concatenate(rows.map(margins)), cost, machine_gap(self, rows, self._stated(0)))
 
     def _why_unstable(self, rows: Rows) -> str | None:
         """Return why no bound says how far one row can move the model, or None."""
@@ -276,21 +279,13 @@ class KernelLogisticRegression(ExpansionClassifier):
             return "It is told for two classes, no row weights, and class weights that were fixed in advance."
         return None
 
-    def _gap(self, rows: Rows, k: int) -> float:
-        """Return the duality gap of function k, enlarged by what rounding can hide."""
-        beta, code = self.dual_coef_[k], 1 if len(self.classes_) == 2 else k
-        theta = _balanced(beta, bool(self.fit_intercept)) * _SHORTEN
-        own = np.sqrt(np.maximum(self._kernel().diagonal(self.X_fit_), 0.0))
-        apart = float(((np.abs(beta - theta) + 1e-14 * np.abs(beta)) * own).sum())
-
-        def part(block: Block) -> float:
-            values, error = scores(self, block)
-            f, slack = values[:, k], error[:, k] + 1e-13 * (1 + np.abs(values[:, k]))
-            c = self.C * self.class_weight_[block.y] * (1.0 if block.weight is None else block.weight)
-            z = np.where(block.y == code, f, -f)
-            return float(c @ _divergence_above(np.abs(theta[block.start : block.start + len(f)]), c, z, slack))
-
-        return outward(float(np.sum(rows.map(part))) * (1 + 1e-10) + 0.51 * apart**2 + 1e-13)
+    def _stated(self, k: int) -> MachineProblem:
+        """Return the problem of function k, as claims speak of it."""
+        weights = None if self.class_weight is None else self.class_weight_
+        several = len(self.classes_) > 2
+        sides, which = ((k,), {"class": k}) if several else ((1, 0), {})
+        problem = MachineProblem("logistic", float(self.C), intercept=bool(self.fit_intercept), class_weight=weights)
+        return problem._replace(output=k, sides=sides, which=which)
 
 
 class _Run(NamedTuple):
@@ -322,10 +317,10 @@ class _Problem:
         """Return the iterate with its coefficients moved into their box, which an optimum never leaves."""
         beta = self.y * np.clip(self.y * beta, 0.0, self.cost)
         values = self.gram @ beta
-        theta = _balanced(beta, self.intercept)
+        theta = balanced(beta, self.intercept)
         apart = beta - theta
         gap = 0.5 * float(apart @ self.gram @ apart)
-        gap += float(self.cost @ _divergence(np.abs(theta), self.cost, self.y * (values + b)))
+        gap += float(self.cost @ divergence(share(np.abs(theta), self.cost), self.y * (values + b)))
         return _Point(beta, b, self.objective(values, beta, b), max(gap, 0.0))
 
     def step(self, beta: np.ndarray, b: float, values: np.ndarray) -> tuple[np.ndarray, float, np.ndarray] | None:
@@ -362,30 +357,3 @@ class _Problem:
         total = float(ones.sum())
         b = float(beta.sum()) / total if total > 0 else b
         return beta - b * ones, b
-
-
-def _balanced(beta: np.ndarray, intercept: bool) -> np.ndarray:
-    """Return beta with the heavier of its positive and negative sides shortened until it sums to zero."""
-    if not intercept:
-        return beta
-    positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
-    least = min(positive, negative)
-    return beta * np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300))
-
-
-def _divergence_above(theta: np.ndarray, cost: np.ndarray, z: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """Return an upper bound of kl(p || s), s = sigma(-z), for all scores within `slack` of z.
-
-    kl has slope at most 1 in z, and is at most (p - s)^2 / (s (1 - s)), which is sharper where p is close to s.
-    """
-    p, s, rest = np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0), expit(-z), expit(z)
-    distance = np.abs(p - s) + 2 * slack * s * rest + 1e-14 * (p + s)
-    square = 1.01 * distance**2 / np.maximum(s * rest, 1e-300)
-    return np.minimum(_divergence(theta, cost, z) + 2 * slack, square)
-
-
-def _divergence(theta: np.ndarray, cost: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return kl(p || sigma(-z)) of p = theta / cost, 0 where a row costs nothing."""
-    p = np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0)
-    assert log_loss.dual is not None
-    return log_loss.dual.bracket(1.0, z, p)

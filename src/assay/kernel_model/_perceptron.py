@@ -12,6 +12,7 @@ Method: the values f(x_i) of all rows are kept up to date, so that a row costs n
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from assay.svm._statements import update_statements
 _KEPT = 50_000_000  # kernel values kept for rows that were corrected before
 
 
+@dataclass(eq=False, repr=False)
 class KernelPerceptron(ExpansionClassifier):
     """Rosenblatt's perceptron in the space of a kernel, started at zero.
 
@@ -96,28 +98,16 @@ class KernelPerceptron(ExpansionClassifier):
         most_rows=10_000,
     )
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    shuffle: bool = True
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelPerceptron":

@@ -10,6 +10,7 @@ Method: one Cholesky factorisation of the n x n matrix S^1/2 K S^1/2 + alpha I.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,20 +22,20 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
-from assay.optim.duality import enclosure, outward
+from assay.optim.duality import outward
 from assay.params import Constraint, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import KernelFunctions, KernelMachine, dense
 from assay.svm._expansions import whole_gram
-from assay.svm._facts import bounded_scores, kernel_magnitude, scores, why_no_gap
+from assay.svm._facts import GAP, MachineProblem, bounded_scores, gap_claims, kernel_magnitude, why_no_gap
 from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidge(RegressorMixin, KernelMachine):
     """Least squares in a kernel's space with a penalty on the norm.
 
@@ -80,22 +81,13 @@ class KernelRidge(RegressorMixin, KernelMachine):
         most_rows=5_000,
     )
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_jobs = n_jobs
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: int = 3
+    coef0: float = 1.0
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelRidge":
@@ -156,23 +148,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
         """Yield the duality gap and what it implies."""
         reason = why_no_gap(self)
         if reason is not None:
-            yield NotApplicable("D06/2", reason)
+            yield NotApplicable(GAP, reason)
             return
-        alpha = float(self.alpha)
-        own = np.sqrt(np.maximum(self._kernel().diagonal(self.X_fit_), 0.0)) * (1 + 1e-12)
-
-        def part(block: Block) -> float:
-            values, error = scores(self, block)
-            s = np.ones(len(values)) if block.weight is None else block.weight
-            here = slice(block.start, block.start + len(values))
-            c = alpha * self.dual_coef_[here]
-            q = s * (block.y - values[:, 0]) - c
-            slack = s * (error[:, 0] + 1e-14 * (np.abs(block.y) + np.abs(values[:, 0]))) + 1e-14 * np.abs(c)
-            return float(np.sum((np.abs(q) + slack) * own[here]))
-
-        gap = outward(float(np.sum(rows.map(part))) ** 2 * (1 + 1e-9) / (2 * alpha))
-        yield Claim("D06/2", gap, params={"alpha": alpha})
-        yield enclosure("D06/2", gap, alpha)
+        problem = MachineProblem("squared", 1.0, float(self.alpha), intercept=False, sides=None)
+        yield from gap_claims(self, rows, problem)
         yield self._left_out(rows)
 
     def _left_out(self, rows: Rows) -> Claim | NotApplicable:

@@ -17,8 +17,8 @@ from assay.guarantees.seal import About, DataSplit, issue
 
 _NAME = "learning.TableModel"
 
-_CHECKED = frozenset({"numbers", "nominal"})
-"""What the checker of certificates can read. Gaps are filled and marked for every learner, since it reads none."""
+_CHECKED = frozenset({"numbers", "nominal", "missing"})
+"""What the checker of certificates can read."""
 
 
 def checked_input(learner: type[Learner] | Learner) -> frozenset[str]:

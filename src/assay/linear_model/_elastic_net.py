@@ -15,6 +15,7 @@ update. Columns out
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._objective import SquaredObjective
-from assay.optim.gap import Problem, gap_claims
+from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Count, Flag, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
@@ -60,6 +61,7 @@ class ElasticNetPath(NamedTuple):
     gaps: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     """Least squares with an L1 and an L2 penalty; the L1 part sets coefficients to zero.
 
@@ -114,22 +116,13 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         "fit_intercept": Flag,
     }
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 10_000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    alpha: float = 1.0
+    _: KW_ONLY
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    tol: float = 1e-8
+    max_iter: int = 10_000
+    n_jobs: int | None = None
 
     def _penalty(self, W: np.ndarray, n: int) -> float:
         share = float(self.l1_ratio)
@@ -162,8 +155,8 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
         weight = float(rows.sum(_weight))
         l1, l2 = (weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
-        problem = Problem("squared_error", l1, l2, 1.0, bool(self.fit_intercept))
-        yield from gap_claims(rows, self.coef_, self.intercept_, problem, "D07/1")
+        problem = PenalisedProblem("squared_error", l2, 1.0, bool(self.fit_intercept), l1)
+        yield from gap_claims(rows, self.coef_, self.intercept_, problem)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -171,6 +164,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class Lasso(ElasticNet):
     """Least squares with an L1 penalty: structural risk that prefers few columns.
 
@@ -205,22 +199,7 @@ class Lasso(ElasticNet):
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap",),
     )
-    l1_ratio = 1.0
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 10_000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    l1_ratio: float = field(default=1.0, init=False)
 
 
 def elastic_net_path(

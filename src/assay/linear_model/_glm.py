@@ -15,6 +15,7 @@ when rows are many.
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -69,6 +70,7 @@ _SAMPLE = 20_000  # rows on whose optimum the fit starts, when there are at leas
 _PROVABLE = 1e-7
 
 
+@dataclass(eq=False, repr=False)
 class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
     """Linear model of a function of the mean: counts, durations, shares, or ln y.
 
@@ -126,24 +128,14 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         "max_iter": Count(),
     }
 
-    def __init__(
-        self,
-        distribution: str = "gaussian",
-        *,
-        link: str | None = None,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-14,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.distribution = distribution
-        self.link = link
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    distribution: str = "gaussian"
+    _: KW_ONLY
+    link: str | None = None
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    tol: float = 1e-14
+    max_iter: int = 200
+    n_jobs: int | None = None
 
     @property
     def family(self) -> str:  # type: ignore[override]
@@ -231,11 +223,11 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
         size = rows.sum(sums.slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
-        pulls = float(size) / problem.weight
+        mean_slope = float(size) / problem.weight
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
         slack = largest * (
-            4 * gamma(rows) * (pulls + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)
-            + 8 * rounding * (1 + pulls)
+            4 * gamma(rows) * (mean_slope + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)
+            + 8 * rounding * (1 + mean_slope)
         )
         radius = 1.0 + float(np.linalg.norm(self.coef_))
         hessian = problem.hessian(x, observed=True)

@@ -14,6 +14,7 @@ Method: normal equations about the mean, refined, in twice the precision or by Q
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,14 +28,8 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import pilot, powers_of_two, second_moments, solve
 from assay.linear_model._objective import SquaredObjective
-from assay.optim.duality import (
-    enclosure,
-    gamma,
-    outward,
-    residual_sums,
-    ridge_gap,
-    score_rounding,
-)
+from assay.optim.duality import gamma, outward, residual_sums, score_rounding
+from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Constraint, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
@@ -87,6 +82,7 @@ class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegression(_LeastSquares):
     """Ordinary least squares, accurate on ill-conditioned columns.
 
@@ -127,9 +123,9 @@ class LinearRegression(_LeastSquares):
         guarantee=("opt.suboptimality",),
     )
 
-    def __init__(self, *, fit_intercept: bool = True, n_jobs: int | None = None) -> None:
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearRegression":
@@ -141,6 +137,7 @@ class LinearRegression(_LeastSquares):
         yield suboptimality(self, rows)
 
 
+@dataclass(eq=False, repr=False)
 class Ridge(_LeastSquares):
     """Least squares with an L2 penalty on the coefficients; the intercept is not penalised.
 
@@ -181,10 +178,10 @@ class Ridge(_LeastSquares):
 
     constraints: ClassVar = {"alpha": Number(low=0.0, why="a negative penalty has no minimum")}
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, n_jobs: int | None = None) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
+    alpha: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     def _penalty(self, W: np.ndarray, n: int) -> float:
         return 0.5 * float(self.alpha) * float((W * W).sum())
@@ -199,9 +196,8 @@ class Ridge(_LeastSquares):
         if self.alpha == 0:
             yield suboptimality(self, rows)
             return
-        gap = outward(ridge_gap(rows, self.coef_, self.intercept_, self.alpha, self.fit_intercept))
-        yield Claim("D06/1", gap, params={"alpha": float(self.alpha), "intercept": bool(self.fit_intercept)})
-        yield enclosure("D06/1", gap, float(self.alpha))
+        problem = PenalisedProblem("squared_error", float(self.alpha), 1.0, bool(self.fit_intercept))
+        yield from gap_claims(rows, self.coef_, self.intercept_, problem)
 
 
 # The certificate ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ Method: Newton's method, started at the optimum of a sample of the rows and with
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -35,7 +36,7 @@ from assay.linear_model._formulas import logit
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separation import separation_claim
-from assay.optim.duality import enclosure, logistic_gap, multinomial_gap, outward
+from assay.optim.gap import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found
 from assay.params import Choice, Count, Flag, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -44,6 +45,7 @@ from assay.theory.spaces import Linear
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     """Logistic regression with an L2 penalty or none; probabilities by the sigmoid or the softmax.
 
@@ -116,24 +118,14 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         "fit_intercept": Flag,
     }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        solver: str = "newton",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-10,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    C: float = 1.0
+    _: KW_ONLY
+    solver: str = "newton"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-10
+    max_iter: int = 200
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
@@ -197,18 +189,11 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         if np.isinf(self.C):
             yield from self._unpenalised_facts(rows, problem)
             return
-        binary = len(self.classes_) == 2
-        gap_of, template = (logistic_gap, "D08/1") if binary else (multinomial_gap, "D09/1")
-        args = (self.coef_, self.intercept_, float(self.C), problem.class_weight, bool(self.fit_intercept))
-        gap = outward(gap_of(rows, *args))
-        weight = None if self.class_weight is None else problem.class_weight.tolist()
-        yield Claim(
-            template,
-            gap,
-            params={"C": float(self.C), "intercept": bool(self.fit_intercept), "class_weight": weight},
-        )
-        yield enclosure(template, gap, 1.0)
-        yield self._left_out(rows, gap, problem.class_weight)
+        weight = None if self.class_weight is None else tuple(problem.class_weight.tolist())
+        loss = "log_loss" if len(self.classes_) == 2 else "multinomial"
+        stated = PenalisedProblem(loss, 1.0, float(self.C), bool(self.fit_intercept), class_weight=weight)
+        gap, *more = gap_claims(rows, self.coef_, self.intercept_, stated)
+        yield from (gap, *more, self._left_out(rows, gap.value, problem.class_weight))
 
     @property
     def logistic_scores(self) -> bool:
@@ -222,7 +207,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         elif len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
             yield Penalised(why_not="It is told for two classes, a penalty, and class weights fixed in advance.")
         else:
-            yield Penalised("D08/1")
+            yield Penalised()
 
     def _left_out(self, rows: Rows, gap: float, class_weight: np.ndarray) -> Claim | NotApplicable:
         """Return D16: rows with z > |x| (sqrt(2 gap) + alpha |x|) stay right when they are left out."""
@@ -231,16 +216,15 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             return NotApplicable("D16/2", f"{why}: the gap does not bound what a row left out changes.")
         args = (self.coef_[0], self._margin_rounding(rows), float(np.sqrt(2 * gap)) * (1 + 1e-12))
         lost = sum(rows.map(_open_when_left_out, *args, float(self.C) * class_weight))
-        weight = None if self.class_weight is None else class_weight.tolist()
-        return Claim("D16/2", float(lost), params={"C": float(self.C), "class_weight": weight})
+        return Claim("D16/2", float(lost), params={"gap": GAP})
 
     def _unpenalised_facts(self, rows: Rows, problem: "Problem") -> Iterator[Claim | NotApplicable]:
         if self.separator_ is not None and len(self.classes_) == 2:
             yield from separation_claim(rows, self.separator_[:-1], self.separator_[-1], bool(self.fit_intercept))
-            yield NotApplicable("D08/1", _NO_MINIMUM)
+            yield NotApplicable(GAP, _NO_MINIMUM)
             return
         yield stationarity(problem, self.coef_, self.intercept_, weighted=self.class_weight is not None)
-        template = "D08/1" if len(self.classes_) == 2 else "D09/1"
+        template = GAP if len(self.classes_) == 2 else MULTINOMIAL
         equality = "Without a penalty the dual problem needs an exact equality that no float vector meets."
         yield NotApplicable(template, equality if self.separator_ is None else _NO_MINIMUM)
 

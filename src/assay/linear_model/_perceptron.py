@@ -11,6 +11,7 @@ Method: one compiled pass per epoch, in the order of the data or in a new random
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from assay.theory.spaces import Linear
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound
 
 
+@dataclass(eq=False, repr=False)
 class Perceptron(ClassifierMixin, LinearClassifier):
     """Rosenblatt's perceptron, started at zero.
 
@@ -105,22 +107,13 @@ class Perceptron(ClassifierMixin, LinearClassifier):
 
     constraints: ClassVar = {"max_iter": Count(), "eta0": Positive(), "fit_intercept": Flag, "shuffle": Flag}
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        eta0: float = 1.0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.eta0 = eta0
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    shuffle: bool = True
+    eta0: float = 1.0
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "Perceptron":

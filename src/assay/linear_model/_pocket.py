@@ -12,6 +12,7 @@ counting stops as
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from assay.scan import Rows
 from assay.theory.spaces import Linear
 
 
+@dataclass(eq=False, repr=False)
 class Pocket(ClassifierMixin, LinearClassifier):
     """A perceptron for classes that no hyperplane separates: the best hyperplane met is kept.
 
@@ -79,18 +81,11 @@ class Pocket(ClassifierMixin, LinearClassifier):
 
     constraints: ClassVar = {"fit_intercept": Flag, "max_updates": Count()}
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        max_updates: int = 1000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.max_updates = max_updates
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    fit_intercept: bool = True
+    max_updates: int = 1000
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "Pocket":

@@ -13,6 +13,7 @@ Method: constraint generation. A linear programme over a few rows (HiGHS) gives 
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ class InseparableWarning(UserWarning):
     """No hyperplane separates the classes, or none was proved to."""
 
 
+@dataclass(eq=False, repr=False)
 class LinearSeparator(ClassifierMixin, LinearClassifier):
     """Hyperplanes that tell the classes apart without error, or the proof that there are none.
 
@@ -92,10 +94,10 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
 
     constraints: ClassVar = {"fit_intercept": Flag, "max_iter": Count()}
 
-    def __init__(self, *, fit_intercept: bool = True, max_iter: int = 200, n_jobs: int | None = None) -> None:
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    fit_intercept: bool = True
+    max_iter: int = 200
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearSeparator":

@@ -10,6 +10,7 @@ Method: updates from one row, or from batches, drawn in a new order each epoch; 
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from assay.scan import Rows
 from assay.theory.spaces import Linear, LinearFunctions
 
 
+@dataclass(eq=False, repr=False)
 class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     __doc__ = f"""Linear classifier by stochastic gradient descent. More than two classes are learnt one
     against the rest.
@@ -70,6 +72,8 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
         guarantee=(
+            "linear-svm.gap",
+            "logistic.gap",
             "opt.duality-gap",
             "solution.enclosure",
             "opt.suboptimality",
@@ -82,50 +86,10 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
 
     constraints: ClassVar = {"loss": Choice(*(name for name in LOSSES if name != "epsilon_insensitive"))}
 
-    def __init__(
-        self,
-        loss: str = "hinge",
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        fit_intercept: bool = True,
-        optimizer: str = "plain",
-        momentum: float = 0.9,
-        batch_size: int = 1,
-        learning_rate: str = "optimal",
-        eta0: float | None = None,
-        decay: float = 0.0,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.optimizer = optimizer
-        self.momentum = momentum
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.decay = decay
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    loss: str = "hinge"
+    _: KW_ONLY
+    learning_rate: str = "optimal"
+    class_weight: Any = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDClassifier":
@@ -210,6 +174,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         yield from self._gap_facts(rows, None if self.class_weight is None else tuple(self.class_weight_.tolist()))
 
 
+@dataclass(eq=False, repr=False)
 class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
     __doc__ = f"""Linear regression by stochastic gradient descent.
 
@@ -237,7 +202,7 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         model=LinearFunctions(),
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
-        guarantee=("opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
+        guarantee=("ridge.gap", "linear-svr.gap", "opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
     )
 
     constraints: ClassVar = {
@@ -245,50 +210,9 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         "epsilon": Number(low=0.0),
     }
 
-    def __init__(
-        self,
-        loss: str = "squared_error",
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        epsilon: float = 0.1,
-        fit_intercept: bool = True,
-        optimizer: str = "plain",
-        momentum: float = 0.9,
-        batch_size: int = 1,
-        learning_rate: str = "constant",
-        eta0: float | None = None,
-        decay: float = 0.0,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.optimizer = optimizer
-        self.momentum = momentum
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.decay = decay
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    loss: str = "squared_error"
+    _: KW_ONLY
+    epsilon: float = 0.1
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDRegressor":

@@ -8,7 +8,7 @@ visited; n counts rows, not weights, so that doubling every weight halves the pe
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from assay.linear_model._logistic_sums import largest_norm
 from assay.linear_model._packed_rows import Packed, packed
 from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
-from assay.optim.gap import Problem, gap_claims
+from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, refuse
 from assay.scan import Rows
 
@@ -78,7 +78,33 @@ class Run(NamedTuple):
     converged: bool
 
 
-class Descent(LinearModel):
+@dataclass(eq=False, repr=False)
+class DescentParameters:
+    """The parameters that classification and regression by descent share."""
+
+    loss: str
+    _: KW_ONLY
+    penalty: str | None = "l2"
+    alpha: float = 1e-4
+    fit_intercept: bool = True
+    optimizer: str = "plain"
+    momentum: float = 0.9
+    batch_size: int = 1
+    learning_rate: str = "constant"
+    eta0: float | None = None
+    decay: float = 0.0
+    max_iter: int = 1000
+    tol: float = 1e-3
+    n_iter_no_change: int = 5
+    shuffle: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+
+
+class Descent(DescentParameters, LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
     constraints: ClassVar = {
@@ -100,9 +126,6 @@ class Descent(LinearModel):
         "warm_start": Flag,
     }
 
-    loss: str
-    penalty: str | None
-    alpha: float
     epsilon: float = 0.0
     eta0_: float
     moments_: np.ndarray
@@ -210,21 +233,22 @@ class Descent(LinearModel):
     ) -> float:
         """Visit the rows of `order` once, after t updates; return the mean loss met. Shuffles `order`, writes w, b."""
         from assay.linear_model._row_loops import shuffle
-        from assay.linear_model._sgd_loop import batch_epoch, dense_epoch, sparse_epoch
+        from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule, batch_epoch, dense_epoch, sparse_epoch
 
         settings, table = work.settings, work.table
         if settings.shuffle:
             shuffle(order, int(work.random.randint(1, 2**62)))
-        rule, schedule, alpha = settings.rule, settings.schedule, settings.alpha
-        code, epsilon, intercept = named(self.loss).code, float(self.epsilon), bool(self.fit_intercept)
-        rates = (schedule.code, schedule.eta, schedule.decay, t, intercept, w, b)
-        if rule.name == "plain" and settings.batch == 1:
-            arguments = (y, costs, order, code, epsilon, alpha, *rates)
-            if table.columns.size:
-                return sparse_epoch(*table, *arguments)
-            return dense_epoch(table.values.reshape(-1, len(w)), *arguments)
-        how = (rule.code, rule.inertia, rule.memory, rule.eps)
-        return batch_epoch(*table, y, costs, order, settings.batch, code, epsilon, alpha, *how, *rates, work.state[k])
+        rule, schedule = settings.rule, settings.schedule
+        objective = Objective(
+            named(self.loss).code, float(self.epsilon), float(settings.alpha), bool(self.fit_intercept)
+        )
+        state = (Rates(schedule.code, float(schedule.eta), float(schedule.decay)), t, w, b)
+        if rule.name != "plain" or settings.batch > 1:
+            update = UpdateRule(rule.code, rule.inertia, rule.memory, rule.eps)
+            return batch_epoch(*table, y, costs, order, settings.batch, objective, update, *state, work.state[k])
+        if table.columns.size:
+            return sparse_epoch(*table, y, costs, order, objective, *state)
+        return dense_epoch(table.values.reshape(-1, len(w)), y, costs, order, objective, *state)
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
         losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)
@@ -240,8 +264,8 @@ class Descent(LinearModel):
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
             reason = "One class against the rest: each hyperplane minimises a problem of its own."
         else:
-            alpha, intercept = float(self.alpha), bool(self.fit_intercept)
-            problem = Problem(self.loss, 0.0, alpha, 1.0 / rows.n_rows, intercept, float(self.epsilon), class_weight)
+            problem = PenalisedProblem(self.loss, float(self.alpha), 1.0 / rows.n_rows, bool(self.fit_intercept))
+            problem = problem._replace(epsilon=float(self.epsilon), class_weight=class_weight)
             yield from gap_claims(rows, self.coef_, self.intercept_, problem)
             return
         yield NotApplicable("D04/1", reason)

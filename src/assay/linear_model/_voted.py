@@ -13,6 +13,7 @@ Method: a compiled pass, O(n d). Right and wrong are decided in real numbers: a 
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -47,6 +48,7 @@ class HalfSpaceVotes:
         return "votes of linear classifiers, as many as there were mistakes"
 
 
+@dataclass(eq=False, repr=False)
 class VotedPerceptron(ClassifierMixin, Learner):
     """Perceptron whose hypotheses vote, each with the number of rows that it survived.
 
@@ -114,20 +116,12 @@ class VotedPerceptron(ClassifierMixin, Learner):
         "burn_in": Number(low=0.0, high=1.0, open_high=True),
     }
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        burn_in: float = 0.0,
-        shuffle: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.burn_in = burn_in
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    fit_intercept: bool = True
+    burn_in: float = 0.0
+    shuffle: bool = True
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "VotedPerceptron":

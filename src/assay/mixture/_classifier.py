@@ -9,6 +9,7 @@ Method: EM for each class on its own rows.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,6 +49,7 @@ class MixtureBoundaries:
         return "argmax_c P(c) sum_k w_ck N(x; m_ck, S_ck)"
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixtureClassifier(ClassifierMixin, Learner):
     """The Bayes rule of classes that are mixtures of Gaussians.
 
@@ -82,7 +84,6 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     """
 
     family = "mixture.classifier"
-    classes_: np.ndarray
     constraints: ClassVar = CONSTRAINTS
 
     card = Card(
@@ -96,30 +97,17 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
         guarantee=("em.stationary", "em.weights"),
     )
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        priors: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.priors = priors
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int = 1
+    _: KW_ONLY
+    covariance_type: str = "full"
+    tol: float = 1e-3
+    reg_covar: float = 1e-6
+    max_iter: int = 100
+    n_init: int = 1
+    init_params: str = "kmeans"
+    priors: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     weights_init = means_init = precisions_init = None  # the start of every class is found in its rows
 

@@ -11,6 +11,7 @@ Claims: as for mixtures, of one component. With missing entries there is no cert
 """
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from assay.scan import Rows
 _KINDS = {"full": "tied", "diag": "diag", "spherical": "spherical"}  # one component: a matrix is shared by all
 
 
+@dataclass(eq=False, repr=False)
 class GaussianDensity(GaussianEstimator):
     """A Gaussian fitted to rows, some of whose entries may be missing.
 
@@ -92,20 +94,12 @@ class GaussianDensity(GaussianEstimator):
         "max_iter": Count(),
     }
 
-    def __init__(
-        self,
-        *,
-        covariance_type: str = "full",
-        reg_covar: float = 1e-6,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.covariance_type = covariance_type
-        self.reg_covar = reg_covar
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    covariance_type: str = "full"
+    reg_covar: float = 1e-6
+    tol: float = 1e-8
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianDensity":

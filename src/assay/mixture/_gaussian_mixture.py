@@ -8,6 +8,7 @@ Method: EM, each step one pass over the rows. A row costs O(k d^2) ("full"), O(d
 """
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from assay.params import Choice, Count, Flag, Maybe, check, refuse
 from assay.scan import Rows, one_blas_thread
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixture(GaussianEstimator):
     """A mixture of Gaussians: a density, and a clustering of rows by their most probable component.
 
@@ -107,42 +109,23 @@ class GaussianMixture(GaussianEstimator):
         "verbose_interval": Count(),
     }
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        weights_init: Any = None,
-        means_init: Any = None,
-        precisions_init: Any = None,
-        assignment: str = "soft",
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        verbose_interval: int = 10,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.assignment = assignment
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
-        self.n_jobs = n_jobs
+    n_components: int = 1
+    _: KW_ONLY
+    covariance_type: str = "full"
+    tol: float = 1e-3
+    reg_covar: float = 1e-6
+    max_iter: int = 100
+    n_init: int = 1
+    init_params: str = "kmeans"
+    weights_init: Any = None
+    means_init: Any = None
+    precisions_init: Any = None
+    assignment: str = "soft"
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
+    verbose_interval: int = 10
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "GaussianMixture":

@@ -10,6 +10,7 @@ Method: one pass for the range of the columns, one to count.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ _MOST_CELLS = 2**62
 _UNIT = 2.0**-53
 
 
+@dataclass(eq=False, repr=False)
 class HistogramDensity(DensityEstimator):
     """A density estimated by counting rows in the cells of a grid.
 
@@ -76,13 +78,11 @@ class HistogramDensity(DensityEstimator):
 
     constraints: ClassVar = {"alpha": Number(low=0.0, why="it is a number of rows")}
 
-    def __init__(
-        self, *, bins: Any = "rice", bounds: Any = None, alpha: float = 0.0, n_jobs: int | None = None
-    ) -> None:
-        self.bins = bins
-        self.bounds = bounds
-        self.alpha = alpha
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    bins: Any = "rice"
+    bounds: Any = None
+    alpha: float = 0.0
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HistogramDensity":

@@ -7,6 +7,7 @@ be true of that (Bengio and Grandvalet 2004; Blum, Kalai and Langford 1999).
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from assay.theory.concentration import clopper_pearson_upper
 from assay.theory.spaces import Unbounded
 
 
+@dataclass(eq=False, repr=False)
 class CrossValidated(ClassifierMixin, Learner):
     """K models of one classifier, each fitted without one fold of the rows; they vote.
 
@@ -56,15 +58,15 @@ class CrossValidated(ClassifierMixin, Learner):
     (0.02, 0.113)
     """
 
-    fold_models_: list[Any]
-    fold_: np.ndarray
+    fold_models_: list[Any] = field(init=False)
+    fold_: np.ndarray = field(init=False)
 
     constraints: ClassVar = {"folds": Count(low=2)}
 
-    def __init__(self, estimator: Any, folds: int = 5, *, random_state: Any = None) -> None:
-        self.estimator = estimator
-        self.folds = folds
-        self.random_state = random_state
+    estimator: Any
+    folds: int = 5
+    _: KW_ONLY
+    random_state: Any = None
 
     def members(self) -> list[Any]:
         return self.fold_models_

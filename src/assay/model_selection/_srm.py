@@ -7,7 +7,7 @@ what every candidate spent.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from numbers import Real
@@ -55,6 +55,7 @@ def _chosen_has(method: str) -> Any:
     return check
 
 
+@dataclass(eq=False, repr=False)
 class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Fits classifiers and keeps the one whose certified error rate on new data is smallest.
 
@@ -101,28 +102,20 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     True
     """
 
-    best_estimator_: Learner
-    certificate_: Certificate
+    best_estimator_: Learner = field(init=False)
+    certificate_: Certificate = field(init=False)
 
     constraints: ClassVar = {
         "delta": Number(low=0.0, high=1.0, open_low=True),
         "holdout": Number(low=0.0, high=1.0),
     }
 
-    def __init__(
-        self,
-        estimators: Sequence[Any],
-        weights: Sequence[float] | None = None,
-        *,
-        holdout: float = 0.25,
-        delta: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.estimators = estimators
-        self.weights = weights
-        self.holdout = holdout
-        self.delta = delta
-        self.random_state = random_state
+    estimators: Sequence[Any]
+    weights: Sequence[float] | None = None
+    _: KW_ONLY
+    holdout: float = 0.25
+    delta: float = 0.05
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> "StructuralRiskMinimizer":
         """Fit every candidate, bound its error rate at its share of delta, and keep the best."""

@@ -1,6 +1,7 @@
 """What all nearest-neighbour learners share: the stored rows, the distance, and the search."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,20 +21,22 @@ _NAMES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan", "infin
 _ORDERS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
 
 
+@dataclass(eq=False, repr=False)
 class Neighbors(Learner):
     """Rows kept as they are; whatever is asked is answered from the nearest of them.
 
     Of rows at the same distance those that come first in the training rows are nearer.
     """
 
-    n_neighbors: int
-    algorithm: str
-    leaf_size: int
-    p: float
-    metric: Any
-    metric_params: Any
-    n_jobs: int | None
-    fit_X_: np.ndarray
+    n_neighbors: int = 5
+    _: KW_ONLY
+    algorithm: str = "auto"
+    leaf_size: int = 30
+    p: float = 2
+    metric: Any = "minkowski"
+    metric_params: Any = None
+    n_jobs: int | None = None
+    fit_X_: np.ndarray = field(init=False)
 
     constraints: ClassVar = {
         "n_neighbors": Count(),

@@ -12,6 +12,7 @@ Method: `_search`.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,7 @@ class NearestRows:
         return "labels of the k nearest training rows"
 
 
+@dataclass(eq=False, repr=False)
 class KNeighborsClassifier(ClassifierMixin, Neighbors):
     """Classification by the vote of the k nearest training rows.
 
@@ -97,26 +99,8 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
 
     constraints: ClassVar = {"weights": VoteWeights()}
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float = 2,
-        metric: Any = "minkowski",
-        metric_params: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    weights: Any = "uniform"
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KNeighborsClassifier":

@@ -14,6 +14,7 @@ Method: passes over the rows in random order, each prototype starting at a row o
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -46,6 +47,7 @@ class FewPrototypes:
         return "label of the nearest of k prototypes"
 
 
+@dataclass(eq=False, repr=False)
 class LearningVectorQuantization(ClassifierMixin, Learner):
     """Classification by the label of the nearest of a few prototypes (LVQ1).
 
@@ -109,24 +111,14 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
     # One neighbour among the prototypes, as the exact search and the checker see it.
     n_neighbors, effective_metric_, weights = 1, "euclidean", "uniform"
 
-    def __init__(
-        self,
-        n_prototypes: Any = 1,
-        *,
-        learning_rate: float = 0.1,
-        schedule: str = "constant",
-        max_iter: int = 100,
-        tol: float = 1e-2,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_prototypes = n_prototypes
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_prototypes: Any = 1
+    _: KW_ONLY
+    learning_rate: float = 0.1
+    schedule: str = "constant"
+    max_iter: int = 100
+    tol: float = 1e-2
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LearningVectorQuantization":

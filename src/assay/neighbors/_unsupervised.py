@@ -1,5 +1,6 @@
 """The search alone: the nearest of the stored rows, without a target."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sklearn.callback import with_callbacks
@@ -7,6 +8,7 @@ from sklearn.callback import with_callbacks
 from assay.neighbors._base import Neighbors
 
 
+@dataclass(eq=False, repr=False)
 class NearestNeighbors(Neighbors):
     """The k nearest of the rows it was fitted to.
 
@@ -25,24 +27,8 @@ class NearestNeighbors(Neighbors):
 
     family = "neighbors.rows"
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 5,
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_neighbors: int = 5
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "NearestNeighbors":

@@ -19,6 +19,7 @@ from assay.neural_network._claims import CertifiedNetwork
 from assay.neural_network._epochs import Penalty, Rule, Table
 from assay.neural_network._network import UNITS, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
+from assay.neural_network._parameters import NetworkParameters
 from assay.neural_network._training_loop import Outcome, TrainingLoop
 from assay.optim.search import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
@@ -56,7 +57,7 @@ class LearningRates:
         )
 
 
-class Network(CertifiedNetwork):
+class Network(NetworkParameters, CertifiedNetwork):
     """A feed-forward network: fit, partial_fit, and the scores of its output units."""
 
     constraints: ClassVar = {
@@ -85,10 +86,6 @@ class Network(CertifiedNetwork):
         "batch_size": NameOr(Count(why="rows per update, or 'auto'"), "auto"),
     }
 
-    hidden_layer_sizes: Any
-    activation: str
-    solver: str
-    loss: str
     n_iter_: int
     t_: int
     loss_: float

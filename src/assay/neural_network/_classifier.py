@@ -11,6 +11,7 @@ Method: back-propagation with Adam, gradient descent with momentum, L-BFGS, anne
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from assay.params import Choice, refuse
 from assay.scan import Rows
 
 
+@dataclass(eq=False, repr=False)
 class MLPClassifier(ClassifierMixin, Network):
     __doc__ = f"""Classifier by a multi-layer feed-forward network.
 
@@ -72,64 +74,8 @@ class MLPClassifier(ClassifierMixin, Network):
 
     constraints: ClassVar = {"loss": Choice("log_loss", "squared_error")}
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Any = (100,),
-        activation: str = "relu",
-        *,
-        solver: str = "adam",
-        alpha: float = 1e-4,
-        batch_size: Any = "auto",
-        learning_rate: str = "constant",
-        learning_rate_init: float = 1e-3,
-        power_t: float = 0.5,
-        max_iter: int = 200,
-        shuffle: bool = True,
-        random_state: Any = None,
-        tol: float = 1e-4,
-        verbose: Any = False,
-        warm_start: bool = False,
-        momentum: float = 0.9,
-        nesterovs_momentum: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-8,
-        n_iter_no_change: float = 10,
-        max_fun: int = 15_000,
-        loss: str = "log_loss",
-        lam: float | None = None,
-        n_restarts: int = 1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.solver = solver
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.power_t = power_t
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.tol = tol
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.momentum = momentum
-        self.nesterovs_momentum = nesterovs_momentum
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-        self.n_iter_no_change = n_iter_no_change
-        self.max_fun = max_fun
-        self.loss = loss
-        self.lam = lam
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    loss: str = "log_loss"
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MLPClassifier":

@@ -1,4 +1,7 @@
-"""The parameters and attributes that classifiers and regressions by networks share, in words."""
+"""The parameters and attributes that classifiers and regressions by networks share."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 PARAMETERS = """    hidden_layer_sizes : int or sequence of int
         Units of each hidden layer; an empty sequence is a linear model.
@@ -70,3 +73,37 @@ ATTRIBUTES = """    Attributes
         Per epoch the loss and the length of the gradient of the last batch, or per iteration the objective and the
         length of its gradient.
 """
+
+
+@dataclass(eq=False, repr=False)
+class NetworkParameters:
+    """The parameters of `Network`; a regression takes `loss` by position, before the others."""
+
+    loss: str = field(kw_only=True)
+    hidden_layer_sizes: Any = (100,)
+    activation: str = "relu"
+    _: KW_ONLY
+    solver: str = "adam"
+    alpha: float = 1e-4
+    batch_size: Any = "auto"
+    learning_rate: str = "constant"
+    learning_rate_init: Any = 1e-3
+    power_t: float = 0.5
+    max_iter: int = 200
+    shuffle: bool = True
+    random_state: Any = None
+    tol: float = 1e-4
+    verbose: Any = False
+    warm_start: bool = False
+    momentum: float = 0.9
+    nesterovs_momentum: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-8
+    n_iter_no_change: float = 10
+    max_fun: int = 15_000
+    lam: float | None = None
+    n_restarts: int = 1
+    n_jobs: int | None = None

@@ -9,6 +9,7 @@ Method: as `MLPClassifier`.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from assay.scan import Rows
 _UNIT, _LEAST = 2.0**-53, 1e-140
 
 
+@dataclass(eq=False, repr=False)
 class MLPRegressor(RegressorMixin, Network):
     __doc__ = f"""Regression by a multi-layer feed-forward network.
 
@@ -68,64 +70,7 @@ class MLPRegressor(RegressorMixin, Network):
 
     constraints: ClassVar = {"loss": Choice("squared_error", "poisson")}
 
-    def __init__(
-        self,
-        loss: str = "squared_error",
-        hidden_layer_sizes: Any = (100,),
-        activation: str = "relu",
-        *,
-        solver: str = "adam",
-        alpha: float = 1e-4,
-        batch_size: Any = "auto",
-        learning_rate: str = "constant",
-        learning_rate_init: float = 1e-3,
-        power_t: float = 0.5,
-        max_iter: int = 200,
-        shuffle: bool = True,
-        random_state: Any = None,
-        tol: float = 1e-4,
-        verbose: Any = False,
-        warm_start: bool = False,
-        momentum: float = 0.9,
-        nesterovs_momentum: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-8,
-        n_iter_no_change: float = 10,
-        max_fun: int = 15_000,
-        lam: float | None = None,
-        n_restarts: int = 1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.solver = solver
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.power_t = power_t
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.tol = tol
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.momentum = momentum
-        self.nesterovs_momentum = nesterovs_momentum
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-        self.n_iter_no_change = n_iter_no_change
-        self.max_fun = max_fun
-        self.lam = lam
-        self.n_restarts = n_restarts
-        self.n_jobs = n_jobs
+    loss: str = "squared_error"
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "MLPRegressor":

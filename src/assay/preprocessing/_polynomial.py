@@ -1,6 +1,7 @@
 """All monomials up to a degree: the nonlinear transform that turns polynomial boundaries into hyperplanes."""
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ def monomial_count(n_features: int, degree: int) -> int:
     return comb(degree + n_features, degree)
 
 
+@dataclass(eq=False, repr=False)
 class PolynomialTransform(TransformerMixin, BaseEstimator):
     """Replace each row by all monomials of its entries up to a degree.
 
@@ -53,9 +55,9 @@ class PolynomialTransform(TransformerMixin, BaseEstimator):
 
     constraints: ClassVar = {"degree": Count(), "include_bias": Flag}
 
-    def __init__(self, degree: int = 2, *, include_bias: bool = True) -> None:
-        self.degree = degree
-        self.include_bias = include_bias
+    degree: int = 2
+    _: KW_ONLY
+    include_bias: bool = True
 
     def fit(self, X: Any, y: Any = None) -> "PolynomialTransform":
         """Learn the number of columns."""

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -28,16 +29,6 @@ _ROWS, _VECTORS = 1024, 256
 KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 """Kernels by their number in `kernel_numbers_`: kind (-1: none of these), gamma, degree, coef0, columns of X."""
 _DENSE_SHARE = 0.5  # of the free memory, that a dense copy of sparse rows may take
-
-
-SOLVER_CONSTRAINTS: dict[str, Constraint] = {
-    "tol": Positive(why="the optimality conditions are met up to it"),
-    "max_iter": Count(low=-1, why="-1 sets no limit"),
-    "cache_size": Maybe(Positive(why="megabytes of kernel values; 'auto' is 1500"), "auto"),
-    "shrinking": Flag,
-    "verbose": Maybe(Count(low=0), True, False),
-}
-"""Parameters of the decomposition."""
 SHARE = Number(low=0.0, high=1.0, open_low=True, why="it is a share of the rows")
 
 
@@ -201,27 +192,34 @@ class KernelMachine(Learner):
         self.support_ = np.arange(len(X), dtype=np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else X
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a file keeps: sparse support vectors as their arrays, since model files hold arrays alone."""
-        state = super().__getstate__()
-        vectors = state.get("support_vectors_")
-        if sp.issparse(vectors):
-            shape = np.array(vectors.shape)
-            return {**state, "support_vectors_": (vectors.data, vectors.indices, vectors.indptr, shape)}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if isinstance(vectors := state.get("support_vectors_"), tuple):
-            data, indices, indptr, shape = vectors
-            matrix = sp.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
-            matrix.check_format(full_check=True)
-            state = {**state, "support_vectors_": matrix}
-        super().__setstate__(state)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+@dataclass(eq=False, repr=False)
+class PairStepMachine(KernelMachine):
+    """A kernel machine whose coefficients are found by the decomposition (`_decomposition`)."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: Any = "auto"
+    verbose: int = False
+    max_iter: int = -1
+    n_jobs: int | None = None
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "tol": Positive(why="the optimality conditions are met up to it"),
+        "max_iter": Count(low=-1, why="-1 sets no limit"),
+        "cache_size": Maybe(Positive(why="megabytes of kernel values; 'auto' is 1500"), "auto"),
+        "shrinking": Flag,
+        "verbose": Maybe(Count(low=0), True, False),
+    }
 
 
 def expansion(

@@ -4,24 +4,27 @@ Scores are recomputed in double precision; every published number is enlarged by
 """
 
 import math
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import NOBODY, OPEN
 from assay.kernels import Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from assay.kernels._tiles import double_expansion
+from assay.losses import log_loss
 from assay.optim.duality import enclosure, outward
 from assay.scan import Rows
 from assay.svm._base import support_rows
 
 _UNIT = 2.0**-53
-_SHORTEN = 1 - 1e-12
+_SHORTEN = 1 - 1e-12  # keeps theta inside its box whatever the order in which C_i was rounded
+GAP = "D04/2"
 
 
 def kernel_magnitude(kernel: Kernel, X: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -110,69 +113,181 @@ def why_no_gap(machine: Any) -> str | None:
     return None
 
 
-def dual_gap(machine: Any, rows: Rows, output: int, bracket: Any) -> float:
-    """Return the duality gap of one machine at theta = beta, shortened and balanced; bracket(block, f,
-    error, theta) per row."""
-    beta = machine.pair_coef_[output]
+class MachineProblem(NamedTuple):
+    """l2/2 |w|^2 + sum C_i loss(y_i, f_i) of one output of a machine: y = +1 for the first of `sides` and -1 for the
+    second, or for all others if there is no second; `which` says to claims which output it is."""
+
+    loss: str
+    C: float
+    l2: float = 1.0
+    intercept: bool = True
+    epsilon: float | None = None
+    class_weight: np.ndarray | None = None
+    output: int = 0
+    sides: tuple[int, ...] | None = (1, 0)
+    which: Mapping[str, int] = MappingProxyType({})
+
+    def costs_and_targets(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        c = self.C * (np.ones(len(block.X)) if block.weight is None else block.weight)
+        if self.sides is None:
+            return c, block.y
+        c = c if self.class_weight is None else c * self.class_weight[block.y]
+        inside = np.isin(block.y, self.sides) if len(self.sides) == 2 else True
+        return np.where(inside, c, 0.0), np.where(block.y == self.sides[0], 1.0, -1.0)
+
+    def params(self) -> dict[str, Any]:
+        """Return the parameters of the claim of the gap."""
+        stated = {
+            "loss": self.loss,
+            "loss_params": {} if self.epsilon is None else {"epsilon": self.epsilon},
+            "penalty": {"L2": self.l2},
+            "C": self.C,
+            "intercept": self.intercept,
+            **self.which,
+        }
+        if self.sides is None:
+            return stated
+        return {**stated, "class_weight": None if self.class_weight is None else self.class_weight.tolist()}
+
+
+def gap_claims(machine: Any, rows: Rows, problem: MachineProblem) -> Iterator[Claim]:
+    """Yield the claim of the gap and, where the machine has one output alone, the enclosure that follows.
+
+    The dual vector is what the machine itself is; of the squared loss without intercept also the slopes, and the
+    smaller gap is claimed.
+    """
+    duals = ("model", "slopes") if problem.loss == "squared" and not problem.intercept else ("model",)
+    gap, dual = min((machine_gap(machine, rows, problem, dual), dual) for dual in duals)
+    yield Claim(GAP, gap, params={**problem.params(), "dual": dual})
+    if not problem.which:
+        yield enclosure(GAP, gap, problem.l2)
+
+
+def machine_gap(
+    machine: Any, rows: Rows, problem: MachineProblem, dual: str = "model", kept: np.ndarray | None = None
+) -> float:
+    """Return an upper bound of the duality gap |l2 w - v|^2 / (2 l2) + sum of brackets, v = sum theta_i phi(x_i).
+
+    theta is l2 beta, shortened and balanced, or the slopes of the loss; the problem may be that of the `kept` rows.
+    """
+    beta, theta = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
+    beta[machine.support_] = problem.l2 * machine.pair_coef_[problem.output]
+    theta[:] = balanced(beta, problem.intercept) * _SHORTEN
+    kernel = machine._kernel()
+
+    def part(block: Block) -> tuple[float, float]:
+        values, error = scores(machine, block)
+        f, here = values[:, problem.output], slice(block.start, block.start + len(values))
+        c, y = problem.costs_and_targets(block)
+        c = c if kept is None else np.where(kept[here], c, 0.0)
+        own = c * (y - f) if dual == "slopes" else theta[here]
+        slack = error[:, problem.output] + 1e-13 * np.abs(f)
+        lengths = np.sqrt(np.maximum(kernel.diagonal(block.X), 0.0))
+        apart = (np.abs(beta[here] - own) + 1e-14 * (np.abs(beta[here]) + np.abs(own))) @ lengths
+        return float(np.sum(_BRACKETS[problem.loss](c, y, f, slack, own, problem.epsilon))), float(apart)
+
+    brackets, apart = np.sum(rows.map(part), axis=0).tolist()
+    return outward(brackets * (1 + 1e-10) + 0.5 * apart**2 * (1 + 1e-9) / problem.l2 + 1e-13)
+
+
+def balanced(beta: np.ndarray, intercept: bool) -> np.ndarray:
+    """Return beta, with an intercept with the heavier of its positive and negative sides shortened until it sums to
+    zero."""
+    if not intercept:
+        return beta
     positive, negative = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
     least = min(positive, negative)
-    factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * _SHORTEN
-    own = np.sqrt(np.maximum(machine._kernel().diagonal(support_rows(machine)), 0.0)) if len(beta) else beta
-    apart = float((np.abs(beta) * (1 - factor + 1e-14) * own).sum())
-    theta = np.zeros(rows.n_rows)
-    theta[machine.support_] = beta * factor
-
-    def part(block: Block) -> float:
-        values, error = scores(machine, block)
-        dual = theta[block.start : block.start + len(block.X)]
-        return float(
-            np.sum(bracket(block, values[:, output], error[:, output] + 1e-13 * np.abs(values[:, output]), dual))
-        )
-
-    return outward(float(np.sum(rows.map(part))) * (1 + 1e-10) + 0.51 * apart**2 + 1e-13)
+    return beta * np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300))
 
 
-def hinge_bracket(
-    machine: Any, pair: tuple[int, int], block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray
+# Upper bounds of c (loss(f) + loss*(-tau) + tau f), c tau = theta, for all scores within `error` of f, of each row.
+
+
+def _hinge(
+    c: np.ndarray, y: np.ndarray, f: np.ndarray, error: np.ndarray, theta: np.ndarray, _epsilon: None
 ) -> np.ndarray:
-    """Return c (max(0, 1 - y f) - a + a y f), a = theta y, of each row of a pair of classes, rounded up; 0 for
-    others."""
-    first, second = pair
-    inside = (block.y == first) | (block.y == second)
-    y = np.where(block.y == first, 1.0, -1.0)
-    c = machine.C * machine.class_weight_[block.y] * (1.0 if block.weight is None else block.weight) * inside
     a, s = np.minimum(theta * y, c), 1 - y * f
     return np.maximum((c - a) * s, -a * s) + c * (error + 1e-12 * (1 + np.abs(s)))
 
 
+def _insensitive(
+    c: np.ndarray, y: np.ndarray, f: np.ndarray, error: np.ndarray, theta: np.ndarray, epsilon: float
+) -> np.ndarray:
+    r, t = y - f, np.clip(theta, -c, c)
+    value = c * np.maximum(np.abs(r) - epsilon, 0.0) - t * r + epsilon * np.abs(t)
+    return value + 2 * c * (error + 1e-12 * (1 + np.abs(r) + np.abs(y) + epsilon))
+
+
+def _squared(
+    c: np.ndarray, y: np.ndarray, f: np.ndarray, error: np.ndarray, theta: np.ndarray, _epsilon: None
+) -> np.ndarray:
+    tau = np.divide(theta, c, out=np.zeros_like(theta), where=c > 0)
+    return 0.5 * c * (np.abs(y - f - tau) + error + 1e-13 * (np.abs(y) + np.abs(f) + np.abs(tau))) ** 2
+
+
+def _logistic(
+    c: np.ndarray, y: np.ndarray, f: np.ndarray, error: np.ndarray, theta: np.ndarray, _epsilon: None
+) -> np.ndarray:
+    """kl(p || s), p = |tau| and s = sigma(-y f), has slope at most 1 in f, and is at most (p - s)^2 / (s (1 - s)),
+    which is sharper where p is close to s."""
+    slack = error + 1e-13
+    p, s, rest = share(np.abs(theta), c), expit(-y * f), expit(y * f)
+    distance = np.abs(p - s) + 2 * slack * s * rest + 1e-14 * (p + s)
+    square = 1.01 * distance**2 / np.maximum(s * rest, 1e-300)
+    return c * np.minimum(divergence(p, y * f) + 2 * slack, square)
+
+
+def share(theta: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return theta / cost, 0 where a row costs nothing."""
+    return np.divide(theta, cost, out=np.zeros_like(theta), where=cost > 0)
+
+
+def divergence(p: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Return kl(p || sigma(-z))."""
+    assert log_loss.dual is not None
+    return log_loss.dual.bracket(1.0, z, p)
+
+
+_BRACKETS: dict[str, Callable[..., np.ndarray]] = {
+    "hinge": _hinge,
+    "epsilon-insensitive": _insensitive,
+    "squared": _squared,
+    "logistic": _logistic,
+}
+
+
 def classifier_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield D10 for each pair of classes, D15, and for a hard margin D13 from both sides."""
+    """Yield D04/2 for each pair of classes, D15, and for a hard margin D13 from both sides."""
     reason = why_no_gap(machine)
     if reason is not None:
-        yield NotApplicable("D10/1", reason)
+        yield NotApplicable(GAP, reason)
         if np.isfinite(getattr(machine, "C", np.inf)) and machine.chosen_kernel_ != "given":
             for p, pair, params in _pairs(machine):
                 yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
         return
     C = getattr(machine, "C", None)
     if C is None:
-        yield NotApplicable("D10/1", "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine.")
+        yield NotApplicable(GAP, "The problem with nu has no C of its own; SVC at C = 1/rho is the same machine.")
         return
     if np.isinf(C):
-        yield NotApplicable(
-            "D10/1", "A hard margin has no losses to weigh; its optimality is the margin from both sides."
-        )
+        yield NotApplicable(GAP, "A hard margin has no losses to weigh; its optimality is the margin from both sides.")
         if len(machine.classes_) == 2:
             yield from _margin_claims(machine, rows)
         return
     for p, pair, params in _pairs(machine):
-        gap = dual_gap(machine, rows, p, partial(hinge_bracket, machine, pair))
-        yield Claim("D10/1", gap, params=params)
+        yield from gap_claims(machine, rows, hinge_problem(machine, p, pair))
         yield Claim("D15/2", _kkt_residual(machine, rows, p, pair), params=params)
-        if len(machine.classes_) == 2:
-            yield enclosure("D10/1", gap, 1.0)
     free = "A free intercept is not held by the penalty: the gap does not bound what a row left out changes."
     yield NotApplicable("D16/2", free)
+
+
+def hinge_problem(machine: Any, output: int = 0, pair: tuple[int, int] = (1, 0)) -> MachineProblem:
+    """Return the problem of one pair of classes."""
+    weights = None if machine.class_weight is None else machine.class_weight_
+    which = {"pair": output} if len(machine.classes_) > 2 else {}
+    return MachineProblem(
+        "hinge", float(machine.C), class_weight=weights, output=output, sides=pair, which=which
+    )
 
 
 def _pairs(machine: Any) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
@@ -263,19 +378,10 @@ def _margin_claims(machine: Any, rows: Rows) -> Iterator[Claim]:
 
 
 def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
-    """Yield D11 and D15."""
+    """Yield D04/2 and D15."""
     reason = why_no_gap(machine)
     if reason is not None:
-        yield NotApplicable("D11/1", reason)
+        yield NotApplicable(GAP, reason)
         return
-    C, epsilon = float(machine.C), machine.epsilon_
-
-    def insensitive(block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        c = C * (np.ones(len(f)) if block.weight is None else block.weight)
-        r, t = block.y - f, np.clip(theta, -c, c)
-        value = c * np.maximum(np.abs(r) - epsilon, 0.0) - t * r + epsilon * np.abs(t)
-        return value + 2 * c * (error + 1e-12 * (1 + np.abs(r) + np.abs(block.y) + epsilon))
-
-    gap = dual_gap(machine, rows, 0, insensitive)
-    yield Claim("D11/1", gap, params={"C": C, "epsilon": float(epsilon)})
-    yield enclosure("D11/1", gap, 1.0)
+    problem = MachineProblem("epsilon-insensitive", float(machine.C), epsilon=float(machine.epsilon_), sides=None)
+    yield from gap_claims(machine, rows, problem)

@@ -14,6 +14,7 @@ Method: few columns: Newton's method (squared losses), an interior-point method 
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,11 +31,11 @@ from assay.linear_model._base import LinearClassifier, LinearRegressor
 from assay.params import Choice, Constraint, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._linear_base import PARAMETERS, LinearMachine, beside
-from assay.svm._linear_facts import machine_claims
 from assay.svm._linear_problem import Losses
 from assay.theory.spaces import Linear, LinearFunctions
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     __doc__ = f"""Support vector classifier with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
@@ -69,7 +70,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     >>> model = LinearSVC().fit(X, y)
     >>> model.predict([[-3.0], [3.0]]).tolist()
     [0, 1]
-    >>> model.certify(X, y).find("D10/2").value < 1e-8
+    >>> model.certify(X, y).find("linear-svm.gap").value < 1e-8
     True
     """
 
@@ -98,36 +99,20 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         ),
     )
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVC":
@@ -187,24 +172,20 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         elif len(self.classes_) > 2 or isinstance(self.class_weight, str):
             yield Penalised(why_not="It is told for two classes, and class weights that were fixed in advance.")
         else:
-            yield Penalised("D10/2", self._column())
+            yield Penalised(self._column())
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
-        codes, weight = beside(rows)
-        shared = {
-            "penalty": self.penalty,
-            "loss": self.loss.replace("_", "-"),
-            "C": float(self.C),
-            "intercept_scaling": self._column(),
-            "class_weight": None if self.class_weight is None else self.class_weight_.tolist(),
-        }
         for row, k in enumerate(self._told_apart()):
-            params = shared if len(self.classes_) == 2 else {**shared, "class": k}
-            losses = self._losses(codes, weight, k)
-            yield from machine_claims("D10/2", rows, losses, self, row, params)
+            several = len(self.classes_) > 2
+            weights = np.where(several & (np.arange(len(self.classes_)) != k), 1.0, self.class_weight_)
+            stated = self._problem(self.penalty == "l1")._replace(
+                class_weight=None if self.class_weight is None else tuple(weights.tolist()), told=k if several else None
+            )
+            yield from self._gap_claims(rows, stated, row)
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     __doc__ = f"""Support vector regression with a linear score; drop-in for scikit-learn's, which is LIBLINEAR.
 
@@ -251,32 +232,18 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
         guarantee=("linear-svr.gap", "solution.enclosure"),
     )
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: Any = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: Any = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVR":
@@ -300,11 +267,4 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the enclosure of the coefficients."""
-        params = {
-            "penalty": "l2",
-            "loss": self.loss.replace("_", "-"),
-            "C": float(self.C),
-            "epsilon": float(self.epsilon),
-            "intercept_scaling": self._column(),
-        }
-        yield from machine_claims("D11/2", rows, self._losses(*beside(rows)), self, 0, params)
+        yield from self._gap_claims(rows, self._problem()._replace(epsilon=float(self.epsilon)), 0)

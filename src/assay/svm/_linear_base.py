@@ -1,6 +1,7 @@
 """What linear support vector machines share: parameters, the choice of a method, what a fit keeps."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite
 
 from assay.base import require_finite
+from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
+from assay.optim.gap import GAP, PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Positive, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
@@ -20,6 +23,7 @@ from assay.svm._linear_problem import SMALL, Losses, Optimum, Watch, by_newton, 
 
 _NARROW = 200  # columns up to which methods with a Hessian are the faster ones
 _DENSE = 2000  # the same where every entry is stored and there are as many rows: sweeps then hardly converge
+_OTHER_ROWS = "The dual variables belong to the rows of the fit, which are as many as dual_coef_ has columns; got {}."
 
 
 class LinearMachine(LinearModel):
@@ -35,12 +39,28 @@ class LinearMachine(LinearModel):
         "intercept_scaling": Positive(why="the constant column whose coefficient is the intercept"),
     }
     C: float
+    loss: str
     dual: Any
     intercept_scaling: float
     dual_coef_: np.ndarray
 
     def _column(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _problem(self, l1: bool = False) -> PenalisedProblem:
+        """Return what every hyperplane of the machine minimises."""
+        found = PenalisedProblem(self.loss, 0.0 if l1 else 1.0, float(self.C), bool(self.fit_intercept))
+        return found._replace(l1=1.0 if l1 else None, column=self._column())
+
+    def _gap_claims(self, rows: Rows, problem: PenalisedProblem, row: int) -> Iterator[Claim | NotApplicable]:
+        """Yield the gap of one hyperplane at the dual variables of the fit, and the enclosure where there is one
+        alone."""
+        dual = getattr(self, "dual_coef_", np.empty((0, 0)))  # a model file does not keep them
+        if dual.shape[1] != rows.n_rows:
+            yield NotApplicable(GAP, _OTHER_ROWS.format(rows.n_rows))
+            return
+        coef, intercept = np.atleast_2d(self.coef_)[row], np.ravel(self.intercept_)[row]
+        yield from gap_claims(rows, coef, intercept, problem, dual[row])
 
     def _check_entries(self, rows: Rows) -> None:
         if not isinstance(rows, MemoryRows):

@@ -6,6 +6,7 @@
 Divided by rho it is the machine of `SVC` at C = 1 / rho.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from assay.svm._decomposition import Problem, Solution
 from assay.svm._pairwise_classifier import PairMachine, SupportVectorClassifier, Watch
 
 
+@dataclass(eq=False, repr=False)
 class NuSVC(SupportVectorClassifier):
     """Support vector classifier in which nu replaces C: an upper bound on the share of margin errors and a
     lower bound on the
@@ -50,42 +52,8 @@ class NuSVC(SupportVectorClassifier):
         most_rows=30_000,
     )
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: Any = "auto",
-        class_weight: Any = None,
-        verbose: int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    nu: float = 0.5
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVC":

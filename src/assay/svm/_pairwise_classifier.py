@@ -5,6 +5,7 @@ The machines of more than two classes share the Gram blocks of the classes.
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
@@ -27,7 +28,7 @@ from assay.params import Choice, Constraint, Flag, check, refuse
 from assay.scan import Rows, thread_map
 from assay.scan.memory import thread_count
 from assay.svm import _calibration
-from assay.svm._base import SOLVER_CONSTRAINTS, KernelMachine, dense, support_rows
+from assay.svm._base import PairStepMachine, dense, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution, solve
 from assay.svm._kernel_rows import cache_floats
 from assay.svm._shared_gram import SharedGram
@@ -62,13 +63,19 @@ class PairMachine:
 Watch = Callable[[PairMachine], bool]
 
 
-class SupportVectorClassifier(ClassifierMixin, KernelMachine):
+@dataclass(eq=False, repr=False)
+class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     """What SVC and NuSVC share."""
 
     family = "kernel.classifier"
     more_arrays = ("calibration_", "class_weight_")
+    _: KW_ONLY
+    probability: bool = False
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
     constraints: ClassVar[dict[str, Constraint]] = {
-        **SOLVER_CONSTRAINTS,
         "decision_function_shape": Choice("ovr", "ovo"),
         "break_ties": Flag,
         "probability": Flag,

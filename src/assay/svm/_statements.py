@@ -14,7 +14,7 @@ from assay.guarantees.margins import Scores, statements
 from assay.kernels import Precomputed
 from assay.scan import Rows
 from assay.svm._base import support_rows
-from assay.svm._facts import dual_gap, hinge_bracket, kernel_magnitude, scores, why_no_gap
+from assay.svm._facts import hinge_problem, kernel_magnitude, machine_gap, scores, why_no_gap
 
 _UNIT = 2.0**-53
 
@@ -77,10 +77,6 @@ def _supported(machine: Any, rows: Rows) -> Supported:
     is_kept = np.zeros(rows.n_rows, dtype=bool)
     is_kept[kept] = True
 
-    def bracket(block: Block, f: np.ndarray, error: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        here = is_kept[block.start : block.start + len(f)]
-        return np.where(here, hinge_bracket(machine, (1, 0), block, f, error, theta), 0.0)
-
     def open_margins(block: Block) -> tuple[np.ndarray, np.ndarray, float]:
         values, error = scores(machine, block)
         others = ~is_kept[block.start : block.start + len(values)]
@@ -96,7 +92,7 @@ def _supported(machine: Any, rows: Rows) -> Supported:
     weighted = machine.class_weight is not None
     params = {"C": float(machine.C), "class_weight": machine.class_weight_.tolist() if weighted else None}
     told = 2 * (isinstance(machine.class_weight, str)) + told_numbers(machine)
-    gap = dual_gap(machine, rows, 0, bracket)
+    gap = machine_gap(machine, rows, hinge_problem(machine), kept=is_kept)
     return Supported(kept, gap, float(machine.intercept_[0]), int(told), params, lost)
 
 

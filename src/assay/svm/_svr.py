@@ -13,6 +13,7 @@ the box.
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,9 +31,8 @@ from assay.params import Constraint, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.svm._base import (
     SHARE,
-    SOLVER_CONSTRAINTS,
     KernelFunctions,
-    KernelMachine,
+    PairStepMachine,
     dense,
     filled,
     offset,
@@ -44,10 +44,8 @@ from assay.svm._decomposition import Problem, Solution, solve
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
 
 
-class _OneFunction(KernelMachine):
+class _OneFunction(PairStepMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
-
-    constraints: ClassVar[dict[str, Constraint]] = SOLVER_CONSTRAINTS
 
     def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
@@ -159,6 +157,7 @@ class _Regressor(RegressorMixin, _OneFunction):
         yield function_norm(self, rows, True)
 
 
+@dataclass(eq=False, repr=False)
 class SVR(_Regressor):
     """Support vector regression: the eps-insensitive loss with a kernel.
 
@@ -198,34 +197,9 @@ class SVR(_Regressor):
         most_rows=30_000,
     )
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: Any = "auto",
-        verbose: int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    C: float = 1.0
+    epsilon: float = 0.1
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SVR":
@@ -245,6 +219,7 @@ class SVR(_Regressor):
         return float(self.epsilon)
 
 
+@dataclass(eq=False, repr=False)
 class NuSVR(_Regressor):
     """Support vector regression in which nu replaces epsilon: an upper bound on the share of rows outside
     the tube.
@@ -275,34 +250,9 @@ class NuSVR(_Regressor):
         most_rows=30_000,
     )
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: Any = "auto",
-        verbose: int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    nu: float = 0.5
+    C: float = 1.0
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "NuSVR":
@@ -333,6 +283,7 @@ class NuSVR(_Regressor):
         return found.beta[:n] + found.beta[n:], 0.5 * (above + below)
 
 
+@dataclass(eq=False, repr=False)
 class OneClassSVM(OutlierMixin, _OneFunction):
     """Novelty detection: the smallest half-space of feature space that holds most rows.
 
@@ -370,32 +321,8 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         guarantee=("one-class.gap",),
     )
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: Any = "auto",
-        verbose: int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    nu: float = 0.5
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OneClassSVM":

@@ -10,6 +10,7 @@ gain ratio take the general way (`_nominal_missing`). Both find the same splits 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,11 +24,10 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Maybe, Number, check, count, refuse
 from assay.scan import Rows, rows
-from assay.tree import _pruning as pruning
-from assay.tree import _rules
+from assay.tree import _pruning, _rules
 from assay.tree._claims import grown_part, pruning_fact, shortened
 from assay.tree._nodes import Nodes, TreeModel
-from assay.tree._predict import leaves, mean_values
+from assay.tree._predict import goes_one_way, leaves, mean_values
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
@@ -65,6 +65,22 @@ def row_count(owner: Any, name: str, n: int, low: int) -> int:
     return count(owner, name, low=low)
 
 
+def limits_of(owner: Any, data: Read, random: bool) -> Limits:
+    """Return the limits that the parameters of a tree or a forest set; `random`: nodes draw their thresholds."""
+    n, d = data.rows.n_rows, data.rows.n_features
+    total = float(n if data.weight is None else data.weight.sum())
+    return Limits(
+        row_count(owner, "min_samples_leaf", n, 1),
+        owner.min_weight_fraction_leaf * total,
+        row_count(owner, "min_samples_split", n, 2),
+        2**31 if owner.max_depth is None else owner.max_depth,
+        owner.max_leaf_nodes or 0,
+        owner.min_impurity_decrease * total,
+        feature_count(owner, d),
+        random,
+    )
+
+
 def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
     """Return `monotonic_cst` as (d,) integers, None if it constrains nothing."""
     asked = owner.monotonic_cst
@@ -76,13 +92,29 @@ def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
     return signs.astype(np.int64) if signs.any() else None
 
 
+@dataclass(eq=False, repr=False)
 class DecisionTree(TreeModel, Learner):
     """What both kinds of tree share."""
 
+    thresholds = "midpoint"
+    _: KW_ONLY
     criterion: str
-    max_features: Any
-    thresholds: str = "midpoint"
+    split: str = "binary"
+    missing: str = "direction"
+    splitter: str = "best"
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    pruning: str | None = None
+    ccp_alpha: float = 0.0
+    nominal: Any = None
     monotonic_cst: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
     constraints: ClassVar = {
         "split": Choice("multiway", "binary"),
         "missing": Choice("fractional", "direction"),
@@ -98,7 +130,7 @@ class DecisionTree(TreeModel, Learner):
         """Return the unpruned tree."""
         n, d = data.X.shape
         levels = nominal_levels(self)
-        limits = self._limits(data, d)
+        limits = limits_of(self, data, self.splitter == "random")
         plain = not levels and self.criterion != "gain_ratio" and not data.has_gaps
         monotone = self._monotone(d, n_classes, plain)
         if plain and self.criterion == "absolute_error":
@@ -187,20 +219,6 @@ class DecisionTree(TreeModel, Learner):
             self.classes_ = like.classes_
         return self
 
-    def _limits(self, data: Read, d: int) -> Limits:
-        n = len(data.y)
-        total = float(n if data.weight is None else data.weight.sum())
-        return Limits(
-            row_count(self, "min_samples_leaf", n, 1),
-            self.min_weight_fraction_leaf * total,
-            row_count(self, "min_samples_split", n, 2),
-            2**31 if self.max_depth is None else self.max_depth,
-            self.max_leaf_nodes or 0,
-            self.min_impurity_decrease * total,
-            feature_count(self, d),
-            self.splitter == "random",
-        )
-
     def _check_target(self, y: np.ndarray) -> None:
         """Refuse numbers y that the criterion cannot read."""
 
@@ -221,18 +239,18 @@ class DecisionTree(TreeModel, Learner):
             nodes = self._grow(data, n_classes)
         if self.pruning == "cost_complexity":
             self.ccp_alpha_ = self._chosen_alpha(data, n_classes)
-            grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), self.ccp_alpha_)
+            grown, nodes = nodes, _pruning.cost_complexity(nodes, self._risk(nodes), self.ccp_alpha_)
         elif needs:
             data, held = self._validation(data, validation)
             nodes = self._grow(data, n_classes)
             if self.pruning == "pre":
-                nodes = pruning.pre_pruned(nodes, held.X, held.y)
+                nodes = _pruning.pre_pruned(nodes, held.X, held.y)
             else:
-                nodes = pruning.reduced_error(nodes, held.X, held.y, bool(self.prune_ties))
+                nodes = _pruning.reduced_error(nodes, held.X, held.y, bool(self.prune_ties))
         elif self.pruning == "pessimistic":
-            nodes = pruning.pessimistic(nodes, self.confidence)
+            nodes = _pruning.pessimistic(nodes, self.confidence)
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
-            grown, nodes = nodes, pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
+            grown, nodes = nodes, _pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
         nodes = self._placed(nodes, data.X)
         self.keep_nodes(nodes)
         self.__dict__.pop("grown_", None)
@@ -266,19 +284,19 @@ class DecisionTree(TreeModel, Learner):
         """Return R(t): impurity times share of the weight."""
         return nodes.impurity * nodes.weight / nodes.weight[0]
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> pruning.Path:
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> _pruning.Path:
         """Return alphas, impurities and numbers of leaves of all subtrees that are optimal for some alpha."""
         check(self)
         data, n_classes = self._read(X, y, sample_weight)
         self._check_target(data.y)
         nodes = self._grow(data, n_classes)
-        return pruning.pruning_path(nodes, self._risk(nodes))[0]
+        return _pruning.pruning_path(nodes, self._risk(nodes))[0]
 
     def _chosen_alpha(self, data: Read, n_classes: int) -> float:
         """Return the alpha, between two of the path, with the smallest cross-validated error (the largest
         such alpha)."""
         nodes = self._grow(data, n_classes)
-        path = pruning.pruning_path(nodes, self._risk(nodes))[0]
+        path = _pruning.pruning_path(nodes, self._risk(nodes))[0]
         tried = np.append(np.sqrt(path.ccp_alphas[:-1] * path.ccp_alphas[1:]), path.ccp_alphas[-1])
         smallest = int(np.bincount(data.y).min()) if n_classes else len(data.y)
         kind = StratifiedKFold if n_classes and smallest > 1 else KFold
@@ -287,7 +305,7 @@ class DecisionTree(TreeModel, Learner):
         for fit, held in folds.split(data.X, data.y):
             part = data.take(fit)
             full = self._grow(part, n_classes)
-            losses += pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
+            losses += _pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
 
     def _fold_losses(self, data: Read, held: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -372,10 +390,10 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:
         data = read_columns(learner, X, y, sample_weight)
-        if data.has_gaps:
+        if data.has_gaps and not goes_one_way(learner.nodes_):
             raise refuse(
                 learner,
-                "X contains NaN; certificates need complete rows, because the checker reads numbers alone.",
+                "X contains NaN; certificates need complete rows, because rows without a value go down all branches.",
             )
         known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known

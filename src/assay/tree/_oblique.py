@@ -10,6 +10,7 @@ Utgoff and Brodley 1991 (linear machines at nodes).
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -63,6 +64,7 @@ def best_threshold(z: np.ndarray, counts: np.ndarray, criterion: str, least: int
     return float(gains[best]), float(middle[best])
 
 
+@dataclass(eq=False, repr=False)
 class ObliqueTreeClassifier(ClassifierMixin, Learner):
     """A decision tree whose nodes test linear combinations of columns.
 
@@ -111,7 +113,6 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         "max_depth": Maybe(Count()),
         "min_impurity_decrease": Number(low=0.0),
     }
-    classes_: np.ndarray
     card = Card(
         name="Oblique tree classifier",
         zh="多变量决策树",
@@ -124,32 +125,18 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         most_rows=100_000,
     )
 
-    def __init__(
-        self,
-        *,
-        learner: str = "logistic",
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_impurity_decrease: float = 0.0,
-        routing: str = "hard",
-        temperature: float = 0.5,
-        max_steps: int = 100,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.routing = routing
-        self.temperature = temperature
-        self.max_steps = max_steps
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    learner: str = "logistic"
+    criterion: str = "gini"
+    max_depth: int | None = None
+    min_samples_split: Any = 2
+    min_samples_leaf: Any = 1
+    min_impurity_decrease: float = 0.0
+    routing: str = "hard"
+    temperature: float = 0.5
+    max_steps: int = 100
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ObliqueTreeClassifier":
         """Fit to rows X (numbers without gaps) and labels y."""

@@ -1,6 +1,7 @@
 """The two kinds of decision tree: one predicts classes, the other numbers."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
 
+@dataclass(eq=False, repr=False)
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     """A decision tree that predicts classes.
 
@@ -77,7 +79,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         "validation_fraction": Number(low=0.0, high=1.0, open_low=True),
         "thresholds": Choice("midpoint", "short"),
     }
-    classes_: np.ndarray
     card = Card(
         name="Decision tree classifier",
         zh="决策树",
@@ -90,54 +91,13 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        split: str = "binary",
-        missing: str = "direction",
-        splitter: str = "best",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        pruning: str | None = None,
-        ccp_alpha: float = 0.0,
-        confidence: float = 0.25,
-        prune_ties: bool = False,
-        validation_fraction: float = 0.3,
-        nominal: Any = None,
-        monotonic_cst: Any = None,
-        thresholds: str = "midpoint",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.split = split
-        self.missing = missing
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.pruning = pruning
-        self.ccp_alpha = ccp_alpha
-        self.confidence = confidence
-        self.prune_ties = prune_ties
-        self.validation_fraction = validation_fraction
-        self.nominal = nominal
-        self.monotonic_cst = monotonic_cst
-        self.thresholds = thresholds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    criterion: str = "gini"
+    class_weight: Any = None
+    confidence: float = 0.25
+    prune_ties: bool = False
+    validation_fraction: float = 0.3
+    thresholds: str = "midpoint"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
         """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
@@ -186,6 +146,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         return (value.argmax() != y).astype(np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     """A decision tree that predicts numbers: the mean (or median) of the leaf.
 
@@ -221,44 +182,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         input=("numbers", "nominal", "missing"),
     )
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        split: str = "binary",
-        missing: str = "direction",
-        splitter: str = "best",
-        max_depth: int | None = None,
-        min_samples_split: Any = 2,
-        min_samples_leaf: Any = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        pruning: str | None = None,
-        ccp_alpha: float = 0.0,
-        nominal: Any = None,
-        monotonic_cst: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.split = split
-        self.missing = missing
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.pruning = pruning
-        self.ccp_alpha = ccp_alpha
-        self.nominal = nominal
-        self.monotonic_cst = monotonic_cst
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    criterion: str = "squared_error"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecisionTreeRegressor":
         """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""

@@ -1,4 +1,4 @@
-"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the class."""
+"""Classes of hypotheses: the growth function from a descriptor, and whether the model belongs to the class."""
 
 import math
 from collections.abc import Mapping
@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.tails import ln
+from assay.checker.bounds.tails import ln, ln_patterns
 from assay.checker.predictors import Linear
 from assay.checker.record import Rejected, count
 
 MOST_COLUMNS = 100_000
+_DEEPEST = 16
 
 
 def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
@@ -27,8 +28,6 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     if own is not None:
         return own
     kind = _kind(descriptor)
-    if kind == "integer-halfspaces":
-        return ln(size(descriptor, model))
     if kind == "function-space":
         return _function_space(descriptor, points, model)
     d, pairs = _dimension(descriptor, model), 1
@@ -45,7 +44,7 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     else:
         _binary(model)
     with localcontext(prec=60):
-        return ln(2 * patterns(points - 1, d) if bias else patterns(points, d)) * pairs
+        return (ln(2) + ln_patterns(points - 1, d) if bias else ln_patterns(points, d)) * pairs
 
 
 def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> Decimal:
@@ -60,34 +59,20 @@ def _function_space(descriptor: Mapping[str, Any], points: int, model: Any) -> D
     if model.classes is None or k < len(model.classes) or not needed <= dimension <= MOST_COLUMNS:
         raise Rejected(f"the class has dimension {dimension} and {k} labels; the model does not belong to it")
     with localcontext(prec=60):
-        return ln(2 * patterns(points - 1, dimension - 1)) * (k * (k - 1) // 2)
+        return (ln(2) + ln_patterns(points - 1, dimension - 1)) * (k * (k - 1) // 2)
 
 
 def _polynomials(model: Any) -> int:
     """Return the dimension of the polynomials that the model's scores lie in; refuse scores that are none."""
     if model.degree is None:
         raise Rejected("its scores are not known to lie in a space of functions of finite dimension")
+    if min(model.columns, model.degree) > _DEEPEST:
+        return MOST_COLUMNS + 1  # C(34, 17) is larger, and larger ones may be too large to compute
     return math.comb(model.columns + model.degree, model.degree)
 
 
-def size(descriptor: Any, model: Linear) -> int:
-    """Return the number of hypotheses in a finite class that contains the model."""
-    kind = _kind(descriptor)
-    if kind != "integer-halfspaces":
-        raise Rejected(f"the class {kind} is not finite")
-    _binary(model)
-    d = _dimension(descriptor, model)
-    bound = count(descriptor.get("bound"), "bound of the class", 1)
-    numbers = np.append(model.W[0], model.b)
-    if np.any(numbers != np.round(numbers)) or np.any(np.abs(numbers) > bound):
-        raise Rejected(f"the model's weights are not all integers from {-bound} to {bound}")
-    if d * bound.bit_length() > 10**6:
-        raise Rejected("the class is too large to be of use")
-    return (2 * bound + 1) ** (d + 1)
-
-
 def _kind(descriptor: Any) -> str:
-    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces")
+    known = ("function-space", "halfspaces", "multiclass-halfspaces")
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]
@@ -108,13 +93,3 @@ def _binary(model: Linear) -> None:
     if not model.binary:
         raise Rejected("half-spaces label two classes; the model is another kind")
 
-
-def patterns(points: int, d: int) -> int:
-    """Return sum_{i <= d} C(points, i)."""
-    if d >= points:
-        return 2**points
-    total = term = 1
-    for i in range(1, d + 1):
-        term = term * (points - i + 1) // i
-        total += term
-    return total

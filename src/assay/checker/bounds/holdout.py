@@ -43,8 +43,8 @@ class MeanLoss(ClippedRisk):
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
         shares = softmax(scores, axis=1)
-        true = np.eye(scores.shape[1])[np.maximum(view.codes, 0)]
-        loss = 0.5 * ((shares - true) ** 2).sum(axis=1)
+        shares[np.arange(len(shares)), np.maximum(view.codes, 0)] -= 1.0
+        loss = 0.5 * (shares**2).sum(axis=1)
         # No share moves by more than half of the largest error, and the loss by the sum of |p - 1[y]| <= 2 times that.
         slack = 2 * float(np.max(errors)) + 64 * scores.shape[1] * U
         high = np.where(view.codes < 0, 1.0, np.minimum(loss + slack, 1.0))

@@ -18,6 +18,7 @@ from assay.checker.numerics import gamma
 _DIGITS = 60
 _STIRLING = (Fraction(1, 12), Fraction(-1, 360), Fraction(1, 1260), Fraction(-1, 1680), Fraction(1, 1188))
 _EXACT = 400  # factorials up to here are computed as integers
+_MOST_TERMS = 2000  # binomial coefficients that are added as integers
 _SLIP = Decimal("1e-22")  # bound of all decimal errors of one term: Stirling's remainder, 60-digit rounding
 _HALF_LN_TWO_PI = (2 * Decimal("3.14159265358979323846264338327950288419716939937510582097494459")).ln(
     Context(prec=_DIGITS)
@@ -38,7 +39,13 @@ def ln(value: Fraction | int) -> Decimal:
     """Return the natural logarithm of a positive rational to 50 digits."""
     with localcontext(prec=_DIGITS):
         value = Fraction(value)
-        return Decimal(value.numerator).ln() - Decimal(value.denominator).ln()
+        return _ln_integer(value.numerator) - _ln_integer(value.denominator)
+
+
+def _ln_integer(value: int) -> Decimal:
+    """Return ln of a positive integer; of a long one the leading 512 bits tell it."""
+    shift = max(0, value.bit_length() - 512)
+    return Decimal(value >> shift).ln() + shift * Decimal(2).ln()
 
 
 def ln_factorial(n: int) -> Decimal:
@@ -57,6 +64,22 @@ def ln_factorial(n: int) -> Decimal:
 def ln_binomial(n: int, k: int) -> Decimal:
     with localcontext(prec=_DIGITS):
         return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
+
+
+def ln_patterns(points: int, d: int) -> Decimal:
+    """Return ln of sum_{i <= d} C(points, i), or a little more: for many terms by their ratios, so that it is quick."""
+    with localcontext(prec=_DIGITS):
+        if d >= points:
+            return points * Decimal(2).ln()
+        if d <= _MOST_TERMS:
+            total = term = 1
+            for i in range(1, d + 1):
+                term = term * (points - i + 1) // i
+                total += term
+            return ln(total)
+        if 2 * d > points:
+            return points * Decimal(2).ln()
+    return _sum(ln_binomial(points, d), d + 1, lambda j: (d - j) / ((points - d + 1.0) + j)).high
 
 
 def binomial_at_most(k: int, m: int, p: Fraction) -> LogBounds:

@@ -139,6 +139,7 @@ class LowerBound(ClusterRule):
         if self.form == "axes":
             columns, self.parts, weight = np.concatenate(self.parts, axis=1), [], np.concatenate(self.weights)
             for column in columns:
+                self.context.clock.check()
                 self.found += column_cost(column, weight, len(self.model.centers), self.buckets)
             self.first += self.width
             return self.first < self.model.columns

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.kernel import ARRAYS
+from assay.checker.families.kernel import ARRAYS, GAP
 from assay.checker.families.linear import class_weights, enclosure, mistakes
 from assay.checker.family import Family, Variant
 from assay.checker.rules import duality, expansions, machines, spectrum
 from assay.checker.rules.kernel_perceptron import KernelPerceptronCompression
 from assay.checker.rules.stability import UniformStability
-from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, up
+from assay.claims.definitions import PRIOR, Definition, error_rate, up
 
 
 def _one_class(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -46,7 +46,7 @@ def _ratios(array: np.ndarray, model: Any) -> bool:
 
 
 CLAIMS = {
-    "D08/2": Definition("kernel-logistic.gap", expansions.KernelLogisticGap, machine_gap("logistic")),
+    "D04/2": GAP,
     "D12/1": Definition("one-class.gap", machines.OneClassGap, _one_class),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
     "D17/2": Definition("kernel-perceptron.mistakes", expansions.KernelMistakes, mistakes),

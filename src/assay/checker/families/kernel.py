@@ -12,9 +12,9 @@ import numpy as np
 
 from assay.checker.families.linear import class_weights, enclosure, press
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
-from assay.checker.rules import duality, kernels, leave_one_out, machines
+from assay.checker.rules import duality, kernel_gap, kernels, leave_one_out, machines
 from assay.checker.rules.support_vectors import SupportCompression
-from assay.claims.definitions import PRIOR, Definition, error_rate, machine_gap, outward, up
+from assay.claims.definitions import PRIOR, Definition, error_rate, gap_sentence, outward, up
 
 
 def _margin(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -41,10 +41,19 @@ def _width(array: np.ndarray, model: Any) -> bool:
     return array.shape == () and bool(array >= 0)
 
 
+GAP = Definition(
+    "opt.kernel-duality-gap",
+    kernel_gap.KernelGap,
+    gap_sentence(),
+    by_loss={
+        "squared": "kernel-ridge.gap",
+        "logistic": "kernel-logistic.gap",
+        "hinge": "svm.gap",
+        "epsilon-insensitive": "svr.gap",
+    },
+)
 CLAIMS = {
-    "D06/2": Definition("kernel-ridge.gap", kernels.KernelRidgeGap, machine_gap("squared")),
-    "D10/1": Definition("svm.gap", kernels.HingeGap, machine_gap("hinge")),
-    "D11/1": Definition("svr.gap", kernels.InsensitiveGap, machine_gap("epsilon-insensitive")),
+    "D04/2": GAP,
     "D13/2": Definition("kernel-margin.bounds", kernels.KernelMargin, _margin, (), ("upper", "lower")),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
     "D15/2": Definition("kkt.residual", machines.KktResidual, _kkt),

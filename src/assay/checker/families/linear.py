@@ -12,7 +12,7 @@ import numpy as np
 from assay.checker.family import NUMBERS, Family, Variant
 from assay.checker.predictors import Linear
 from assay.checker.record import Rejected
-from assay.checker.rules import duality, geometry, gradient, leave_one_out, linear_machines, multinomial
+from assay.checker.rules import duality, geometry, gradient, leave_one_out, multinomial
 from assay.checker.rules.perceptron import PerceptronCompression
 from assay.checker.rules.stability import StabilityInBall
 from assay.claims.definitions import (
@@ -45,14 +45,6 @@ def _suboptimality(value: float, direction: str, params: Mapping[str, Any]) -> s
         return f"The training objective ({problem}) is at most {up(value)} above its minimum."
     near = f"No coefficients within distance {params['radius']:.3g} of these lower the training objective"
     return f"{near} ({problem}) by more than {up(value)}."
-
-
-def _machine_gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    which = f" of class number {params['class']} against the rest" if "class" in params else ""
-    s = params["intercept_scaling"]
-    column = f"intercept penalised as coefficient of a column of {s:g}" if s else "no intercept"
-    problem = f"{problem_in_words(params)}, {column}"
-    return f"The training objective{which} ({problem}) is at most {up(value)} above its minimum."
 
 
 def _plane(params: Mapping[str, Any]) -> str:
@@ -106,14 +98,22 @@ def class_weights(array: np.ndarray, model: Any) -> bool:
 
 
 CLAIMS = {
-    "D04/1": Definition("opt.duality-gap", duality.NamedGap, gap_sentence()),
+    "D04/1": Definition(
+        "opt.duality-gap",
+        duality.LinearGap,
+        gap_sentence(),
+        by_loss={
+            "squared": "ridge.gap",
+            "squared L1": "elastic-net.gap",
+            "logistic": "logistic.gap",
+            "hinge": "linear-svm.gap",
+            "squared-hinge": "linear-svm.gap",
+            "epsilon-insensitive": "linear-svr.gap",
+            "squared-epsilon-insensitive": "linear-svr.gap",
+        },
+    ),
     "D05/1": Definition("opt.suboptimality", gradient.Suboptimality, _suboptimality),
-    "D06/1": Definition("ridge.gap", duality.RidgeGap, gap_sentence("squared")),
-    "D07/1": Definition("elastic-net.gap", duality.LassoGap, gap_sentence("squared")),
-    "D08/1": Definition("logistic.gap", duality.LogisticGap, gap_sentence("logistic")),
     "D09/1": Definition("multinomial.gap", multinomial.MultinomialGap, gap_sentence("multinomial logistic")),
-    "D10/2": Definition("linear-svm.gap", linear_machines.LinearHingeGap, _machine_gap),
-    "D11/2": Definition("linear-svr.gap", linear_machines.LinearInsensitiveGap, _machine_gap),
     "D13/1": Definition("margin.bounds", geometry.Margin, _margin, (), ("upper", "lower")),
     "D14/1": Definition("inseparability", geometry.Inseparable, _inseparable, (), ("lower",)),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.growth import MOST_COLUMNS, patterns
-from assay.checker.bounds.tails import ln
+from assay.checker.bounds.growth import MOST_COLUMNS
+from assay.checker.bounds.tails import ln, ln_patterns
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
 from assay.checker.predictors import Predictor
@@ -82,7 +82,7 @@ class StoredRows(Predictor):
         if len(self.X) > k or len(self.classes) > labels or not self.columns <= d <= MOST_COLUMNS:
             raise Rejected(f"the class has {k} prototypes of {labels} labels in {d} columns, the model more")
         with localcontext(prec=60):
-            return ln(2 * patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
+            return (ln(2) + ln_patterns(points - 1, d)) * (k * (k - 1) // 2) + ln(labels) * k
 
     def _check_known(self) -> None:
         if self.metric < 0 or self.weights < 0 or self.k > len(self.X):

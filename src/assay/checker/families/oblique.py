@@ -71,14 +71,16 @@ def read_oblique(
 ) -> ObliqueTree:
     """Return the predictor after checking that the arrays are a tree."""
     n = len(child)
-    if child.ndim != 1 or W.ndim != 2 or value.ndim != 2 or not (len(W) == len(threshold) == len(value) == n):
+    if not n or child.ndim != 1 or W.ndim != 2 or value.ndim != 2 or not (len(W) == len(threshold) == len(value) == n):
         raise Rejected("the arrays of the oblique tree have different lengths")
     if threshold.ndim != 1 or value.shape[1] != len(classes) or not W.shape[1]:
         raise Rejected("the oblique tree has no columns, or its leaves do not go with its classes")
     whole = np.round(child)
     inner = np.flatnonzero(whole >= 0)
-    if np.any(whole != child) or np.any(whole[inner] <= inner) or np.any(whole[inner] + 1 >= n):
+    if np.any(whole != child) or np.any(whole < -1) or np.any(whole[inner] <= inner):
         raise Rejected("the nodes do not describe a tree: a child does not follow its parent")
+    if not np.array_equal(np.sort(np.concatenate([whole[inner], whole[inner] + 1])), np.arange(1, n)):
+        raise Rejected("the nodes do not describe a tree: a node is the child of none, or of two")
     return ObliqueTree(W, threshold, whole.astype(np.int64), value, classes)
 
 

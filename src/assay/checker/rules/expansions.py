@@ -12,8 +12,7 @@ import numpy as np
 from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
 from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import class_weights, cost
-from assay.checker.rules.kernels import SHORTEN, KernelGap, KernelMachine, read_kernel_machine
+from assay.checker.rules.kernels import KernelMachine, read_kernel_machine
 
 
 class Expansion(KernelMachine):
@@ -69,29 +68,6 @@ class OneAgainstRest(Rule):
 
     def sides(self, view: View) -> np.ndarray:
         return np.where(view.known_codes == self.code, 1.0, -1.0)
-
-
-class KernelLogisticGap(OneAgainstRest, KernelGap):
-    """D08/2: 1/2 |w|^2 + sum C_i ln(1 + exp(-y_i f_i)), C_i = C s_i c(y_i), y_i = 1 for one class and -1 for the
-    others; theta = beta, shortened, and balanced if b is free."""
-
-    loss_name = "logistic"
-
-    def problem(self) -> None:
-        self.choose_output()
-        self.intercept = self.flag("intercept")
-        self.class_weight = class_weights(self.param("class_weight"), len(self.model.classes or ()))
-        if not self.intercept and self.model.b[self.output]:
-            raise Rejected("the problem has no intercept, the model has one")
-
-    def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        if self.intercept:
-            return super()._feasible(beta)
-        own = np.sqrt(self.model.squared_lengths(self.model.vectors))
-        return beta * SHORTEN, above(math.fsum(np.abs(beta) * (1 - SHORTEN + 8 * U) * own), len(beta) + 16)
-
-    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        return cost(view, self.scale, self.class_weight), self.sides(view)
 
 
 class KernelMistakes(OneAgainstRest):

@@ -5,15 +5,9 @@ import numpy as np
 from assay.checker.numerics import SMALLEST, Products, U, above, gamma, is_psd_after, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import (
-    accurate_scores,
-    check_intercept,
-    class_weights,
-    cost,
-    signed_targets,
-)
 from assay.checker.rules.losses import sigmoid
 from assay.checker.rules.multinomial import softmax
+from assay.checker.rules.problem import accurate_scores, check_intercept, class_weights, cost
 
 
 class Suboptimality(Rule):
@@ -28,7 +22,7 @@ class Suboptimality(Rule):
     def prepare(self) -> None:
         self.form, self.intercept = self.choice("form", ["a", "b"]), self.flag("intercept")
         self.objective = self.choice("objective", ["squared", "logistic", "multinomial"])
-        check_intercept(self)
+        check_intercept(self, self.linear.b)
         outputs, d = self.linear.W.shape
         classes = self.model.classes
         fits = {
@@ -85,7 +79,7 @@ class Suboptimality(Rule):
             off = soft.p * (np.expm1(2 * soft.score_error) + soft.wobble) + 2 * U * np.abs(pull)
         else:
             scores, errors = view.scores if self.objective == "squared" else accurate_scores(view)
-            y = signed_targets(view, self.objective == "logistic")
+            y = view.targets if self.objective == "squared" else np.where(view.known_codes == 1, 1.0, -1.0)[:, None]
             if self.objective == "squared":
                 pull = y - scores
                 off = errors + 2 * U * np.abs(pull)

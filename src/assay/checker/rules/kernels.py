@@ -1,8 +1,7 @@
-"""Kernel machines: the checker's own kernel values, predictors and duality gaps.
+"""Kernel machines: the checker's own kernel values, predictors and margins.
 
 f(x) = sum_j beta_j kappa(v_j, x) + b over stored vectors v_j. Every kernel value comes with a bound of its error,
-and with it every score. The gap of the hinge or the eps-insensitive loss is that of `duality`, at the dual vector
-that the model itself is: theta = beta, shortened a little and balanced so that it is feasible in exact arithmetic.
+and with it every score.
 """
 
 import math
@@ -13,16 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.numerics import UNDERFLOW, Sums, U, above, gamma
+from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor, norm_bounds
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import class_weights, cost
-from assay.checker.rules.losses import LOSSES
 
 KINDS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 OTHER = "other"  # a kernel that only the learner has
-SHORTEN = 1 - 1e-12  # pays for bounds C_i that were rounded in another order
 MOST_CELLS = 500_000  # kernel values held at a time: they stay in the processor's cache
 
 
@@ -42,7 +38,7 @@ class KernelMachine(Predictor):
     n_columns: int
     classes: tuple[str, ...] | None
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their scores
-    compared = False  # whether outputs are compared with each other, instead of voting in pairs
+    compared = False
 
     @property
     def columns(self) -> int:
@@ -210,113 +206,6 @@ def read_kernel_machine(
     return KernelMachine(vectors, coef, b, rows, kind, float(kernel[1]), int(degree), float(kernel[3]), width, classes)
 
 
-class KernelGap(Rule):
-    """What D10 and D11 share: sub-optimality of 1/2 |w|^2 + sum c_i loss(f_i), f = <w, phi> + b, b free."""
-
-    strength, intercept = 1.0, True
-    loss_name = ""
-    needs_psd = True
-
-    def prepare(self) -> None:
-        if not isinstance(self.model, KernelMachine):
-            raise Rejected("it needs a kernel machine")
-        if self.needs_psd and not self.model.psd:
-            raise Rejected(
-                f"the {self.model.kind} kernel is not known to be positive semidefinite, so there is no bound"
-            )
-        self.loss, self.output = LOSSES[self.loss_name], 0
-        self.loss_params: dict[str, Any] = {}
-        self.scale = self.number("C")
-        self.class_weight: np.ndarray | None = None
-        self.problem()
-        beta = np.where(np.abs(self.model.coef[self.output]) < 1e-140, 0.0, self.model.coef[self.output])
-        self.order = np.argsort(self.model.support, kind="stable")
-        self.sorted = self.model.support[self.order]
-        if np.any(self.sorted[1:] == self.sorted[:-1]) or np.any(self.sorted >= self.rows):
-            raise Rejected("support_ names a row twice or one that there is not")
-        self.theta, self.apart = self._feasible(beta)
-        self.seen, self.losses = 0, Sums(1)
-
-    def problem(self) -> None:
-        """Read what belongs to the loss."""
-
-    def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return theta with sum zero (up to rounding that is paid for later), and an upper bound of |w -
-        v|."""
-        positive, negative = math.fsum(beta[beta > 0]), -math.fsum(beta[beta < 0])
-        least = min(positive, negative)
-        factor = np.where(beta > 0, least / max(positive, 1e-300), least / max(negative, 1e-300)) * SHORTEN
-        own = np.sqrt(self.model.squared_lengths(self.model.vectors))
-        return beta * factor, above(math.fsum(np.abs(beta) * (1 - factor + 8 * U) * own), len(beta) + 16)
-
-    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
-
-    def block(self, view: View) -> None:
-        c, y = self.costs_and_targets(view)
-        theta = np.zeros(len(view.X))
-        where, inside = view.pick(self.sorted)
-        chosen = self.order[where]
-        if not np.array_equal(view.X[inside], self.model.vectors[chosen]):
-            raise Rejected("a support vector is not the row that support_ names")
-        theta[inside] = self.theta[chosen]
-        self.seen += len(chosen)
-        if np.any((np.abs(theta) > c) | ((c == 0) & (theta != 0))) or (self.loss.labels and np.any(theta * y < 0)):
-            raise Rejected("the dual vector leaves its box")
-        scores, errors = self.model.pair_scores(view.X)
-        f, ef = scores[:, self.output], errors[:, self.output]
-        tau = np.divide(theta, c, out=np.zeros_like(theta), where=c > 0)
-        brackets = c * self.loss.bracket(f, ef, y, tau, 64 * U * np.abs(tau), **self.loss_params)
-        self.losses.add(above(brackets, 8)[:, None])
-
-    def measure(self) -> float:
-        if self.seen != len(self.sorted):
-            raise Rejected("not every support vector is a training row")
-        total = float(self.losses.value[0] + self.losses.error[0]) + UNDERFLOW
-        return above(total + 0.5 * self.apart**2, 16)
-
-
-class HingeGap(KernelGap):
-    """D10: C_i max(0, 1 - y_i f_i), C_i = C s_i c(y_i), on all rows or on those of a pair of classes."""
-
-    loss_name = "hinge"
-
-    def problem(self) -> None:
-        classes = self.model.classes
-        if classes is None:
-            raise Rejected("the hinge loss needs a classifier")
-        self.class_weight = class_weights(self.param("class_weight"), len(classes))
-        self.pair = (1, 0)
-        if len(classes) > 2:
-            self.output = self.count("pair")
-            pairs = list(combinations(range(len(classes)), 2))
-            if self.output >= len(pairs):
-                raise Rejected(f"pair must be a number below {len(pairs)}")
-            self.pair = pairs[self.output]
-
-    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        inside = np.isin(view.codes, self.pair)
-        return np.where(inside, cost(view, self.scale, self.class_weight), 0.0), np.where(
-            view.codes == self.pair[0], 1.0, -1.0
-        )
-
-
-class InsensitiveGap(KernelGap):
-    """D11: C s_i max(0, |y_i - f_i| - epsilon)."""
-
-    loss_name = "epsilon-insensitive"
-
-    def problem(self) -> None:
-        if self.model.classes is not None:
-            raise Rejected("the eps-insensitive loss needs a numeric target")
-        self.loss_params = {"epsilon": self.number("epsilon", zero=True)}
-
-    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        if view.targets.shape[1] != 1:
-            raise Rejected("one target is needed")
-        return cost(view, self.scale, None), view.targets[:, 0]
-
-
 class KernelMargin(Rule):
     """D13/2: bounds of the hard margin in the kernel's space, from the model itself.
 
@@ -374,40 +263,3 @@ class KernelMargin(Rule):
         K_most = float(np.max(self.model.values(self.model.vectors)[2]))
         distance = math.sqrt(self.square + self.slip) / min(positive, negative) + 2 * unequal * math.sqrt(K_most)
         return above(distance / 2, 64)
-
-
-class KernelRidgeGap(Rule):
-    """D06/2: 1/2 sum s_i (y_i - f_i)^2 + alpha/2 |f|^2, f = sum c_i kappa(x_i, .) over all training rows,
-    no offset.
-
-    With q_i = s_i (y_i - f_i) - alpha c_i the gap is q' K q / (2 alpha), at most (sum |q_i|
-    sqrt(kappa_ii))^2 / (2 alpha).
-    """
-
-    intercept = False
-
-    def prepare(self) -> None:
-        model = self.model
-        if not isinstance(model, KernelMachine) or model.classes is not None or not model.psd or np.any(model.b):
-            raise Rejected("it needs a kernel regression without offset and a positive semidefinite kernel")
-        if not np.array_equal(model.support, np.arange(self.rows)):
-            raise Rejected("support_ must name every training row in order")
-        self.strength, self.sums = self.number("alpha"), Sums(1)
-
-    def block(self, view: View) -> None:
-        here = slice(view.start, view.start + len(view.X))
-        if not np.array_equal(view.X, self.model.vectors[here]) or view.targets.shape[1] != 1:
-            raise Rejected("the stored rows are not the training rows, or there are several targets")
-        scores, errors = self.model.pair_scores(view.X)
-        y, c = view.targets[:, 0], self.strength * self.model.coef[0, here]
-        residual = y - scores[:, 0]
-        q = np.abs(view.weight * residual - c)
-        slack = (
-            view.weight * (errors[:, 0] + 4 * U * (np.abs(y) + np.abs(scores[:, 0]))) + 4 * U * np.abs(c) + 4 * U * q
-        )
-        own = np.sqrt(self.model.squared_lengths(view.X))
-        self.sums.add(above((q + slack) * own, 8)[:, None])
-
-    def measure(self) -> float:
-        total = float(self.sums.value[0] + self.sums.error[0])
-        return above(total * total / (2 * self.strength), 8) + UNDERFLOW

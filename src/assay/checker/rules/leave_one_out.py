@@ -7,8 +7,9 @@ import numpy as np
 from assay.checker.numerics import U, above, gamma, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import class_weights, cost
+from assay.checker.rules.duality import LinearGap
 from assay.checker.rules.kernels import KernelMachine
+from assay.checker.rules.problem import cost
 
 MOST_ROWS = 1000  # the check of D16/1 takes the third power of the rows
 
@@ -70,21 +71,19 @@ class PressError(Rule):
 class LeaveOneOutErrors(Rule):
     """D16/2: 1/2 |w|^2 + sum C_i ln(1 + exp(-z_i)) without intercept; at most so many leave-one-out errors.
 
-    With the gap G of D08/1 for the model, |w - v| <= sqrt(2 G). Without row i the same w is optimal up to
-    1/2 (|w - v| + alpha_i |x_i|)^2 + (what of G is not 1/2 |w - v|^2), alpha_i = C_i / (1 + exp(z_i)); in all at most
-    1/2 (sqrt(2 G) + alpha_i |x_i|)^2. So the exact prediction for the row left out keeps the sign of z_i > 0 if
-    z_i > |x_i| (sqrt(2 G) + alpha_i |x_i|).
+    With the gap G of D04/1 for the model, its dual vector from the slopes, |w - v| <= sqrt(2 G). Without row i the
+    same w is optimal up to 1/2 (|w - v| + alpha_i |x_i|)^2 + (what of G is not 1/2 |w - v|^2),
+    alpha_i = C_i / (1 + exp(z_i)); in all at most 1/2 (sqrt(2 G) + alpha_i |x_i|)^2. So the exact prediction for the
+    row left out keeps the sign of z_i > 0 if z_i > |x_i| (sqrt(2 G) + alpha_i |x_i|).
     """
 
     def prepare(self) -> None:
-        self.position, self.gap = self.context.rule_for("D08/1")
-        if self.gap.intercept:
-            raise Rejected("with a free intercept there is no such bound")
-        self.scale = self.number("C")
-        self.class_weight = class_weights(self.param("class_weight"), 2)
-        same = self.gap.params.get("C") == self.param("C")
-        if not same or self.gap.params.get("class_weight") != self.param("class_weight"):
-            raise Rejected("C or class_weight is not that of the gap it builds on")
+        self.position, gap = self.context.rule_for(self.choice("gap", ["D04/1"]))
+        if not isinstance(gap, LinearGap) or gap.loss_name != "logistic" or not gap.whole:
+            raise Rejected("the gap it builds on is not that of a logistic regression of two classes")
+        if gap.intercept or gap.l1 or gap.l2 != 1 or gap.theta is not None:
+            raise Rejected("it needs the penalty 1/2 |w|^2, no intercept, and the slopes as dual vector")
+        self.gap = gap
         self.reach = above(math.sqrt(2 * self.context.certificate.claims[self.position].value))
         self.lost = 0
 
@@ -93,7 +92,7 @@ class LeaveOneOutErrors(Rule):
         y = np.where(view.known_codes == 1, 1.0, -1.0)
         z = y * scores[:, 0] - errors[0]
         length = above(np.sqrt(np.einsum("ij,ij->i", view.X, view.X)), view.X.shape[1] + 4)
-        alpha = above(cost(view, self.scale, self.class_weight) / (1 + np.exp(np.minimum(z, 700.0))), 64)
+        alpha = above(cost(view, self.gap.scale, self.gap.class_weight) / (1 + np.exp(np.minimum(z, 700.0))), 64)
         self.lost += int(np.sum(~(z > above(length * (self.reach + alpha * length)) * (1 + 8 * U))))
 
     def measure(self) -> float:

@@ -8,9 +8,9 @@ import numpy as np
 from assay.checker.numerics import UNDERFLOW, Sums, U, above
 from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.kernels import HingeGap, KernelMachine
+from assay.checker.rules.kernel_gap import SHORTEN, HingeMachine
+from assay.checker.rules.kernels import KernelMachine
 
-_AT_BOUND = 1 - 1e-12  # an alpha from this share of C on is at its bound: C may be rounded in another order
 _UNBALANCED = 1e-9  # share of sum |beta| by which sum beta may differ from zero
 
 
@@ -85,7 +85,7 @@ class OneClassGap(Rule):
         return above(total + 0.5 * self.apart**2, 16)
 
 
-class KktResidual(HingeGap):
+class KktResidual(HingeMachine):
     """D15/2: e_i = y_i - f_i; alpha_i y_i can rise where e_i is at most the value above all e_j that can fall.
 
     The conditions are of first order, so they say something for kernels that are not positive semidefinite too.
@@ -97,35 +97,27 @@ class KktResidual(HingeGap):
         super().prepare()
         self.rise, self.fall = -math.inf, math.inf
 
-    def _feasible(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        if not abs(math.fsum(beta)) <= _UNBALANCED * math.fsum(np.abs(beta)):
+    def feasible(self) -> np.ndarray:
+        if not abs(math.fsum(self.beta)) <= _UNBALANCED * math.fsum(np.abs(self.beta)):
             raise Rejected("the dual vector does not sum to zero")
-        return beta, 0.0
+        return self.beta
 
     def block(self, view: View) -> None:
-        c, y = self.costs_and_targets(view)
-        beta = np.zeros(len(view.X))
-        where, inside = view.pick(self.sorted)
-        chosen = self.order[where]
-        given = self.model.kind == "precomputed"  # the rows are kernel values, support_ alone names the vectors
-        if not given and not np.array_equal(view.X[inside], self.model.vectors[chosen]):
-            raise Rejected("a support vector is not the row that support_ names")
-        beta[inside] = self.model.coef[self.output][chosen]
-        self.seen += len(chosen)
-        if np.any(beta * y < 0) or np.any(np.abs(beta) * _AT_BOUND > c):
+        """An alpha from SHORTEN of C on is at its bound: C may be rounded in another order."""
+        self.meet(view)
+        c, y, beta = self.costs(view), self.aims(view, 1), self.of_model(view, self.theta)
+        if np.any(beta * y < 0) or np.any(np.abs(beta) * SHORTEN > c):
             raise Rejected("the dual vector leaves its box")
-        scores, errors = self.model.pair_scores(view.X)
-        e, slack = y - scores[:, self.output], errors[:, self.output]
-        slack = slack + 4 * U * (1 + np.abs(scores[:, self.output]))
-        below, above_zero = np.abs(beta) < _AT_BOUND * c, beta != 0
+        f, slack = (part[:, self.output] for part in self.model.pair_scores(view.X))
+        e, slack = y - f, slack + 4 * U * (1 + np.abs(f))
+        below, above_zero = np.abs(beta) < SHORTEN * c, beta != 0
         can_rise = (c > 0) & np.where(y > 0, below, above_zero)
         can_fall = (c > 0) & np.where(y > 0, above_zero, below)
         self.rise = max(self.rise, float((e + slack)[can_rise].max(initial=-math.inf)))
         self.fall = min(self.fall, float((e - slack)[can_fall].min(initial=math.inf)))
 
     def measure(self) -> float:
-        if self.seen != len(self.sorted):
-            raise Rejected("not every support vector is a training row")
+        self.check_seen()
         if math.isinf(self.rise) or math.isinf(self.fall):
             return 0.0
         return above(max(0.0, self.rise - self.fall), 8) + 8 * U * (abs(self.rise) + abs(self.fall))

@@ -8,8 +8,8 @@ import numpy as np
 from assay.checker.numerics import SMALLEST, UNDERFLOW, Products, Sums, U, above, excess_above
 from assay.checker.record import Rejected
 from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import accurate_scores, check_intercept, class_weights, cost
 from assay.checker.rules.losses import TINY, far_mass
+from assay.checker.rules.problem import accurate_scores, check_intercept, class_weights, cost
 
 
 class Softmax(NamedTuple):
@@ -47,7 +47,7 @@ class MultinomialGap(Rule):
         if self.model.classes is None or self.outputs != len(self.model.classes):
             raise Rejected("the multinomial problem needs one row of coefficients per class")
         self.C, self.intercept = self.number("C"), self.flag("intercept")
-        check_intercept(self)
+        check_intercept(self, self.linear.b)
         self.class_weight = class_weights(self.param("class_weight"), self.outputs)
         self.sums, self.losses, self.products = Sums(2 * self.outputs), Sums(1), Products(d, self.outputs)
         self.balancing = self.intercept

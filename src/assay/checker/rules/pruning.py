@@ -37,6 +37,7 @@ class PrunedTree(Rule):
             child,
             np.zeros((len(child), 1)),
             model.tables,
+            np.full(len(child), -1),
             np.zeros(0),
             None,
         )

@@ -51,6 +51,7 @@ class StumpComplexity(CountedRisk):
             self.largest = np.abs(self.totals)
         columns, self.parts = np.concatenate(self.parts, axis=1), []
         for column in columns:
+            self.context.clock.check()
             order = np.argsort(column)  # ties in any order: sums are taken where a value ends
             border = column[order[1:]] > column[order[:-1]]
             for j, drawn in enumerate(self.signs):

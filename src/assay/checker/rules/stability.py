@@ -9,17 +9,16 @@ from assay.checker.bounds.error_rate import ln_above
 from assay.checker.bounds.margins import MarginRule
 from assay.checker.numerics import Sums, above
 from assay.checker.record import Rejected
-from assay.checker.rule import Rule, View
-from assay.checker.rules.duality import LogisticGap
-from assay.checker.rules.expansions import KernelLogisticGap
-from assay.checker.rules.linear_machines import LinearHingeGap
+from assay.checker.rule import View
+from assay.checker.rules.problem import Penalised
 
 WIDTHS = tuple(2.0**-exponent for exponent in range(21))
 BALL_WIDTHS = tuple(2.0**exponent for exponent in range(-30, 11))
 
 
 class UniformStability(MarginRule):
-    """P17: the optimum of 1/2 |w|^2 + C sum c(y_i) ln(1 + exp(-z_i)), no intercept, kappa(x, x) = 1 for every x.
+    """P17: the optimum of 1/2 |w|^2 + C sum c(y_i) loss(z_i), no intercept, kappa(x, x) = 1 for every x; the loss is
+    the logistic or the hinge loss, whose slopes are at most 1.
 
     With b = 2 C max(c) / rho, how far replacing a row can move the ramp at rho anywhere, the error rate is at most
     mean of ramp(z_i / rho) + b + (2 n b + 1) sqrt(ln(21 / delta) / (2n)) + 2 sqrt(2 gap) / rho, the last because the
@@ -28,14 +27,21 @@ class UniformStability(MarginRule):
 
     gap: Any
 
+    def build_on(self, template: str) -> float:
+        """Find the gap; return the constant column of its problem, and refuse a problem that a row can move far."""
+        self.position, self.gap = self.context.rule_for(self.choice("gap", [template]))
+        gap, column = self.gap, getattr(self.gap, "column", 0.0)
+        if not isinstance(gap, Penalised) or gap.loss_name not in ("logistic", "hinge") or gap.l1 or gap.l2 != 1:
+            raise Rejected("the gap it builds on is that of another penalty or a steep loss")
+        if gap.intercept and not column:
+            raise Rejected("the gap it builds on is that of a problem with a free intercept")
+        return column
+
     def prepare(self) -> None:
         super().prepare()
         if self.intercept or not self.model.binary or getattr(self.model, "kind", "") not in ("rbf", "laplacian"):
             raise Rejected("it needs two classes, no intercept and a kernel with kappa(x, x) = 1")
-        self.position, gap = self.context.rule_for("D08/2")
-        if not isinstance(gap, KernelLogisticGap) or gap.intercept:
-            raise Rejected("the gap it builds on is that of a problem with a free intercept")
-        self.gap = gap
+        self.build_on("D04/2")
         self.rho, self.sums, self.length = self.number("rho"), Sums(1), 1.0
         if self.rho not in WIDTHS:
             raise Rejected("rho must be a power of two from 2^-20 to 1")
@@ -60,34 +66,23 @@ class UniformStability(MarginRule):
 
 class StabilityInBall(UniformStability):
     """P17/2: the same for linear scores of rows no longer than R: the optimum of 1/2 |u|^2 + C sum c(y_i) loss(z_i),
-    the logistic loss of u = w without intercept, or the hinge loss of u = (w, b / s), whose rows (x, s) are no longer
-    than r = sqrt(R^2 + s^2). b = 2 C max(c) r^2 / rho, the last term has the factor r, rho is one of 41 powers of two.
+    u = w without intercept, or u = (w, b / s), whose rows (x, s) are no longer than r = sqrt(R^2 + s^2).
+    b = 2 C max(c) r^2 / rho, the last term has the factor r, rho is one of 41 powers of two.
     """
 
     def prepare(self) -> None:
         MarginRule.prepare(self)
         if not self.model.binary:
             raise Rejected("it needs two classes")
-        self.position, gap = self.context.rule_for(self.choice("gap", ["D08/1", "D10/2"]))
-        column = self._column(gap)
+        column = self.build_on("D04/1")
         if self.intercept != (column > 0):
             raise Rejected("intercept does not fit the problem of the gap")
-        self.gap, self.radius = gap, self.number("radius")
+        self.radius = self.number("radius")
         self.length = above(math.hypot(self.radius, column))
         self.rho, self.sums = self.number("rho"), Sums(1)
         if self.rho not in BALL_WIDTHS:
             raise Rejected("rho must be a power of two from 2^-30 to 2^10")
         self.paid = ln_above(len(BALL_WIDTHS) / self.delta)
-
-    def _column(self, gap: Rule) -> float:
-        """Return the constant column of the problem; refuse one that a row can move without bound."""
-        if isinstance(gap, LogisticGap) and not gap.intercept:
-            return 0.0
-        if isinstance(gap, LinearHingeGap) and gap.params["loss"] == "hinge" and not gap.l1:
-            return gap.column
-        raise Rejected(
-            "the gap it builds on is that of a problem with a free intercept, another penalty or a steep loss"
-        )
 
     def block(self, view: View) -> None:
         lengths = np.einsum("ij,ij->i", view.X, view.X)

@@ -10,10 +10,10 @@ from assay.checker.bounds.tails import ln
 from assay.checker.numerics import above
 from assay.checker.record import Rejected
 from assay.checker.rule import View
-from assay.checker.rules.kernels import HingeGap
+from assay.checker.rules.kernel_gap import HingeMachine
 
 
-class SupportCompression(HingeGap):
+class SupportCompression(HingeMachine):
     """P16/2: the machine that is optimal for the support vectors alone has |w - w*| <= sqrt(2 gap) on these rows.
 
     g(x) = <w*, phi(x)> + offset step; t(x) = slope sqrt(kappa(x, x)) + step / 2, with sqrt(2 gap) <= slope and
@@ -38,14 +38,11 @@ class SupportCompression(HingeGap):
         if abs(off) > Fraction(self.step) / 2:
             raise Rejected("offset times step is not within half a step of the model's offset")
 
-    def costs_and_targets(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+    def costs(self, view: View) -> np.ndarray:
         """Rows that are not support vectors have no part in the problem."""
         if np.any(view.weight != 1):
             raise Rejected("row weights are not part of it")
-        c, y = super().costs_and_targets(view)
-        kept = np.zeros(len(c), dtype=bool)
-        kept[view.pick(self.sorted)[1]] = True
-        return np.where(kept, c, 0.0), y
+        return np.where(self.of_model(view, np.ones(len(self.sorted))) > 0, super().costs(view), 0.0)
 
     def block(self, view: View) -> None:
         super().block(view)

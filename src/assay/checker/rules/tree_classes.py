@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.tails import ln, ln_binomial
+from assay.checker.bounds.tails import ln, ln_binomial, ln_patterns
 from assay.checker.record import Rejected, count
 
 KINDS = ("trees", "votes")
@@ -44,7 +44,7 @@ def ln_tree_growth(descriptor: Mapping[str, Any], points: int, model: Any) -> De
     if members < len(model.root) or members > _LARGEST:
         raise Rejected(f"the class has votes of {members} members, the model {len(model.root)}")
     with localcontext(prec=60):
-        return members * ln_member_growth(base, points, model) + ln(_sauer(points, members))
+        return members * ln_member_growth(base, points, model) + ln_patterns(points, members)
 
 
 def ln_member_growth(base: Any, points: int, model: Any) -> Decimal:
@@ -59,17 +59,6 @@ def _check_thresholds(model: Any) -> None:
     """Refuse other splits: a branch table can list the rows one by one, and no growth function here counts that."""
     if np.any(model.table[model.child >= 0] >= 0):
         raise Rejected("the class is one of trees that split at thresholds; the model is another kind")
-
-
-def _sauer(points: int, d: int) -> int:
-    """Return sum_{i <= d} C(points, i), which bounds the patterns of half-spaces of R^d through the origin."""
-    if d >= points:
-        return 2**points
-    total = term = 1
-    for i in range(1, d + 1):
-        term = term * (points - i + 1) // i
-        total += term
-    return total
 
 
 def _stumps(base: Mapping[str, Any], points: int, model: Any) -> Decimal:

@@ -50,6 +50,7 @@ class Trees(Predictor):
     child: np.ndarray
     value: np.ndarray  # (nodes, outputs)
     tables: np.ndarray
+    missing: np.ndarray  # child of rows without a value; -1 for all of them by their weights
     extra: np.ndarray  # base scores, or weights of the votes
     classes: tuple[str, ...] | None
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their leaves
@@ -61,6 +62,10 @@ class Trees(Predictor):
     @property
     def width(self) -> int:  # type: ignore[override]
         return len(self.root)
+
+    @property
+    def reads_gaps(self) -> bool:  # type: ignore[override]
+        return bool(np.all(self.missing[self.child >= 0] >= 0))
 
     @property
     def binary(self) -> bool:
@@ -94,9 +99,12 @@ class Trees(Predictor):
         node, start = at[going], going % max(n, 1) * d
         while len(going):
             x = entries[start + self.column[node]]
-            branch = (x > self.threshold[node]).astype(np.int64)
+            gap = np.isnan(x)
+            if np.any(self.missing[node[gap]] < 0):
+                raise Refused("a row lacks a value, and no single child takes such rows")
+            branch = np.where(gap, self.missing[node], x > self.threshold[node])
             if len(self.tables):
-                by_table = self.table[node] >= 0
+                by_table = (self.table[node] >= 0) & ~gap
                 branch[by_table] = self._branches(node[by_table], x[by_table])
             node = self.child[node] + branch
             at[going] = node
@@ -122,7 +130,9 @@ class Trees(Predictor):
         """Return the scores of rows that end in these leaves, (rows, trees)."""
         K = len(self.classes or (0,))
         if self.kind == "classifier":
-            return np.eye(K)[self.value[at[:, 0]].argmax(axis=1)]
+            votes = np.zeros((len(at), K))
+            votes[np.arange(len(at)), self.value[at[:, 0]].argmax(axis=1)] = 1.0
+            return votes
         if self.kind == "weighted-vote":
             votes = self.value.argmax(axis=1)[at]
             return np.stack([(votes == k) @ self.extra for k in range(K)], axis=1)
@@ -273,7 +283,7 @@ def read_trees(kind: str, *stored: Any) -> Trees:
     _check_outputs(kind, value, extra, root, classes)
     _check_rest(*rest, n=n, d=d, most=np.where(table < 0, 2, 0) if not len(tables) else _branches(table, tables))
     form = Committees if kind == "committee" else Trees
-    return form(kind, d, root, column, threshold, table, child, value, tables, extra, classes)
+    return form(kind, d, root, column, threshold, table, child, value, tables, rest[0], extra, classes)
 
 
 def _branches(table: np.ndarray, tables: np.ndarray) -> np.ndarray:

@@ -9,15 +9,17 @@ import numpy as np
 
 from assay.checker.bounds.tails import ln
 from assay.checker.numerics import above, gamma
-from assay.checker.record import Rejected, exact_decimal
+from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.checker.rules.tree_classes import tree_sizes
 from assay.checker.rules.trees import Trees
 
 _EXPONENTS = range(-5, 3)
 _SHARES = {"first": Fraction(1, 2), "tandem": Fraction(1, 4), "disagreement": Fraction(1, 4)}
 _SLIP = Decimal("1e-30")
 _GAMMA, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-_MOST = 2**40  # seeds times rows: more draws than that are not repeated
+_MOST = 2**33  # members times rows: more draws than that are not repeated
+_MOST_MEMBERS = 2**13  # a number is held for each pair of them
 
 
 class OutOfBagVote(Rule):
@@ -51,17 +53,26 @@ class OutOfBagVote(Rule):
         shared, shared_seed = self.count("shared"), self.count("shared_seed")
         if np.any(seeds < 0):
             raise Rejected("seeds must not be negative")
-        if (not replace and size > n) or shared > n or n >= 2**32 or max(n, size) * len(seeds) > _MOST:
-            raise Rejected("bags are larger than the table")
+        if size > n or shared > n:
+            raise Rejected(f"bags of {max(size, shared)} rows are larger than the table, which has {n}")
+        if n >= 2**32 or n * len(seeds) > _MOST or len(seeds) > _MOST_MEMBERS:
+            raise Refused(f"bags of {len(seeds)} members cannot be checked: they and their pairs are too many")
+        if size + shared < self._leaves():
+            raise Rejected(f"a tree has more leaves than the {size + shared} rows that its bag is said to have")
         common = np.zeros(n, dtype=bool)
         if shared:
             common[drawn(shared_seed, n, shared, False)] = True
         packed = np.empty((len(seeds), (n + 7) // 8), dtype=np.uint8)
         for j, seed in enumerate(seeds.tolist()):
+            self.context.clock.check()
             inside = common.copy()
             inside[drawn(seed, n, size, replace)] = True
             packed[j] = np.packbits(inside)
         return packed
+
+    def _leaves(self) -> int:
+        """Return the most leaves of a tree, each of which holds a row of its bag; branches of a table may hold none."""
+        return max(tree_sizes(self.model)) if np.all(self.model.table < 0) else 0
 
     def block(self, view: View) -> None:
         start, rows = view.start, len(view.X)

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,20 +12,19 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.ensemble._analysis import Analysed
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._members import OfMembers
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
+from assay.ensemble._permutation_importance import Analysed
 from assay.ensemble._vote_claims import sampling
-from assay.ensemble._votes import (
-    member_values,
-)
+from assay.ensemble._votes import member_values
+from assay.ensemble._voting import Members
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, refuse
 from assay.scan import Rows, thread_map
 from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import DecisionTree, feature_count, impurity_importances, known_rows, row_count
-from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf, tree_at
+from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns
 
@@ -45,12 +45,26 @@ class Fitted(NamedTuple):
     epochs: np.ndarray
 
 
-class Bagging(TreeModel, Analysed, OfMembers):
+@dataclass(eq=False, repr=False)
+class Bagging(Members, Analysed, OfMembers):
     """What bagging of classifiers and of regressors shares."""
 
-    estimator: Any
+    estimator: Any = None
+    n_estimators: int = 10
+    _: KW_ONLY
+    max_samples: Any = 1.0
+    max_features: Any = 1.0
+    bootstrap: bool = True
+    bootstrap_features: bool = False
+    oob_score: bool = False
+    out_of_bag: str | None = None
+    max_epochs: int = 200
+    patience: int = 10
+    warm_start: bool = False
+    random_state: Any = None
+    n_jobs: int | None = None
+    seeds_: np.ndarray = field(init=False)
     more_arrays: ClassVar = ("member_columns_",)
-    seeds_: np.ndarray
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,

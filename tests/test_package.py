@@ -45,9 +45,6 @@ def test_every_public_name_is_there():
 def test_the_readme_lists_every_room_and_page():
     readme = README.read_text(encoding="utf-8")
     assert [room for room in set(dir(assay)) - set(assay.__all__) if f"`{room}`" not in readme] == []
->>=======
-    assert [room for room in set(dir(assay)) - set(assay.__all__) if f"`{room}`" not in readme] == []
->>>>>>> theirs
     pages = sorted(page.name for page in (README.parent / "docs").glob("*.md"))
     assert [page for page in pages if f"](docs/{page})" not in readme] == []
 

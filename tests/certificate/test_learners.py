@@ -9,7 +9,7 @@ import pytest
 
 import assay
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron, Ridge
-from tests.oracle import rational
+from tests.linear_model import rational
 
 # Random problems --------------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def _fails(error):
 
 
 @pytest.mark.parametrize("error", [ValueError("not these rows"), MemoryError(), TypeError("typing"), KeyError("k")])
-@pytest.mark.parametrize("method", ["fit", "predict", "count_errors"])
+@pytest.mark.parametrize("method", ["fit", "predict", "evidence"])
 def test_a_classifier_that_fails_is_named_and_left_out(method, error, columns, monkeypatch):
     monkeypatch.setattr(Perceptron, method, _fails(error))
     table = {name: columns[name] for name in ("size", "town", "y")}

@@ -101,7 +101,6 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     True
     """
 
-    family = "oblique.classifier"
     constraints: ClassVar = {
         "learner": Choice("logistic", "lda", "perceptron"),
         "criterion": Choice("gini", "entropy"),
@@ -150,6 +149,10 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
         self.max_steps = max_steps
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        return "oblique.soft" if self.routing == "soft" else "oblique.classifier"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ObliqueTreeClassifier":
         """Fit to rows X (numbers without gaps) and labels y."""

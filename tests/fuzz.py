@@ -348,7 +348,11 @@ def work(first: int, seed: int, sound: Seeds, folder: Path, at: Any, pipe: Any) 
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     while True:
         at.value = number
-        found.append((number, run(make(number, seed, sound), sound, path)))
+        try:
+            outcome = run(make(number, seed, sound), sound, path)
+        except BaseException as error:
+            outcome = Outcome("unexpected", _place(error)[1], f"{type(error).__name__}: {str(error)[:200]}")
+        found.append((number, outcome))
         number += 1
         if time.monotonic() - sent > 0.2:
             pipe.send(found)

@@ -119,5 +119,5 @@ def _statement(claim: Claim) -> str:
     """Return the claim's sentence; a rule need not have read every parameter that the sentence shows."""
     try:
         return claim.statement
-    except (KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return f"at most {claim.value:g}" if claim.direction == "upper" else f"at least {claim.value:g}"

@@ -33,8 +33,8 @@ def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
     alone, other = params["alone"], params["other_alone"]
     rows = (
-        f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other, whose predictions are "
-        "taken as given: if they were made with the hold-out labels in sight, this says nothing"
+        f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other, whose predictions "
+        "are taken as given: if they were made with the hold-out labels in sight, this says nothing"
     )
     if direction == "upper":
         return f"The error rate on new data exceeds that of the other model by at most {percent(value)} ({rows})."

@@ -285,8 +285,8 @@ def train(X, Y, weight, order, batch, sizes, unit, output, rule, nesterov, h, t,
     """Visit the rows of `order`, `batch` at a time, and move theta after each batch; t updates were made before.
 
     `h` holds the numbers of the run (see the names above), `work` the arrays gradient, first and second moment, pace,
-    rows, targets and weights of a batch, values and deltas. Returns the sum over batches of rows x objective, |g| of the
-    last batch, and the number of updates.
+    rows, targets and weights of a batch, values and deltas. Returns the sum over batches of rows x objective, |g| of
+    the last batch, and the number of updates.
     """
     gradient, first, second, pace, rows, targets, weights, values, deltas = work
     n, d, outputs, layers = len(order), X.shape[1], Y.shape[1], len(sizes) - 1

@@ -111,7 +111,7 @@ class _Check:
                     self.sets[name].failure = other_rows(name, stated, given)
 
     def _rule(self, claim: Claim) -> Rule:
-        kind = self.allowed[claim.template].rule
+        kind: Any = self.allowed[claim.template].rule
         about = claim.params.get("set") if issubclass(kind, facts.AboutSet) else kind.set
         broken = self.sets[about].failure if isinstance(about, str) and about in self.sets else None
         if broken is not None:

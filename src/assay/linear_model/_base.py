@@ -114,8 +114,8 @@ def bounded_scores(
 
 
 def _predicted(block: Block, coef: np.ndarray, intercept: Any, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    scores = block.X @ coef.T + intercept
-    return scores.reshape(len(scores), -1), rounding
+    scores = (block.X @ coef.T + intercept).reshape(len(block.X), -1)
+    return scores, np.broadcast_to(rounding, scores.shape)
 
 
 def _squared_length(block: Block) -> float:

@@ -5,6 +5,7 @@ import numpy as np
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
 from assay.guarantees.distances import by_radius, of_distances
+from assay.guarantees.evidence import Distances, Gathered
 from assay.guarantees.ledger import CertifyOptions
 from assay.scan import rows
 from bench.worlds._case import case
@@ -24,14 +25,16 @@ def drawn(rng, places, chances, n):
 def told(model, X, delta, radius=1.0, template=None):
     """The bound when the whole delta is its own; infinite if it says nothing. `template`: one from hold-out rows."""
     table, asked = rows(X, n_jobs=1), CertifyOptions(radius=radius)
-    made = by_radius(model, table, asked) if template is None else of_distances(model, table, asked)
+    found = Gathered(model.evidence(table))
+    made = by_radius(found.the(Distances), table, asked) if template is None else of_distances(table, found, asked)
     found = [one(str(delta)) for one in made if callable(one)]
     values = [getattr(one, "value", np.inf) for one in found if template in (None, one.template)]
     return values[0]
 
 
 def truth(model, places, chances):
-    return float(chances @ model.squared_distances(rows(places, n_jobs=1)))
+    table = rows(places, n_jobs=1)
+    return float(chances @ Gathered(model.evidence(table)).the(Distances).squares(table))
 
 
 @case("P26", "k-means, 3 centres in the unit disc, n = 4000 (below the squared radius: informative)")

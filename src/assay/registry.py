@@ -43,7 +43,7 @@ def learners(task: str | None = None) -> list[type[Learner]]:
     """Return every learner, by room and name; with `task`, those of one task ("classify", "regress", ...).
 
     >>> [learner.__name__ for learner in learners("regress")][:2]
-    ['ElasticNet', 'GeneralizedLinearRegressor']
+    ['AdaBoostRegressor', 'BaggingRegressor']
     """
     found = [
         member

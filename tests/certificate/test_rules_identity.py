@@ -28,7 +28,8 @@ def test_every_claim_has_a_rule_and_belongs_to_a_family_or_to_all():
         for kind, variant in family.variants.items():
             assert find(".".join(filter(None, (family.name, kind)))) == (family, variant)
     defined = [facts.CLAIMS, bounds.CLAIMS, *(family.claims for family in families)]
-    assert {code for claims in defined for code in claims} == set(codes())
+    ours = {code for code in codes() if code[0] in "DP"}  # tests may have registered families of their own
+    assert {code for claims in defined for code in claims} == ours
     for code, entry in ((code, entry) for claims in defined for code, entry in claims.items()):
         assert issubclass(entry.rule, Rule)
         assert entry.rule is not Rule

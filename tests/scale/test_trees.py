@@ -138,7 +138,7 @@ kinds["forest"] = RandomForestClassifier(4, max_leaf_nodes=200, random_state=0, 
 path, model, held = sys.argv[1], kinds[sys.argv[2]], float(sys.argv[3])
 X = np.random.default_rng(0).normal(size=(6_000, rows(path, "y").n_features))
 model.fit(X, np.arange(6_000) % 2)  # compile, start threads
-model.fit(rows(path, "y").sample(1).X[:100], np.arange(100) % 2)
+model.fit(rows(path, "y").take(np.arange(100)), np.arange(100) % 2)
 data = 8.0 * rows(path).n_rows * rows(path).n_features
 resource.setrlimit(resource.RLIMIT_DATA, (int(used() + held * data), resource.RLIM_INFINITY))
 try:

@@ -20,8 +20,8 @@ from assay.claims.model import StoredModel, is_text
 
 MOST_MEMBERS = 10_000
 _DEEPEST = 4  # models that consist of models that consist of models
-NUMBERS, WHOLE, TEXT = ("<f8", "<f4"), ("<i8", "<i4"), ("text",)
-"""Types of arrays: real numbers, integers, and text."""
+NUMBERS, SINGLE, WHOLE, TEXT = ("<f8",), ("<f8", "<f4"), ("<i8", "<i4"), ("text",)
+"""Types of arrays: real numbers (of single precision only where a learner computes in it), integers, and text."""
 
 Reader = Callable[..., Any]
 

@@ -340,7 +340,6 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
     array([1., 1., 5., 7.])
     """
 
-    family = "trees.sum-regressor"
     constraints: ClassVar = {
         "loss": Choice("squared_error", "absolute_error", "huber", "quantile", "poisson"),
         "alpha": Number(low=0.0, high=1.0, open_low=True),
@@ -370,6 +369,10 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
             raise refuse(self, "the Poisson loss needs numbers y >= 0 that are not all zero.")
         self._boost(data, Loss(self.loss, float(self.alpha)))
         return self
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        return "trees.sum-exponential" if self.loss == "poisson" else "trees.sum-regressor"
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted number of each row."""

@@ -32,7 +32,7 @@ from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_ma
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
-from assay.params import Count, Maybe, Number, Positive, check
+from assay.params import Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread, thread_map
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import Nodes, TreeModel, joined
@@ -230,6 +230,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         nodes = self.nodes_.check(self.n_features_in_)
         sides = 2.0 * nodes.value.argmax(axis=1) - 1.0
         return sides[leaves(nodes, X, self.n_jobs)] @ self.estimator_weights_
+
+    def _derive(self) -> None:
+        super()._derive()
+        if len(self.classes_) != 2:
+            raise refuse(self, f"it tells two classes apart; classes_ has {len(self.classes_)}.")
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class on whose side f is."""

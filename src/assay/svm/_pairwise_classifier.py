@@ -287,6 +287,11 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
         if self.probability:
             self.calibration_ = _calibration.cross_validated_sigmoids(self, X, codes, weight)
 
+    def _derive(self) -> None:
+        super()._derive()
+        if bool(self.probability) != bool(len(self.calibration_)):
+            raise refuse(self, "calibration_ holds a sigmoid for each pair of classes iff probability is True.")
+
     @property
     def probA_(self) -> np.ndarray:
         """A of each pair's sigmoid 1 / (1 + exp(A f + B)); empty without probability=True."""

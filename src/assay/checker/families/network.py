@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.family import NUMBERS, WHOLE, Family, Variant
+from assay.checker.family import SINGLE, WHOLE, Family, Variant
 from assay.checker.numerics import UNDERFLOW, U, above, gamma, norm_above
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
@@ -266,7 +266,7 @@ def _gradient(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 CLAIMS = {"D34/1": Definition("network.gradient", NetworkGradient, _gradient)}
-_ARRAYS = {"network_sizes_": WHOLE, "network_weights_": NUMBERS, "network_codes_": WHOLE}
+_ARRAYS = {"network_sizes_": WHOLE, "network_weights_": SINGLE, "network_codes_": WHOLE}
 FAMILY = Family(
     "network",
     {

@@ -101,6 +101,7 @@ FAMILY = Family(
         "committee": _variant("committee", {**_NODES, "committee_": WHOLE}, True),
         "sum-classifier": _variant("sum-classifier", _BASE, True),
         "sum-regressor": _variant("sum-regressor", _BASE, False),
+        "sum-exponential": _variant("sum-exponential", _BASE, False),
         "weighted-vote": _variant("weighted-vote", _WEIGHTS, True),
         "median": _variant("median", _WEIGHTS, False),
     },

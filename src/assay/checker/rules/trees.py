@@ -239,6 +239,15 @@ class Committees(Trees):
         return [Fraction(int(votes)) for votes in self._sum(self.leaves(x[None]))[0]]
 
 
+@dataclass(frozen=True)
+class Exponentials(Trees):
+    """The prediction is the exponential of a sum of trees, of which the checker has no scores."""
+
+    scores = Predictor.scores
+    row_errors = Predictor.row_errors
+    exact_scores = Predictor.exact_scores
+
+
 def read_trees(kind: str, *stored: Any) -> Trees:
     """Return the predictor after checking that the arrays are trees: finite, acyclic, in range.
 
@@ -282,7 +291,7 @@ def read_trees(kind: str, *stored: Any) -> Trees:
         raise Rejected("the nodes do not describe trees: a node belongs to no tree, or to two")
     _check_outputs(kind, value, extra, root, classes)
     _check_rest(*rest, n=n, d=d, most=np.where(table < 0, 2, 0) if not len(tables) else _branches(table, tables))
-    form = Committees if kind == "committee" else Trees
+    form = {"committee": Committees, "sum-exponential": Exponentials}.get(kind, Trees)
     return form(kind, d, root, column, threshold, table, child, value, tables, rest[0], extra, classes)
 
 

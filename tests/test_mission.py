@@ -47,5 +47,5 @@ def test_summary_and_page_show_every_row():
 
 
 def test_places_are_read_from_the_test():
-    found = places("tests/test_plot.py::test_coefficients_come_largest_first_with_their_names")
+    found = places("tests/plot/test_plot.py::test_coefficients_come_largest_first_with_their_names")
     assert found == {"assay.plot.frames.coefficients"}

@@ -235,21 +235,23 @@ def npy(header: str, data: bytes = b"") -> bytes:
 
 FORGED_ARRAYS = {
     "huge": (
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"),
         "not what its header says",
     ),
     "objects": (
-        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"cos\nsystem\n"),
-        "its header says",
+        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", b"cos\nsystem\n"),
+        "another header",
     ),
-    "negative": (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"), "its header says"),
+    "big ends": (npy("{'descr': '>f8', 'fortran_order': False, 'shape': (1,), }", bytes(8)), "another header"),
+    "by columns": (npy("{'descr': '<f8', 'fortran_order': True, 'shape': (1, 1), }", bytes(8)), "another header"),
+    "negative": (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }"), "another header"),
     "rest": (
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9)}", b"x"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9), }", b"x"),
         "not what its header says",
     ),
-    "code": (npy("__import__('os').system('x')"), "malformed"),
-    "pickle": (b"\x80\x04\x95", "magic"),
-    "empty": (b"", "magic"),
+    "code": (npy("__import__('os').system('x')"), "another header"),
+    "pickle": (b"\x80\x04\x95", "another header"),
+    "empty": (b"", "another header"),
 }
 
 

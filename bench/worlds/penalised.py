@@ -115,7 +115,7 @@ def regression_machine(rng, delta):
     n, C, clip = 1000, 5e-4, 2.0
     X, y = waves(rng, n)
     model = fitted(LinearSVR(C=C, fit_intercept=False, n_jobs=1), X, y)
-    gap = model.certify(X, y).find("D11/2").value
+    gap = model.certify(X, y).find("linear-svr.gap").value
     beta = stability.uniform_stability(n, 1 / (C * n), 1.0)
     loss = float(np.minimum(np.abs(y - X @ model.coef_), clip).mean())
     bound = stability.stability_bound(loss, beta, n, delta, high=clip) + stability.suboptimality_slack(gap, 1.0, 1.0)

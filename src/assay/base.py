@@ -238,7 +238,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             return DataSplit(self._known_rows(X, y, sample_weight))
         if _is_pair(holdout):
             return DataSplit(self._known_rows(X, y, sample_weight), self._known_rows(*holdout))
-        if _streams(X, y):
+        if streams(X, y):
             raise refuse(self, "hold-out rows of data that are streamed must be given as a pair (X, y), not by number.")
         n = _num_samples(X)
         held = self._row_numbers(holdout, n)
@@ -270,16 +270,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Return rows as the fitted learner sees them: same columns, labels as positions in `classes_`."""
-        if (
-            isinstance(X, np.ndarray)
-            and X.dtype.kind in "iu"
-            and X.size
-            and max(X.max(), -int(X.min())) > _EXACT_INTEGERS
-        ):
-            raise refuse(
-                self,
-                "X has integers beyond 2^53, which doubles do not hold exactly; subtract an offset first.",
-            )
+        for name, part in (("X", X), ("y", None if is_classifier(self) else y), ("sample_weight", sample_weight)):
+            if _beyond_doubles(part):
+                raise refuse(
+                    self,
+                    f"{name} has integers beyond 2^53, which doubles do not hold exactly; subtract an offset first.",
+                )
         rows = read_rows(self, X, y, sample_weight, reset=False)
         require_finite(rows, self)
         return rows.encoded(self.classes_) if is_classifier(self) else rows
@@ -305,7 +301,7 @@ def read_rows(
     data. A learner whose tags say that it needs no target (a transformer, say) never looks at `y`. Arrays become
     of type `dtype`, or stay of one of the types if it is a list; blocks of rows are float64 all the same."""
     n_jobs, has_target = _threads(learner), get_tags(learner).target_tags.required
-    if _streams(X, y):
+    if streams(X, y):
         rows = scan.rows(X, y, sample_weight, n_jobs=n_jobs)
         if has_target and not rows.has_y:
             raise refuse(learner, "y is missing: name the column of the target, or pass it beside the rows.")
@@ -323,6 +319,8 @@ def read_rows(
         accept_sparse="csr" if get_tags(learner).input_tags.sparse else False,
     )
     numeric = not is_classifier(learner)
+    if isinstance(y, (list, tuple)) and any(isinstance(label, str) and label.endswith("\0") for label in y):
+        raise refuse(learner, "a label of y ends in a NUL character, which arrays of text drop; rename the label.")
     if has_target:
         y = _check_y(y, multi_output=multi_output or numeric, y_numeric=numeric, estimator=learner)
         check_consistent_length(X, y)
@@ -336,7 +334,7 @@ def read_rows(
 
 def fit_log(learner: Learner, max_iter: int, X: Any, y: Any, sample_weight: Any = None) -> FitLog:
     """Return the log of a fit to these rows; callbacks are shown the rows if they are in memory."""
-    shown = (None, None, None) if _streams(X, y) else (X, y, sample_weight)
+    shown = (None, None, None) if streams(X, y) else (X, y, sample_weight)
     return FitLog(learner, max_iter, *shown)
 
 
@@ -382,6 +380,14 @@ def _entry_sums(block: Any) -> tuple[float, float, float]:
         return float(block.X.sum()), y, weight
 
 
+def _beyond_doubles(values: Any) -> bool:
+    """Tell whether an array, or a list of numbers, has integers that doubles do not hold."""
+    if isinstance(values, (list, tuple)):
+        values = np.asarray(values)
+    whole = isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size
+    return bool(whole) and max(int(values.max()), -int(values.min())) > _EXACT_INTEGERS
+
+
 def _threads(learner: Learner) -> int | None:
     """Return the parameter `n_jobs`: None, or an integer other than 0."""
     n_jobs = getattr(learner, "n_jobs", None)
@@ -393,7 +399,7 @@ def _threads(learner: Learner) -> int | None:
     return None if n_jobs is None else int(n_jobs)
 
 
-def _streams(X: Any, y: Any = None) -> bool:
+def streams(X: Any, y: Any = None) -> bool:
     """Tell whether X is rows to scan, Parquet files, an Arrow table or a Dask collection, rather than an
     array or frame."""
     if isinstance(X, (Rows, str, PathLike)) or hasattr(X, "__dask_graph__"):

@@ -3,7 +3,7 @@
 A model file is a zip archive, uncompressed, with exactly these members:
 
     manifest.json         format, versions, and size and SHA-256 of every other member
-    certificate.json      the certificate and its witnesses, if there is one (`certificate.document`)
+    certificate.json      the certificate and its witnesses, if there is one (`claims.document`)
     model.json            the model's class, constructor parameters and members, and which array is which
     arrays/<n>.npy        its arrays
 

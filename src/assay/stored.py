@@ -72,7 +72,7 @@ def restore(kind: type, model: StoredModel, members: Sequence[Any], build: Calla
     learner = unfitted(kind, model.parameters, build)
     check(learner)
     get_tags(learner)  # an ensemble asks its parameter, which may be no learner
-    learner.n_features_in_ = predictor.columns
+    learner.n_features_in_ = int(predictor.columns)
     learner._take_arrays({name: value if value.ndim else value[()] for name, value in model.arrays.items()})
     learner._from_file = True
     learner._take_members(members)

@@ -103,7 +103,7 @@ def unknown_template(case, rng):
 
 
 def other_template(case, rng):
-    others = ["D01/1", "D02/1", "D03/1", "D06/1", "D08/1", "D14/1", "P01/1", "P02/1", "P10/1"]
+    others = ["D01/1", "D02/1", "D03/1", "D04/1", "D09/1", "D14/1", "P01/1", "P04/1", "P10/1"]
     return case.with_claim(template=str(rng.choice([t for t in others if t != case.claim.template])))
 
 
@@ -367,7 +367,8 @@ def perturbed(value: Any, rng: np.random.Generator) -> Any:
                     "ii",
                     "iii",
                     "hinge",
-                    "D06/1",
+                    "logistic",
+                    "D09/1",
                     "augmented",
                 ]
             )

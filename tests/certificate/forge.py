@@ -218,8 +218,19 @@ def ridge_case(seed: int) -> Case:
     W, b = ridge_fit(X, y, weight, alpha, intercept)
     W = W * (1 + 10.0 ** -int(rng.integers(3, 17)) * rng.standard_normal(W.shape))
     gap = float(ridge_gap(X, y, weight, alpha, intercept, W, b))
-    params = {"alpha": alpha, "intercept": intercept}
-    return Case((claim("D06/1", publish(gap) + 1e-9, params=params),), model(W, b), X, y, weight).seal()
+    params = gap_params("squared", 1.0, alpha, intercept)
+    return Case((claim("D04/1", publish(gap) + 1e-9, params=params),), model(W, b), X, y, weight).seal()
+
+
+def gap_params(loss: str, C: float, l2: float, intercept: bool, **more: Any) -> dict:
+    """Return the parameters of the gap of a linear model: C sum of the losses + l2/2 |w|^2."""
+    return machine_params(loss, C, l2, intercept, **{"column": 0.0, "dual": "slopes"} | more)
+
+
+def machine_params(loss: str, C: float, l2: float, intercept: bool, **more: Any) -> dict:
+    """Return the parameters of the gap of a kernel machine."""
+    problem = {"loss": loss, "loss_params": {}, "penalty": {"L2": l2}, "C": C, "intercept": intercept}
+    return problem | {"dual": "model"} | more
 
 
 def ridge_fit(X, y, weight, alpha, intercept):
@@ -254,8 +265,9 @@ def logistic_case(seed: int, classes: int = 2) -> Case:
     )
     W, b = logistic_fit(X, y, c, intercept, classes)
     W = W * (1 + 10.0 ** -int(rng.integers(3, 17)) * rng.standard_normal(W.shape))
-    template, gap_of = ("D08/1", logistic_gap) if classes == 2 else ("D09/1", multinomial_gap)
+    template, gap_of = ("D04/1", logistic_gap) if classes == 2 else ("D09/1", multinomial_gap)
     params = {"C": C, "intercept": intercept, "class_weight": class_weight}
+    params = gap_params("logistic", l2=1.0, **params) if classes == 2 else params
     published = claim(template, publish(gap_of(X, y, c, intercept, W, b)) * 1.001 + 1e-9, params=params)
     names = np.array(["no", "yes", "zebra"][:classes])
     return Case((published,), model(W, b, names), X, names[y], weight).seal()
@@ -317,7 +329,7 @@ def enclosure_case(seed: int) -> Case:
     value = math.sqrt(2 * gap.value) * (1 + 1e-9)
     scores = base.X @ base.model.coef_[0]
     fixed = int(np.sum(np.abs(scores) > np.linalg.norm(base.X, axis=1) * value * (1 + 1e-9) + 1e-9))
-    params = {"gap": "D08/1", "strength": 1.0, "fixed_rows": fixed}
+    params = {"gap": "D04/1", "strength": 1.0, "fixed_rows": fixed}
     return replace(base, claims=(gap, claim("D15/1", value, params=params)), sealed=None).seal()
 
 
@@ -400,7 +412,7 @@ def hinge_case(seed: int) -> Case:
         repaired = alpha * np.where(sign > 0, min(1, down / up), min(1, up / down))
     s = 1 - sign * (z + b)
     gap = 0.5 * np.sum((w - A.T @ repaired) ** 2) + np.sum(np.maximum((C - repaired) * s, -repaired * s))
-    params = {"loss": "hinge", "loss_params": {}, "penalty": {"L2": 1.0}, "intercept": intercept, "scale": C}
+    params = gap_params("hinge", C, 1.0, intercept, class_weight=None, dual="witness")
     stated = claim("D04/1", publish(float(gap)) + 1e-10, params=params, witness={"theta": alpha * sign})
     return Case((stated,), model(w[None, :], b, [0, 1]), X, y).seal()
 
@@ -610,38 +622,18 @@ def holdout_case(seed: int, template: str = "P01/1") -> Case:
     return Case((stated,), fitted, X[rest], y[rest], holdout=(X[order], y[order])).seal()
 
 
-def clipped_case(seed: int, template: str = "P02/1") -> Case:
+def clipped_case(seed: int) -> Case:
     rng = np.random.default_rng([seed, 12])
     X, Xh = rng.standard_normal((20, 2)), rng.standard_normal((60, 2))
     fitted = model(rng.standard_normal(2), 0.2)
     yh = Xh @ fitted.coef_ + 0.2 + 0.5 * rng.standard_normal(60)
     clip, m = 2.0, 60
     losses = np.minimum(np.abs(yh - Xh @ fitted.coef_ - 0.2), clip)
-    if template == "P02/1":
-        lower = seed % 3 == 2
-        width = clip * math.sqrt(math.log(1 / 0.05) / (2 * m))
-        value = losses.mean() - width if lower else losses.mean() + width
-    else:
-        lower, log = False, math.log(2 / 0.05)
-        value = losses.mean() + math.sqrt(2 * losses.var(ddof=1) * log / m) + 7 * clip * log / (3 * (m - 1))
-    value = max(0.0, float(value) + (-1 if lower else 1) * 1e-9)
+    log = math.log(2 / 0.05)
+    value = losses.mean() + math.sqrt(2 * losses.var(ddof=1) * log / m) + 7 * clip * log / (3 * (m - 1))
     params = {"clip": clip, "rows": m}
-    stated = claim(template, value, "lower" if lower else "upper", "0.05", params=params, data=("holdout",))
+    stated = claim("P04/1", float(value) + 1e-9, delta="0.05", params=params, data=("holdout",))
     return Case((stated,), fitted, X, X @ fitted.coef_, holdout=(Xh, yh)).seal()
-
-
-def finite_case(seed: int) -> Case:
-    rng = np.random.default_rng([seed, 13])
-    X = rng.integers(-3, 4, size=(40, 2)).astype(float)
-    fitted = model(rng.integers(-2, 3, size=(1, 2)).astype(float), float(rng.integers(-2, 3)), [0, 1])
-    guess = X @ fitted.coef_[0] + fitted.intercept_[0]
-    y = np.where(rng.random(40) < 0.1, guess <= 0, guess > 0).astype(int)
-    wrong = int(np.sum((guess > 0) != y)) + int(np.sum((guess == 0) & (y == 0)))  # a score of zero is an error
-    descriptor = {"class": "integer-halfspaces", "d": 2, "bound": 2 + seed % 2}
-    size = (2 * descriptor["bound"] + 1) ** 3
-    value = min(1.0, float(stats.beta.ppf(1 - 0.05 / size, wrong + 1, 40 - wrong)) + 1e-9) if wrong < 40 else 1.0
-    params = {"class": descriptor, "errors": wrong, "rows": 40}
-    return Case((claim("P08/1", value, delta="0.05", params=params),), fitted, X, y).seal()
 
 
 def growth(descriptor: dict, points: int) -> int:
@@ -680,8 +672,8 @@ CASES: dict[str, Callable[[int], Case]] = {
     "D04/1": hinge_case,
     "D05/1": least_squares_case,
     "D05/1 b": stationary_case,
-    "D06/1": ridge_case,
-    "D08/1": logistic_case,
+    "D04/1 ridge": ridge_case,
+    "D04/1 logistic": logistic_case,
     "D09/1": lambda seed: logistic_case(seed, 3),
     "D13/1": margin_case,
     "D13/1 upper": lambda seed: margin_case(seed, "upper"),
@@ -691,9 +683,7 @@ CASES: dict[str, Callable[[int], Case]] = {
     "D17/1": perceptron_case,
     "D19/3": gaussian_case,
     "P01/1": holdout_case,
-    "P02/1": clipped_case,
-    "P04/1": lambda seed: clipped_case(seed, "P04/1"),
+    "P04/1": clipped_case,
     "P07/1": lambda seed: holdout_case(seed, "P07/1"),
-    "P08/1": finite_case,
     "P10/1": vc_case,
 }

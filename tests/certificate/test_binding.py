@@ -80,7 +80,7 @@ def test_the_sentence_names_the_problem():
     assert "through the origin" in model.certify(line, sides).find("D14").statement
     X, y = noise()
     weighted = LogisticRegression(C=0.5, class_weight={0: 2.0, 1: 3.0}).fit(X, y)
-    text = weighted.certify(X, y).find("D08").statement
+    text = weighted.certify(X, y).find("D04").statement
     assert "C = 0.5" in text
     assert "2, 3" in text
     assert "free intercept" in text

@@ -197,8 +197,8 @@ class Disguised(NamedTuple):
 
 
 FOREIGN = {
-    "the gap of a logistic regression": (LogisticRegression(), "D08/1", DecisionTreeClassifier(max_depth=2)),
-    "the gap of an SVM": (SVC(), "D10/1", LogisticRegression()),
+    "the gap of a logistic regression": (LogisticRegression(), "D04/1", DecisionTreeClassifier(max_depth=2)),
+    "the gap of an SVM": (SVC(), "D04/2", LogisticRegression()),
     "the pass of a voted perceptron": (VotedPerceptron(random_state=0), "P20/1", LogisticRegression()),
     "the code of a tree": (DecisionTreeClassifier(max_depth=1), "P09/1", LogisticRegression()),
     "the score of a GLM": (GeneralizedLinearRegressor("poisson"), "D32/1", LinearRegression()),

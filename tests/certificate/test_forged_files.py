@@ -140,17 +140,8 @@ def long(request):
     return request.config.getoption("--long")
 
 
-NOT_YET = (
-    "AdaBoostClassifier", "BaggingClassifier", "ForestCommitteeClassifier", "KernelPCA", "MLPClassifier", "PCA",
-    "RandomSubspaceClassifier",
-)  # fmt: skip
-
-
 @pytest.fixture
-def subject(learner, folder, request):
-    if learner.__name__ in NOT_YET:
-        reason = "its methods read more than what is stored, which is being mended"
-        request.node.add_marker(pytest.mark.xfail(reason=reason, strict=False))
+def subject(learner, folder):
     return certified(learner, folder)
 
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from tests.certificate.attacks import assault
 from tests.certificate.exact import codes, piecewise, rational, scores
-from tests.certificate.forge import Case, claim, draw, labels, model, publish, weights
+from tests.certificate.forge import Case, claim, draw, gap_params, labels, model, publish, weights
 
 
 def dual_optimum(A, linear, epsilon, ridge, top):
@@ -28,9 +28,9 @@ def dual_optimum(A, linear, epsilon, ridge, top):
     return np.clip(found.x, 0, top)
 
 
-def honest(template, X, y, weight, params, theta, t, coef, intercept, classes):
+def honest(X, y, weight, params, theta, t, coef, intercept, classes):
     """Seal a claim whose value is the gap, computed here in floats."""
-    case = Case((claim(template, 1.0, params=params, witness={"theta": theta}),), model(coef, intercept, classes), X, y)
+    case = Case((claim("D04/1", 1.0, params=params, witness={"theta": theta}),), model(coef, intercept, classes), X, y)
     case = Case(case.claims, case.model, X, y, weight)
     gap = float(exact_gap(case, t))
     return case.with_claim(value=publish(gap) + 1e-10 * (1 + np.abs(theta).sum())).seal()
@@ -44,16 +44,13 @@ def hinge_case(seed, classes=2):
     class_weight = [None, [0.5, 2.0, 1.5][:classes]][seed // 2 % 2]
     k = seed % classes if classes > 2 else 1
     t = np.where(y == k, 1.0, -1.0)
-    params = {
-        "penalty": "l2",
-        "loss": ["hinge", "squared-hinge"][seed % 2],
-        "C": C,
-        "intercept_scaling": s,
-        "class_weight": class_weight,
-    }
+    if class_weight is not None and classes > 2:  # the rest has the factor 1
+        class_weight = [weight if j == k else 1.0 for j, weight in enumerate(class_weight)]
+    params = gap_params(["hinge", "squared-hinge"][seed % 2], C, 1.0, s > 0, class_weight=class_weight, column=s)
+    params["dual"] = "witness"
     if classes > 2:
         params["class"] = k
-    c = costs(y, weight, params, k, classes)
+    c = costs(y, weight, params)
     top = c if params["loss"] == "hinge" else np.where(c > 0, np.inf, 0.0)
     extended = np.column_stack([X, np.full(len(X), s)])
     ridge = np.zeros(len(X)) if params["loss"] == "hinge" else 0.5 / np.maximum(c, 1e-9)
@@ -62,20 +59,18 @@ def hinge_case(seed, classes=2):
     coef, intercept = np.zeros((1 if classes == 2 else classes, X.shape[1])), np.zeros(1 if classes == 2 else classes)
     row = 0 if classes == 2 else k
     coef[row], intercept[row] = u[:-1], s * u[-1]
-    return honest("D10/2", X, y, weight, params, theta, t, coef, intercept, list(range(classes)))
+    return honest(X, y, weight, params, theta, t, coef, intercept, list(range(classes)))
 
 
 @cache
 def l1_case(seed):
     """The model of the L2 penalty, whose gap is not small, with its slopes shortened to |v_j| <= 1."""
     base = hinge_case(2 * seed + 1)
-    params, theta = {**base.claim.params, "penalty": "l1"}, base.claim.witness["theta"]
-    X = np.column_stack([base.X, np.full(len(base.X), params["intercept_scaling"])])
+    params, theta = {**base.claim.params, "penalty": {"L1": 1.0}}, base.claim.witness["theta"]
+    X = np.column_stack([base.X, np.full(len(base.X), params["column"])])
     theta = theta * min(1.0, (1 - 1e-12) / np.abs(theta @ X).max())
     t = np.where(base.y == 1, 1.0, -1.0)
-    return honest(
-        "D10/2", base.X, base.y, base.weight, params, theta, t, base.model.coef_, base.model.intercept_, [0, 1]
-    )
+    return honest(base.X, base.y, base.weight, params, theta, t, base.model.coef_, base.model.intercept_, [0, 1])
 
 
 @cache
@@ -84,7 +79,7 @@ def insensitive_case(seed):
     y = X[:, 0] - 0.5 * X[:, -1] + np.random.default_rng(seed).normal(size=len(X))
     weight, C, s, epsilon = weights(seed, len(X)), 0.4, float([1.0, 0.0, 2.5][seed % 3]), [0.0, 0.3][seed // 3 % 2]
     loss = ["epsilon-insensitive", "squared-epsilon-insensitive"][seed % 2]
-    params = {"penalty": "l2", "loss": loss, "C": C, "epsilon": epsilon, "intercept_scaling": s}
+    params = gap_params(loss, C, 1.0, s > 0, loss_params={"epsilon": epsilon}, column=s, dual="witness")
     c = C * (np.ones(len(X)) if weight is None else weight)
     extended = np.column_stack([X, np.full(len(X), s)])
     A, squared = np.vstack([extended, -extended]), loss.startswith("squared")
@@ -94,36 +89,34 @@ def insensitive_case(seed):
     theta = both[: len(X)] - both[len(X) :]
     theta = theta if squared else np.clip(theta, -c, c)
     u = theta @ extended
-    return honest("D11/2", X, y, weight, params, theta, y, u[:-1], s * u[-1], None)
+    return honest(X, y, weight, params, theta, y, u[:-1], s * u[-1], None)
 
 
-def costs(y, weight, params, k, classes):
+def costs(y, weight, params):
     given = params.get("class_weight")
-    factor = np.ones(len(y))
-    if given is not None:
-        factor = np.array([given[j] if classes == 2 or j == k else 1.0 for j in y])
+    factor = np.ones(len(y)) if given is None else np.array(given)[y]
     return params["C"] * (np.ones(len(y)) if weight is None else weight) * factor
 
 
 def exact_gap(case, t):
     """P - D from their definitions, in rationals."""
     params, theta = case.claim.params, rational(case.claim.witness["theta"])
-    output, c, s = params.get("class", 0), rational(case_costs(case)), Fraction(float(params["intercept_scaling"]))
+    output, c, s = params.get("class", 0), rational(case_costs(case)), Fraction(float(params["column"]))
+    l1, l2 = (Fraction(params["penalty"].get(name, 0.0)) for name in ("L1", "L2"))
     w = rational(np.atleast_2d(case.model.coef_))[output]
     b = rational(np.atleast_1d(case.model.intercept_))[output]
     u = [*w, b / s] if s else w
     columns = list(zip(*([*row, s] if s else row for row in rational(case.X))))
     v = [sum(x * d for x, d in zip(column, theta)) for column in columns]
-    if params["penalty"] == "l1":
-        if max(map(abs, v)) > 1:
-            return Fraction(10**9)  # no bound at all
-        penalty = sum(abs(a) - a * b for a, b in zip(u, v))
-    else:
-        penalty = sum((a - b) ** 2 for a, b in zip(u, v)) / 2
+    if not l2 and max(map(abs, v)) > l1:  # the dual vector is shortened until it is feasible
+        factor = l1 / max(map(abs, v))
+        theta, v = [d * factor for d in theta], [b * factor for b in v]
+    beyond = [max(abs(b) - l1, Fraction(0)) for b in v]
+    conjugate = sum(b * b for b in beyond) / (2 * l2) if l2 else Fraction(0)
+    penalty = sum(l1 * abs(a) + l2 * a * a / 2 - a * b for a, b in zip(u, v)) + conjugate
     f = [row[output] for row in scores(case)]
-    settings = {"epsilon": params["epsilon"]} if "epsilon" in params else {}
     brackets = [
-        a * piecewise(params["loss"], y, score, d / a, settings)
+        a * piecewise(params["loss"], y, score, d / a, params["loss_params"])
         for a, y, score, d in zip(c, rational(t), f, theta)
         if a
     ]
@@ -133,8 +126,7 @@ def exact_gap(case, t):
 def case_costs(case):
     params = case.claim.params
     y = np.array(codes(case)) if hasattr(case.model, "classes_") else case.y
-    classes = len(case.model.classes_) if hasattr(case.model, "classes_") else 0
-    return costs(y, case.weight, params, params.get("class", 1), classes)
+    return costs(y, case.weight, params)
 
 
 def truth(case):
@@ -142,7 +134,7 @@ def truth(case):
     intercept?"""
     params, theta, c = case.claim.params, case.claim.witness["theta"], case_costs(case)
     output = params.get("class", 0)
-    if params["intercept_scaling"] == 0 and np.atleast_1d(case.model.intercept_)[output] != 0:
+    if not params["intercept"] and np.atleast_1d(case.model.intercept_)[output] != 0:
         return False
     labelled = hasattr(case.model, "classes_")
     t = np.where(np.array(codes(case)) == params.get("class", 1), 1.0, -1.0) if labelled else case.y
@@ -186,10 +178,13 @@ def exact_gap_of(case):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"loss": "logistic"}, "loss must be one of"),
-        ({"penalty": "l0"}, "penalty must be one of"),
+        ({"loss": "perceptron"}, "loss must be one of"),
+        ({"penalty": "l1"}, "penalty must name L1 and L2"),
+        ({"penalty": {"L0": 1.0}}, "penalty must name L1 and L2"),
+        ({"penalty": {"L1": 0.0}}, "without a penalty"),
         ({"C": 0.0}, "C"),
-        ({"intercept_scaling": -1.0}, "intercept_scaling"),
+        ({"column": -1.0}, "column"),
+        ({"intercept": False}, "a column belongs to an intercept"),
         ({"class_weight": [1.0, 1.0, 1.0]}, "class_weight must list 2 numbers"),
     ],
 )

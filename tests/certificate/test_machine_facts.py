@@ -106,7 +106,7 @@ def test_without_a_proof_of_convexity_the_first_order_conditions_remain(kernel):
     model = SVC(kernel=kernel, gamma=0.2, coef0=0.1, C=3.0).fit(given, y)
     certificate = model.certify(given, y)
     assert assay.verify(certificate, model, given, y).holds
-    assert "D10/1" in {gap.template for gap in certificate.not_applicable}
+    assert "D04/2" in {gap.template for gap in certificate.not_applicable}
     claim = certificate.find("D15/2")
     beta = np.zeros(len(y))
     beta[model.support_] = model.dual_coef_[0]
@@ -172,8 +172,25 @@ def test_logistic_regression_against_as_many_fits(C, class_weight):
     if C == 0.01:
         assert claim.value <= wrong + 4  # a strong penalty leaves little open
     assert refused(certificate, model, X, y, template="D16/2", value=claim.value - 1)
-    assert refused(certificate, model, X, y, template="D16/2", params={"C": C / 2, "class_weight": None})
-    assert refused(certificate, model, X, y, template="D08/1", value=0.0)
+    assert refused(certificate, model, X, y, template="D16/2", params={"gap": "D09/1"})
+    assert refused(certificate, model, X, y, template="D04/1", value=0.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"penalty": {"L2": 0.5}}, {"penalty": {"L1": 0.1, "L2": 1.0}}, {"intercept": True}, {"dual": "witness"}],
+    ids=str,
+)
+def test_leave_one_out_needs_the_problem_it_was_proved_for(change):
+    """The gap itself holds at its large value; what builds on it asks for the loss, penalty, intercept and dual."""
+    X, y = rows(7, 60)
+    certificate = (model := LogisticRegression(fit_intercept=False).fit(X, y)).certify(X, y)
+    gap, sign = certificate["logistic.gap"], 2.0 * y - 1
+    witness = {"theta": 0.5 * sign} if "dual" in change else {}
+    loose = forged(certificate, "D04/1", value=1e6, params={**gap.params, **change}, witness=witness)
+    verdicts = dict(zip([one.template for one in loose.claims], assay.verify(loose, model, X, y).verdicts))
+    assert verdicts["D04/1"].holds, verdicts["D04/1"]
+    assert not verdicts["D16/2"].holds
 
 
 def test_a_free_intercept_has_no_such_bound():

@@ -49,7 +49,7 @@ def always_wrong():
 
 
 def machine_without_vectors():
-    """D10: a machine that learnt nothing, called optimal for rows that it could separate."""
+    """D04/2: a machine that learnt nothing, called optimal for rows that it could separate."""
     X, y = np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
     model = forge.Forged(
         family="kernel.classifier",
@@ -60,7 +60,8 @@ def machine_without_vectors():
         kernel_numbers_=np.array([0.0, 0.0, 1.0, 0.0, 1.0]),
         classes_=np.array([0, 1]),
     )
-    return forge.Case((forge.claim("D10/1", 1e-6, params={"C": 1.0, "class_weight": None}),), model, X, y)
+    params = forge.machine_params("hinge", 1.0, 1.0, True, class_weight=None)
+    return forge.Case((forge.claim("D04/2", 1e-6, params=params),), model, X, y)
 
 
 @pytest.mark.parametrize("labels", [None, ["0", "1"]], ids=["read as numbers", "not the model's"])
@@ -116,8 +117,8 @@ def test_rows_that_keep_their_class_are_told_of_linear_models_alone():
         kernel_numbers_=np.array([2.0, 1.0, 1.0, 0.0, 1.0]),
         classes_=np.array([0, 1]),
     )
-    gap = forge.claim("D08/2", 10.0, params={"C": 1.0, "intercept": False, "class_weight": None})
-    near = {"gap": "D08/2", "strength": 1.0}
+    params = forge.machine_params("logistic", 1.0, 1.0, False, class_weight=None)
+    gap, near = forge.claim("D04/2", 10.0, params=params), {"gap": "D04/2", "strength": 1.0}
     assert forge.Case((gap, forge.claim("D15/1", 5.0, params=near)), model, X, y).verify().holds
     told = forge.claim("D15/1", 5.0, params={**near, "fixed_rows": 4})  # the optimum is negative on every row
     assert not forge.Case((gap, told), model, X, y).verify().holds
@@ -128,10 +129,10 @@ def test_the_gap_of_one_class_says_nothing_of_the_others():
     rng = np.random.default_rng(6)
     X, y = rng.standard_normal((30, 2)), np.arange(30) % 3
     fitted = LinearSVC(C=0.1, tol=1e-10).fit(X, y)
-    gap = next(claim for claim in fitted.certify(X, y).claims if claim.template == "D10/2")
+    gap = next(claim for claim in fitted.certify(X, y).claims if claim.template == "D04/1")
     coef = fitted.coef_ * np.array([[1.0], [-50.0], [0.0]])
     model = forge.model(coef, fitted.intercept_, [0, 1, 2])
-    near = forge.claim("D15/1", 1e-3, params={"gap": "D10/2", "strength": 1.0})
+    near = forge.claim("D15/1", 1e-3, params={"gap": "D04/1", "strength": 1.0})
     assert forge.Case((gap,), model, X, y).verify().holds
     assert not forge.Case((gap, near), model, X, y).verify().holds
 

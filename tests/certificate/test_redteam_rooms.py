@@ -38,15 +38,14 @@ def peak(function):
 
 
 @pytest.mark.parametrize("loss", ["distance", "brier", "log", "squared"])
-@pytest.mark.parametrize("template", ["P02/1", "P04/1"])
-def test_a_mean_absolute_error_is_not_called_another_loss(template, loss):
-    """P02, P04: the sentence follows the parameter, which nobody compared with what is measured."""
+def test_a_mean_absolute_error_is_not_called_another_loss(loss):
+    """P04: the sentence follows the parameter, which nobody compared with what is measured."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 1))
     params = {"clip": 1.0, "rows": 400, "loss": loss, "compared": 1}
     arrays = {"coef_": [1.0], "intercept_": [0.0]}
     for stated, holds in ((params, False), (params | {"loss": "absolute"}, True)):
-        claim = forge.claim(template, 0.2, delta=DELTA, params=stated, data=("holdout",))
+        claim = forge.claim("P04/1", 0.2, delta=DELTA, params=stated, data=("holdout",))
         found = check("linear.regressor", arrays, [claim], X[:2] + 9, X[:2, 0], (X, X[:, 0]))
         assert found.holds == holds, found.reason
 

@@ -26,7 +26,7 @@ def certified():
 def test_the_formula_again():
     model, X, y, certificate = certified()
     assert assay.verify(certificate, model, X, y).holds
-    claim, gap = certificate.find("P17"), certificate.find("D08/2").value
+    claim, gap = certificate.find("P17"), certificate.find("kernel-logistic.gap").value
     z, n = model.decision_function(X) * (2 * y - 1), len(X)
 
     def bound(rho):
@@ -67,8 +67,9 @@ def test_forgeries_are_refused(change):
 
 def test_it_falls_with_the_gap_it_builds_on():
     model, X, y, certificate = certified()
-    for other in ({"value": 0.0}, {"template": "D10/1"}):
-        claims = [replace(one, **other) if one.template == "D08/2" else one for one in certificate.claims]
+    params = certificate["kernel-logistic.gap"].params
+    for other in ({"value": 0.0}, {"params": {**params, "loss": "squared"}}, {"params": {**params, "intercept": True}}):
+        claims = [replace(one, **other) if one.template == "D04/2" else one for one in certificate.claims]
         report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
         verdicts = {claim.template: verdict for claim, verdict in zip(claims, report.verdicts)}
         assert not verdicts["P17/1"].holds
@@ -118,7 +119,7 @@ def in_ball(intercept):
 def test_the_formula_in_a_ball(intercept):
     model, X, y, certificate = in_ball(intercept)
     assert assay.verify(certificate, model, X, y).holds
-    claim, gap = certificate.find("P17/2"), certificate.find("D10/2").value
+    claim, gap = certificate.find("P17/2"), certificate.find("linear-svm.gap").value
     z, n, square = model.decision_function(X) * (2 * y - 1), len(X), 1.01**2 + 0.01 * intercept
 
     def bound(rho):
@@ -132,7 +133,7 @@ def test_the_formula_in_a_ball(intercept):
 
 @pytest.mark.parametrize(
     "change",
-    [{"radius": 0.99}, {"radius": 1.0}, {"rho": 0.3}, {"rho": 2.0**-4}, {"gap": "D08/1"}, {"intercept": True}],
+    [{"radius": 0.99}, {"radius": 1.0}, {"rho": 0.3}, {"rho": 2.0**-4}, {"gap": "D09/1"}, {"intercept": True}],
     ids=str,
 )
 def test_forgeries_in_a_ball_are_refused(change):
@@ -142,6 +143,24 @@ def test_forgeries_in_a_ball_are_refused(change):
     ]
     report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
     assert not report.holds
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"penalty": {"L2": 2.0}}, {"penalty": {"L1": 0.1, "L2": 1.0}}, {"loss": "squared-hinge"}, {"column": 0.0}],
+    ids=str,
+)
+def test_a_ball_needs_the_problem_it_was_proved_for(change):
+    """The gap holds at a large value, whatever the problem; a steep loss, penalty or free intercept is refused."""
+    model, X, y, certificate = in_ball(True)
+    gap = certificate["linear-svm.gap"]
+    claims = [
+        replace(one, value=1e6, params={**gap.params, **change}) if one is gap else one for one in certificate.claims
+    ]
+    report = assay.verify(replace(certificate, claims=tuple(claims)), model, X, y)
+    verdicts = {claim.template: verdict for claim, verdict in zip(claims, report.verdicts)}
+    assert verdicts["D04/1"].holds, verdicts["D04/1"]
+    assert not verdicts["P17/2"].holds
 
 
 @pytest.mark.parametrize(

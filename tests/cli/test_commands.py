@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import random
 import re
 import subprocess
@@ -107,7 +108,7 @@ def test_the_certified_bound_is_exact_for_the_number_compared(learnt, folder):
     assert claim.params["compared"] == 2
     assert float(claim.delta) == 0.05  # nothing else about new data is claimed, so all of delta is here
     assert binom.cdf(errors, rows, claim.value) == pytest.approx(0.05 / 2, rel=1e-6)
-    assert f"at most {100 * claim.value:.2f} %" in learnt
+    assert f"at most {math.ceil(10_000 * claim.value) / 100:.2f} %" in learnt  # rounded up, so that it is true
 
 
 def test_the_encoder_never_sees_the_hold_out_rows(learnt, folder):
@@ -125,7 +126,7 @@ def test_the_encoder_never_sees_the_hold_out_rows(learnt, folder):
 def test_verify_passes_on_the_same_table(learnt, folder, credit):
     output = run("verify", folder / "m.assay", credit).output
     assert "The certificate holds" in output
-    assert "the encoding is what the training rows give" in output
+    assert "its encoding is what the training rows give" in output
 
 
 @pytest.mark.parametrize(
@@ -133,18 +134,18 @@ def test_verify_passes_on_the_same_table(learnt, folder, credit):
     [
         (
             lambda lines: [*lines[:4], "99" + lines[4][lines[4].index(",") :], *lines[5:]],
-            "The column 'age' has other",
+            "not the train rows the certificate is about",
         ),
         (
             lambda lines: [*lines[:4], _flipped(lines[4]), *lines[5:]],
-            "The column 'default' has other",
+            "not the train rows the certificate is about",
         ),
         (lambda lines: lines[:-1], f"The table has {ROWS - 1} rows; the certificate is about {ROWS}"),
-        (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "has other values"),
+        (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "not the train rows the certificate is about"),
         (lambda lines: [line.split(",", 1)[1] for line in lines], "The column 'age' is not there"),
         (
             lambda lines: [*lines[:4], "old" + lines[4][lines[4].index(",") :], *lines[5:]],
-            "The column 'age' has other",
+            "The column 'age' holds text; the certificate is about numbers.",
         ),
     ],
     ids=["cell", "label", "row", "order", "column", "text"],
@@ -152,7 +153,7 @@ def test_verify_passes_on_the_same_table(learnt, folder, credit):
 def test_verify_fails_on_a_changed_table_and_says_what_differs(change, says, learnt, folder, changed):
     output = run("verify", folder / "m.assay", changed(change), code=1).output
     assert "FAILED" in output
-    assert says in output
+    assert says in " ".join(output.split())
 
 
 def test_verify_fails_on_a_model_with_other_coefficients(learnt, folder, credit, tmp_path):

@@ -241,3 +241,14 @@ def test_other_base_learners_are_not_certified():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="votes of stumps"):
         AdaBoostClassifier(GaussianNB(), n_estimators=2).fit(X, y).certify(X, y)
+
+
+def test_stumps_of_adaboost_are_made_of_the_arrays():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(200, 4)), 2)
+    y = (X[:, 0] + X[:, 3] + 0.3 * rng.normal(size=200) > 1).astype(np.int64)
+    model = AdaBoostClassifier(n_estimators=8).fit(X, y)
+    votes = sum(a * (2.0 * m.predict(X) - 1) for a, m in zip(model.estimator_weights_, model.estimators_, strict=True))
+    assert votes == pytest.approx(model.decision_function(X))
+    model.node_value_[:] = model.node_value_[:, ::-1]
+    assert not np.array_equal(np.sign(votes), np.sign(sum(m.predict(X) - 0.5 for m in model.estimators_)))

@@ -9,6 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from assay.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._losses import Loss, weighted_quantile
+from assay.tree import DecisionTreeRegressor
+from assay.tree._nodes import tree_at
 
 ALL = {"n_estimators": 30, "random_state": 0}
 
@@ -241,3 +243,37 @@ def test_rows_are_divided_in_their_order_and_the_smaller_side_is_summed(share, d
         at = bins[small >> 32, column]
         for k, values in enumerate((packed >> 12, packed & 4095, np.ones(len(small)))):
             assert np.array_equal(sums[k, 256 * column : 256 * column + 256], np.bincount(at, values, 256))
+
+
+@pytest.mark.parametrize("nominal", [None, [3]])
+def test_boosting_follows_its_thresholds(nominal):
+    """The walk on derived bins is the walk by the node arrays, for values on and beside every threshold."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 4))
+    X[:, 3] = rng.integers(0, 5, 3_000)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    model = GradientBoostingRegressor(n_estimators=40, nominal=nominal, random_state=0)
+    model.fit(X, np.nan_to_num(X[:, 0] * X[:, 1]) + np.nan_to_num(X[:, 3]))
+    edges = model.node_threshold_[(model.node_child_ >= 0) & (model.node_table_ < 0)]
+    picked = rng.choice(np.concatenate([edges, np.nextafter(edges, np.inf), [np.nan]]), size=(300, 4))
+    picked[:, 3] = rng.integers(0, 5, 300) if nominal else picked[:, 3]
+    expected = np.full(300, model.base_score_[0])
+    nodes = model.nodes_
+    for i, row in enumerate(picked):
+        for at in nodes.root:
+            while nodes.child[at] >= 0:
+                x = row[nodes.column[at]]
+                if np.isnan(x):
+                    branch = nodes.missing[at]
+                elif nodes.table[at] >= 0:
+                    branch = nodes.tables[nodes.table[at], int(x)]
+                else:
+                    branch = int(x > nodes.threshold[at])
+                at = nodes.child[at] + branch
+            expected[i] += nodes.value[at, 0]
+    assert model.predict(picked) == pytest.approx(expected, rel=1e-12)
+    many = np.sort(rng.normal(size=len(nodes.child)))  # more thresholds than bins of one byte can tell apart
+    model.node_threshold_ = many
+    trees = [tree_at(model.nodes_, t) for t in range(len(model.tree_root_))]
+    sums = sum(DecisionTreeRegressor().restored(tree, model, 4).predict(picked) for tree in trees)
+    assert model.predict(picked) == pytest.approx(model.base_score_[0] + sums, rel=1e-12)

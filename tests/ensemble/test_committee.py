@@ -14,7 +14,7 @@ from assay.ensemble import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 
 
 def forests(model, X, y):

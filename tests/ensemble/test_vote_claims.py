@@ -9,7 +9,7 @@ from scipy.stats import binom
 import assay
 from assay.checker.rules.votes import drawn
 from assay.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.theory.votes import OutOfBag
 from assay.tree import DecisionTreeClassifier
 

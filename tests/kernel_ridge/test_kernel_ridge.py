@@ -1,5 +1,7 @@
 """Kernel ridge regression against its closed form, scikit-learn and the representer theorem."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge as Peer
@@ -53,15 +55,46 @@ def test_representer_theorem():
 def test_gap_is_proved_and_a_worse_model_is_rejected(kernel):
     model = KernelRidge(0.5, kernel=kernel, gamma=0.3).fit(X, y)
     certificate = model.certify(X, y)
-    assert certificate.find("D06/2").value < 1e-6
+    assert certificate.find("kernel-ridge.gap").value < 1e-6
     assert assay.verify(certificate, model, X, y).holds
     exact = 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
     model.pair_coef_ = model.pair_coef_ * 1.01
     worse = 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.25 * model.dual_coef_ @ model._kernel()(X) @ model.dual_coef_
     moved = model.certify(X, y)
-    assert moved.find("D06/2").value >= worse - exact > 1e-6
+    assert moved.find("kernel-ridge.gap").value >= worse - exact > 1e-6
     assert assay.verify(moved, model, X, y).holds
     assert not assay.verify(certificate, model, X, y).holds
+
+
+@pytest.mark.parametrize("dual", ["model", "slopes"])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_both_dual_vectors_bound_the_distance_to_the_minimum(dual, alpha, weighted):
+    weight = RNG.uniform(0.2, 3.0, 60) if weighted else np.ones(60)
+    model = KernelRidge(alpha, kernel="rbf", gamma=0.3).fit(X, y, weight)
+    model.pair_coef_ = model.pair_coef_ + 1e-2 * RNG.normal(size=60)
+    K, c = model._kernel()(X), model.dual_coef_
+    g = alpha * c - weight * (y - K @ c)  # of the gradient K g; the Hessian is K (alpha I + diag(weight) K)
+    excess = 0.5 * (K @ g) @ np.linalg.solve(alpha * np.eye(60) + weight[:, None] * K, g)
+    certificate = model.certify(X, y, sample_weight=weight)
+    claim = certificate["kernel-ridge.gap"]
+    q, own = -g, np.sqrt(np.diag(K))
+    gaps = {"slopes": (np.abs(q) @ own) ** 2 / (2 * alpha), "model": 0.5 * np.sum(q**2 / weight)}
+    assert claim.value == pytest.approx(min(gaps.values()), rel=1e-5, abs=1e-9)
+
+    def judged(**params):
+        loose = replace(claim, value=1e9, params={**claim.params, **params})
+        report = assay.verify(replace(certificate, claims=(loose,)), model, X, y, sample_weight=weight)
+        return report.verdicts[0]
+
+    found = judged(dual=dual)
+    assert found.measured == pytest.approx(gaps[dual], rel=1e-6)
+    assert found.measured >= excess * (1 - 1e-9)
+    assert "one of" in judged(dual="witness").reason
+    assert "intercept" in judged(dual="slopes", intercept=True).reason
+    assert "one score and the penalty L2" in judged(penalty={"L1": 1.0, "L2": alpha}).reason
+    assert "no part" in judged(class_weight=None).reason
+    assert "classes" in judged(loss="hinge").reason
 
 
 def test_an_indefinite_gram_matrix_is_refused():

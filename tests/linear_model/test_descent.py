@@ -344,7 +344,7 @@ def test_early_stopping_returns_the_best_on_the_validation_rows():
 @pytest.mark.mission("OPT-03")
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_epochs_are_the_interface_in_python(name):
-    from assay.linear_model._sgd_loop import batch_epoch
+    from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule, batch_epoch
 
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(57, 4)), rng.choice([-1.0, 1.0], size=57)
@@ -374,18 +374,10 @@ def test_compiled_epochs_are_the_interface_in_python(name):
         np.empty(0),
         order,
         8,
-        log_loss.code,
-        0.0,
-        alpha,
-        rule.code,
-        rule.inertia,
-        rule.memory,
-        rule.eps,
-        schedule.code,
-        schedule.eta,
-        schedule.decay,
+        Objective(log_loss.code, 0.0, alpha, True),
+        UpdateRule(rule.code, rule.inertia, rule.memory, rule.eps),
+        Rates(schedule.code, schedule.eta, schedule.decay),
         0,
-        True,
         w,
         b,
         state,

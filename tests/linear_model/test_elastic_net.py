@@ -57,17 +57,18 @@ def test_the_gap_bounds_the_true_distance_and_a_worse_model_is_caught():
         options={"maxiter": 50_000, "ftol": 1e-16, "gtol": 1e-10},
     ).fun
     model = Lasso(0.2).fit(X, y)
-    claim = model.certify(X, y).find("D07")
+    claim = model.certify(X, y).find("elastic-net.gap")
     assert objective(model.coef_, model.intercept_) - best <= claim.value < 1e-3
     model.coef_ = model.coef_ * 1.01
     worse = model.certify(X, y)
-    assert worse.find("D07").value >= objective(model.coef_, model.intercept_) - best > claim.value
+    assert worse.find("elastic-net.gap").value >= objective(model.coef_, model.intercept_) - best > claim.value
     assert assay.verify(worse, model, X, y).holds
-    forged = replace(worse, claims=tuple(claim if c.template == "D07/1" else c for c in worse.claims))
+    forged = replace(worse, claims=tuple(claim if c.template == "D04/1" else c for c in worse.claims))
     assert "elastic-net.gap" in assay.verify(forged, model, X, y).reason
-    for change in ({"l1": claim.params["l1"] * 2}, {"intercept": False}, {"l2": -1.0}):
+    l1 = claim.params["penalty"]["L1"]
+    for change in ({"penalty": {"L1": 2 * l1}}, {"intercept": False}, {"penalty": {"L1": l1, "L2": -1.0}}):
         wrong = replace(claim, params={**claim.params, **change})
-        claims = tuple(wrong if c.template == "D07/1" else c for c in worse.claims)
+        claims = tuple(wrong if c.template == "D04/1" else c for c in worse.claims)
         assert not assay.verify(replace(worse, claims=claims), model, X, y).holds
 
 

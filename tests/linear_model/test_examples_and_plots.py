@@ -27,7 +27,6 @@ def test_race_example(capsys):
     table = descent_race.batch_sizes(epochs=3)
     assert [row["updates"] for row in table] == [3 * 569, 3 * 72, 3 * 9, 3]
     assert all(np.isfinite(list(row.values())).all() for row in table)
-    assert table[0]["per update"] < table[-1]["per update"]
     assert table[0]["accuracy"] > 0.9
     runs = descent_race.race(epochs=5)
     figure = plot.descents(runs)

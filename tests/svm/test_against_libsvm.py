@@ -180,3 +180,13 @@ def test_zero_one_features_take_the_bit_route_to_the_same_optimum():
     a, b = (dual_objective(m, X, lambda beta: signs @ beta) for m in (ours, theirs))
     assert abs(a - b) <= 1e-5 * abs(b)
     np.testing.assert_allclose(ours.decision_function(X[:50]), theirs.decision_function(X[:50]), atol=5e-3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_support_vectors_and_their_coefficients_are_laid_out_alike(n_classes):
+    y = np.arange(90) % n_classes
+    X = np.random.default_rng(0).normal(size=(90, 3)) + 1.5 * y[:, None]
+    ours, other = SVC(tol=1e-8).fit(X, y), libsvm.SVC(tol=1e-8).fit(X, y)
+    np.testing.assert_array_equal(ours.n_support_, other.n_support_)
+    np.testing.assert_array_equal(ours.support_, other.support_)
+    np.testing.assert_allclose(np.abs(ours.dual_coef_), np.abs(other.dual_coef_), atol=1e-4)

@@ -132,7 +132,7 @@ def test_l1_is_as_good_as_liblinear_and_proves_it(seed):
         settled = ours.n_iter_ < 5_000  # a constant column beside the intercept's makes any coordinate descent crawl
         assert reached <= best + (1e-9 if settled else 1e-4) * at_zero
         assert ours.gap_ <= 1e-10 * at_zero or not settled
-    assert certified(ours, table, y, weight).find("D10/2").value <= ours.gap_ * 1.01 + 1e-8 * (1 + at_zero)
+    assert certified(ours, table, y, weight).find("linear-svm.gap").value <= ours.gap_ * 1.01 + 1e-8 * (1 + at_zero)
 
 
 @pytest.mark.parametrize("C", [0.1, 0.25, 1.0, 50.0])
@@ -357,12 +357,12 @@ def test_certificate_holds_and_is_tight(seed, dual):
     for loss in HINGE:
         params = {"loss": loss, "C": C, "fit_intercept": seed % 3 > 0, "intercept_scaling": [1.0, 3.0][seed % 2]}
         model = LinearSVC(dual=dual, max_iter=50, **params).fit(X, y, weight)  # cut short, it must tell the truth
-        gap = certified(model, X, y, weight).find("D10/2").value
+        gap = certified(model, X, y, weight).find("linear-svm.gap").value
         exact = LinearSVC(dual=False, tol=1e-7, **params).fit(X, y, weight)
         excess = objective(model, X, y, weight, params) - objective(exact, X, y, weight, params)
         assert excess <= gap <= model.gap_ * 1.01 + 1e-6 * (1 + C)
     model = LinearSVR(loss=TUBE[seed % 2], C=C, epsilon=0.1, dual=dual).fit(X, target, weight)
-    assert certified(model, X, target, weight).find("D11/2").value <= model.gap_ * 1.01 + 1e-6 * (1 + C)
+    assert certified(model, X, target, weight).find("linear-svr.gap").value <= model.gap_ * 1.01 + 1e-6 * (1 + C)
 
 
 def test_enclosure_holds_the_optimum():
@@ -378,7 +378,7 @@ def test_each_class_has_its_gap():
     X = random.normal(size=(90, 3))
     y = np.digitize(X[:, 0] + 0.5 * random.normal(size=90), [-0.5, 0.5])
     model = LinearSVC(class_weight={0: 2.0, 1: 1.0, 2: 0.5}).fit(X, y)
-    claims = [claim for claim in certified(model, X, y).claims if claim.template == "D10/2"]
+    claims = [claim for claim in certified(model, X, y).claims if claim.template == "D04/1"]
     assert [claim.params["class"] for claim in claims] == [0, 1, 2]
     assert "class number 2 against the rest" in claims[2].statement
 
@@ -387,7 +387,7 @@ def test_certificate_refuses_forgeries():
     X, y, *_ = random_problem(1)
     model = LinearSVC(loss="hinge").fit(X, y)
     honest = model.certify(X, y)
-    at = next(i for i, claim in enumerate(honest.claims) if claim.template == "D10/2")
+    at = next(i for i, claim in enumerate(honest.claims) if claim.template == "D04/1")
     claim = honest.claims[at]
     theta = claim.witness["theta"]
 
@@ -399,7 +399,7 @@ def test_certificate_refuses_forgeries():
     assert holds()
     assert not holds(value=claim.value / 1e3)
     assert not holds(params={**claim.params, "C": 2.0})
-    assert not holds(params={**claim.params, "intercept_scaling": 2.0})
+    assert not holds(params={**claim.params, "column": 2.0})
     assert not holds(params={**claim.params, "loss": "squared-hinge"})
     assert not holds(params={**claim.params, "class_weight": [1.0, 2.0]})
     assert not holds(witness={"theta": -theta})

@@ -71,8 +71,10 @@ def test_certificate_and_file_of_sparse_rows(name, table, tmp_path):
     other.data[0] += 1.0
     assert not assay.verify(certificate, model, other, y).holds
     persist.save(model, tmp_path / "model.assay", certificate)
-    for again in (persist.load(tmp_path / "model.assay").model, pickle.loads(pickle.dumps(model))):
-        assert isinstance(again.support_vectors_, sp.csr_matrix)
+    loaded, pickled = persist.load(tmp_path / "model.assay").model, pickle.loads(pickle.dumps(model))
+    assert isinstance(pickled.support_vectors_, sp.csr_matrix)
+    np.testing.assert_array_equal(loaded.support_vectors_, model.support_vectors_.toarray())
+    for again in (loaded, pickled):
         assert assay.verify(certificate, again, X, y).holds
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
 

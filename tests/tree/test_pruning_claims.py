@@ -93,3 +93,16 @@ def test_why_it_is_not_made():
     assert "Weights" in {o.template: o.reason for o in model.certify(X, y).not_applicable}["D33/1"]
     plain = DecisionTreeClassifier().fit(X, y)
     assert "D33/1" not in {o.template for o in plain.certify(X, y).not_applicable}
+
+
+def test_nominal_splits_that_were_all_pruned_are_told():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.integers(0, 3, 200)])
+    y = (X[:, 0] + 0.3 * rng.normal(size=200) > 0).astype(int)
+    model = DecisionTreeClassifier(nominal=[1], ccp_alpha=0.05).fit(X, y)
+    assert not np.any(model.nodes_.table >= 0)
+    certificate = model.certify(X, y)
+    assert [gap.reason for gap in certificate.not_applicable if gap.template == "D33/1"] == [
+        "The tree splits nominal columns or has missing values."
+    ]
+    assert assay.verify(certificate, model, X, y).holds

@@ -1,5 +1,12 @@
-"""The mathematics of the claims again, in plain NumPy and apart from the code that made them.
+"""The checker of certificates: the mathematics of the claims again, in plain NumPy, apart from the code that made them.
 
-`numerics` bounds the checker's own rounding, `identity` recomputes fingerprints, `predictors` reads models, `rule`
-is what a rule is; `facts`, `duality`, `geometry` and `risk` hold the rules, `tails` and `classes` what they need.
+    verify.py       the order of the check; rows.py passes over the rows, fingerprinted each time
+    record.py       the record and its ledger; identity.py fingerprints of data, near copies; numerics.py rounding
+    rule.py         what a rule is; facts.py the rules that every family has (D01 to D03)
+    bounds/         rules of statements about new data that several families share
+    family.py       what a family is, and how one is found; families/<name>.py arrays, predictor, claims of each
+    predictors.py   what a predictor is; rules/ rules and predictors of the families
+    audit.py        which of these lines one verdict rests on; verdict.py what is said in the end
+
+It imports the format of claims, the blocks of `assay.data`, NumPy and SciPy, and nothing else of Assay.
 """

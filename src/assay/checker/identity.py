@@ -114,6 +114,7 @@ def numeric_targets(y: Any) -> np.ndarray:
     values = np.asarray(y)
     if values.dtype.kind not in "iufb" or values.ndim not in (1, 2):
         raise Rejected(f"y must be one or more columns of numbers; it is {values.dtype} of shape {values.shape}")
+    check_integers(values, "y")
     columns = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
     column_range(columns, "y")
     return columns
@@ -126,6 +127,13 @@ def canonical(X: np.ndarray) -> np.ndarray:
     if gaps.any():
         values[gaps] = np.nan
     return values
+
+
+def check_integers(values: Any, name: str) -> None:
+    """Reject integers that binary64 does not hold."""
+    whole = values is not None and values.dtype.kind in "iu" and values.shape[0]
+    if whole and max(int(values.max()), -int(values.min())) > 2**53:
+        raise Rejected(f"{name} has integers beyond 2^53, which binary64 does not hold")
 
 
 def near_keys(X: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ class Predictor:
     reads_gaps = False  # whether a row may lack values
     loss = "absolute"  # what the mean loss of a model without classes is about
     degree: int | None = None  # of the polynomials that its scores are, if they are any
+    compared = True  # whether the scores of a classifier are compared with each other, instead of voting in pairs
 
     @property
     def columns(self) -> int:

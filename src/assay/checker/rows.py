@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.identity import DataDigest, canonical, column_range, near_keys
+from assay.checker.identity import DataDigest, canonical, check_integers, column_range, near_keys
 from assay.checker.predictors import Predictor
 from assay.checker.record import SURPRISES, Refused, Rejected, array
 from assay.checker.rule import View
@@ -92,9 +92,9 @@ class Table:
         self.X = X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         if X.dtype.kind not in "iufb" or X.ndim != 2:
             raise Rejected(f"X must be a two-dimensional array of numbers; it is {X.dtype} of shape {X.shape}")
-        if X.dtype.kind in "iu" and X.size and max(int(X.max()), -int(X.min())) > 2**53:
-            raise Rejected("X has integers beyond 2^53, which binary64 does not hold")
-        self.y, self.weight = (None if part is None else np.asarray(part) for part in (y, weight))
+        self.y, self.weight = (None if part is None else _column(part) for part in (y, weight))
+        for name, part in (("X", X), ("sample_weight", self.weight)):
+            check_integers(part, name)
         for name, part in (("y", self.y), ("sample_weight", self.weight)):
             if part is not None and part.shape[:1] != X.shape[:1]:
                 raise Rejected(f"{name} has shape {part.shape}, X has {X.shape[0]} rows")
@@ -118,6 +118,14 @@ class Table:
                     here = slice(at, at + most)
                     y, weight = (None if one is None else one[here] for one in part[1:3])
                     yield name, Block(part.X[here], y, weight, part.start + at)
+
+
+def _column(values: Any) -> np.ndarray:
+    """Return targets or weights as an array; a list of text as objects, since arrays of text lose a NUL at the end."""
+    array = np.asarray(values)
+    if array.dtype.kind != "U" or isinstance(values, np.ndarray):
+        return array
+    return np.asarray(values, dtype=object)
 
 
 def _select(block: Block, rows: np.ndarray) -> Block:

@@ -137,11 +137,11 @@ def problem_in_words(params: Mapping[str, Any]) -> str:
     """Name the problem completely: the loss and every number that defines the objective."""
     parts = [f"{params.get('loss', 'squared')} loss"]
     parts += [f"C = {params['C']:g}"] if "C" in params else []
-    parts += [f"{name} = {value:g}" for name, value in params.get("loss_params", {}).items()]
-    parts += [f"{name} penalty {value:g}" for name, value in params.get("penalty", {}).items() if value]
+    parts += [f"{name} = {value:g}" for name, value in dict(params.get("loss_params", {})).items()]
+    parts += [f"{name} penalty {value:g}" for name, value in dict(params.get("penalty", {})).items() if value]
     if params.get("class_weight"):
         parts.append(f"class weights {', '.join(f'{weight:g}' for weight in params['class_weight'])}")
-    if "column" in params:
+    if params.get("column"):
         parts.append(f"intercept penalised as coefficient of a column of {params['column']:g}")
     else:
         parts.append("free intercept" if params["intercept"] else "no intercept")

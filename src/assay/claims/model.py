@@ -153,6 +153,8 @@ def array_of(record: Any) -> np.ndarray:
         if not sound or record["text"] not in ("object", "str") or len(values) != math.prod(shape):
             raise ValueError("an array of text is not what its record says.")
         if record["text"] == "str":
+            if any(one.endswith("\0") for one in values):
+                raise ValueError("a text ends in a NUL character, which such arrays drop.")
             return np.array(values, dtype=str).reshape(shape)
         array = np.empty(len(values), dtype=object)
         array[:] = values

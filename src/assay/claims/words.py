@@ -51,7 +51,7 @@ def _said(claim: Claim) -> str:
     """Return the sentence of a claim; one whose parts do not fit has none."""
     try:
         return claim.statement
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return f"A malformed claim {claim.template[:40]!r}: its sentence cannot be made of its parts."
 
 

@@ -12,6 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
 from assay import datasets, learning, persist
+from assay.claims.definitions import percent as percent_up
+from assay.claims.definitions import up
 from assay.cli.paths import keep_apart
 from assay.cli.screen import say
 from assay.data import Table, read
@@ -162,7 +164,7 @@ def cells(one: Candidate, task: str) -> tuple[str, str, str, str, str]:
     """Return a row of the leaderboard as text."""
     if one.learner is None:
         return one.name, "", "", "left out", f"{one.seconds:.2f}"
-    bound = "needs --clip" if one.bound is None else _error(one.bound, task)
+    bound = "needs --clip" if one.bound is None else percent_up(one.bound) if task == "classify" else up(one.bound, 5)
     return (
         one.name,
         _error(one.training_error, task),

@@ -132,14 +132,24 @@ class Table:
         return self.to_arrow().to_pandas()
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
     """Return the column with the codes of the wanted type, and the values that type does not know."""
     if column.type == wanted:
         return column, []
     if wanted.kind == "numeric":
-        for row in np.flatnonzero(~column.missing):
-            got = column.values()[row]
-            raise ValueError(f"column {wanted.name!r} must hold numbers; got {got!r} in row {row} (from 0).")
+        rows = np.flatnonzero(~column.missing)
+        if len(rows):
+            values = column.values()
+            row = next((row for row in rows if not _is_number(values[row])), rows[0])
+            raise ValueError(f"column {wanted.name!r} must hold numbers; got {values[row]!r} in row {row} (from 0).")
         return Column(wanted, column.data), []
     words: list[str | None]
     if column.type.kind == "numeric":

@@ -263,7 +263,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         """Return the inverse of `get_covariance()`."""
         check_is_fitted(self)
         if self.noise_variance_ == 0.0:
-            return np.linalg.inv(self.get_covariance())
+            try:
+                return np.linalg.inv(self.get_covariance())
+            except np.linalg.LinAlgError:
+                raise refuse(self, "the rows have no variance in some direction, and so no density.") from None
         less = 1 / np.maximum(self.explained_variance_, self.noise_variance_) - 1 / self.noise_variance_
         return self.components_.T * less @ self.components_ + np.eye(len(self.mean_)) / self.noise_variance_
 

@@ -26,7 +26,7 @@ from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_sp
 from assay.ensemble._members import OfMembers
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
-from assay.guarantees.ledger import Statement
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeClassifier
@@ -261,6 +261,10 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound prod Z_t of the training error."""
+        if not hasattr(self, "normalisers_"):
+            yield NotApplicable("D24/1", FIT_NOT_KEPT)
+            yield NotApplicable("D25/1", FIT_NOT_KEPT)
+            return
         if len(self.classes_) > 2:
             yield NotApplicable(
                 "D24/1",

@@ -10,36 +10,22 @@ samples. Every member has its own seed: the ensemble is the same for any number 
 Learning 24, 1996; Ho, IEEE PAMI 20, 1998.
 """
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.claims.claim import NotApplicable
-from assay.ensemble._bagged import Bagging, Fitted
-from assay.ensemble._out_of_bag import Curve
-from assay.ensemble._vote_claims import vote_statements
-from assay.ensemble._votes import (
-    Strength,
-    bounded_means,
-    bounded_shares,
-    strength_of,
-)
-from assay.guarantees.evidence import Evidence, Predictions, Scores
-from assay.guarantees.ledger import Statement
+from assay.ensemble._bagging_base import Bagging, Fitted
+from assay.ensemble._voting import Mean, Vote
 from assay.params import Choice, check, refuse
-from assay.scan import Rows
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
 
 @dataclass(eq=False, repr=False)
-class BaggingClassifier(ClassifierMixin, Bagging):
+class BaggingClassifier(Vote, Bagging):
     """Votes of one kind of classifier fitted to many samples of the rows.
 
     Parameters
@@ -124,53 +110,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):
             return shares
         return np.eye(len(self.classes_))[member.predict(X)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the mean of the members' probabilities; with hard voting the shares of the votes."""
-        return self._values(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._values(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class with the largest mean probability, or the most votes; the first of equals."""
-        shares = self._values(X)
-        return self.classes_[shares.argmax(axis=1)]
-
-    def member_votes(self, X: Any) -> np.ndarray:
-        """Return the class position that each member votes for, (rows, members)."""
-        check_is_fitted(self)
-        if self.has_nodes:
-            self.nodes_.check(self.n_features_in_)
-        X = read_columns(self, X).X
-        return np.stack([values.argmax(axis=1) for values in self._every_value(X)], axis=1)
-
-    def strength(self, X: Any, y: Any, *, out_of_bag: bool = False) -> Strength:
-        """Return strength and mean correlation of the members on some rows; with `out_of_bag`, X are the training
-        rows and each is judged by the members that did not see it."""
-        said = self.bags().T == 0 if out_of_bag else None
-        return strength_of(self.member_votes(X), np.searchsorted(self.classes_, y), len(self.classes_), said)
-
-    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
-        """Yield the bound of the error on new data by out-of-bag rows."""
-        yield from vote_statements(self, rows)
-
-    def evidence(self, rows: Rows) -> Iterator[Evidence]:
-        """Yield the mean shares."""
-        yield Scores(bounded_shares, (self.nodes_,))
-
-    def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
-        self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = found.values, found.votes, found.errors
-        hits = found.values[found.seen].argmax(axis=1) == y[found.seen]
-        self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
-
     def _training_error(self, data: Read) -> float:
         total = sum(self._every_value(data.X))
         return float((np.asarray(total).argmax(axis=1) != data.y).mean())
 
 
-class BaggingRegressor(RegressorMixin, Bagging):
+class BaggingRegressor(Mean, Bagging):
     """Mean of one kind of regressor fitted to many samples of the rows; parameters as `BaggingClassifier`.
 
     Attributes: `oob_prediction_` (rows,), `oob_score_` (R^2), `oob_errors_` (mean squared error after each member);
@@ -205,19 +150,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
     def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of the members' predictions."""
-        return self._values(X)[:, 0]
-
-    def evidence(self, rows: Rows) -> Iterator[Evidence]:
-        """Yield the mean of the trees."""
-        yield Predictions(bounded_means, (self.nodes_,))
-
-    def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
-        self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors
-        error = ((found.values[found.seen, 0] - y[found.seen]) ** 2).sum()
-        self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
     def _training_error(self, data: Read) -> float:
         mean = np.asarray(sum(self._every_value(data.X)))[:, 0] / self._n_members

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.guarantees.ledger import Statement, Vacuous, error_rate
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement, Vacuous, error_rate
 from assay.scan import Rows
 from assay.theory import margin
 from assay.theory.spaces import Space, Stumps
@@ -66,6 +66,8 @@ def _reason(model: Any, rows: Rows) -> str | None:
         return "Margins of votes for more than two classes are not covered by the theorem."
     if rows.has_weight:
         return "Row weights: margins are about rows that count alike."
+    if not hasattr(model, "margins_"):
+        return FIT_NOT_KEPT
     if len(model.margins_) != rows.n_rows:
         return "These are not as many rows as the model was fitted to."
     return None

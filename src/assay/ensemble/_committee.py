@@ -22,12 +22,12 @@ from assay.base import Learner, label_classes
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._forest import RandomForestClassifier
 from assay.ensemble._vote_claims import chunks
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Votes
-from assay.guarantees.ledger import Statement
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.params import Count, check, refuse
 from assay.scan import Rows, rows
@@ -174,6 +174,9 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the bound of the error on new data by the rows that each forest did not see."""
+        if not hasattr(self, "bag_size_"):
+            yield NotApplicable("P19/1", FIT_NOT_KEPT)
+            return
         if self.bag_size_ >= self.n_rows_ or rows.n_rows != self.n_rows_:
             yield NotApplicable("P19/1", "Every forest saw every row, or these are other rows; lower max_samples.")
             return

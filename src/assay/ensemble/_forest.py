@@ -14,31 +14,22 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.card import Card
-from assay.claims.claim import NotApplicable
-from assay.ensemble._analysis import Analysed
-from assay.ensemble._bags import bag
-from assay.ensemble._out_of_bag import Curve, out_of_bag
-from assay.ensemble._vote_claims import sampling, vote_statements
-from assay.ensemble._votes import (
-    Strength,
-    bounded_means,
-    bounded_shares,
-    member_values,
-    strength_of,
-)
+from assay.ensemble._bootstrap import bag
+from assay.ensemble._out_of_bag import out_of_bag
+from assay.ensemble._permutation_importance import Analysed
+from assay.ensemble._vote_claims import sampling
+from assay.ensemble._votes import member_values
+from assay.ensemble._voting import Mean, Members, Vote
 from assay.fitlog import FitLog
-from assay.guarantees.evidence import Evidence, Predictions, Scores
-from assay.guarantees.ledger import Statement
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, thread_map
-from assay.tree._decision_tree import feature_count, impurity_importances, known_rows, row_count
-from assay.tree._nodes import Nodes, TreeModel, joined
+from assay.tree._decision_tree import impurity_importances, known_rows, limits_of, row_count
+from assay.tree._nodes import Nodes, joined
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
@@ -56,7 +47,7 @@ _MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must 
 
 
 @dataclass(eq=False, repr=False)
-class Forest(TreeModel, Analysed, Learner):
+class Forest(Members, Analysed, Learner):
     """What all forests share."""
 
     extra = False  # whether nodes draw their thresholds
@@ -89,7 +80,7 @@ class Forest(TreeModel, Analysed, Learner):
     }
 
     def _fit(self, data: Read, n_classes: int) -> None:
-        n, d = data.rows.n_rows, data.rows.n_features
+        n = data.rows.n_rows
         if self.oob_score and not self.bootstrap:
             raise refuse(self, "oob_score needs bootstrap=True: without it no row is out of the bag.")
         size = self._sample_size(n)
@@ -98,7 +89,7 @@ class Forest(TreeModel, Analysed, Learner):
         mixed = is_mixed(self, data)
         bins = None if n <= _EXACT or mixed else self.max_bins
         self.binned_rows_, self.bin_seed_ = 0 if bins is None else n, int(rng.randint(2**31 - 1))
-        limits = self._limits(data, d)
+        limits = limits_of(self, data, self.extra)
 
         def times_of(seed: int) -> np.ndarray:
             return np.bincount(bag(seed, n, size), minlength=n) if self.bootstrap else np.ones(n, dtype=np.int64)
@@ -119,7 +110,8 @@ class Forest(TreeModel, Analysed, Learner):
         self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
         self.sampled_by_ = sampling(self)
         if self.oob_score:
-            self._out_of_bag(data, n_classes)
+            found = out_of_bag(self._every_value(data.X), self.bags() == 0, data.y, n_classes)
+            self._keep_out_of_bag(found, data.y)
 
     def _binned_trees(
         self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int, limits: Limits
@@ -157,20 +149,6 @@ class Forest(TreeModel, Analysed, Learner):
             return bins <= 255 and n_classes < 2**16 and data.weight is None and size <= _MOST_TIMES * len(data.y)
         return bins <= 255 and self.criterion == "squared_error"
 
-    def _limits(self, data: Read, d: int) -> Limits:
-        n = len(data.y)
-        total = float(n if data.weight is None else data.weight.sum())
-        return Limits(
-            row_count(self, "min_samples_leaf", n, 1),
-            self.min_weight_fraction_leaf * total,
-            row_count(self, "min_samples_split", n, 2),
-            2**31 if self.max_depth is None else self.max_depth,
-            self.max_leaf_nodes or 0,
-            self.min_impurity_decrease * total,
-            feature_count(self, d),
-            self.extra,
-        )
-
     def _sample_size(self, n: int) -> int:
         return n if self.max_samples is None else row_count(self, "max_samples", n, 1)
 
@@ -183,14 +161,12 @@ class Forest(TreeModel, Analysed, Learner):
             [np.bincount(bag(seed, self.n_rows_, self.bag_size_), minlength=self.n_rows_) for seed in self.seeds_]
         )
 
-    def _out_of_bag(self, data: Read, n_classes: int) -> None:
-        """Judge each row by the trees that did not see it."""
-        said = (self._member_values(t, data.X) for t in range(len(self.seeds_)))
-        self._oob(out_of_bag(said, self.bags() == 0, data.y, n_classes), data.y)
-
     def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
         """Return what tree t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
         return member_values(self.nodes_, t, X)
+
+    def _every_value(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        yield from (self._member_values(t, X) for t in range(len(self.tree_root_)))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -212,7 +188,7 @@ class Forest(TreeModel, Analysed, Learner):
 
 
 @dataclass(eq=False, repr=False)
-class ForestClassifier(ClassifierMixin, Forest):
+class ForestClassifier(Vote, Forest):
     """What forests for classes share."""
 
     family = "trees.vote"
@@ -231,58 +207,13 @@ class ForestClassifier(ClassifierMixin, Forest):
             self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the mean class shares of the trees' leaves; with hard voting the shares of the votes."""
-        return self._values(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._values(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class with the largest mean share."""
-        shares = self._values(X)
-        return self.classes_[shares.argmax(axis=1)]
-
-    def member_votes(self, X: Any) -> np.ndarray:
-        """Return the class position that each tree votes for, (rows, trees)."""
-        check_is_fitted(self)
-        self.nodes_.check(self.n_features_in_)
-        X = read_columns(self, X).X
-        return np.stack([self._member_values(t, X).argmax(axis=1) for t in range(len(self.tree_root_))], axis=1)
-
-    def strength(self, X: Any, y: Any, *, out_of_bag: bool = False) -> Strength:
-        """Return strength and mean correlation of the trees on some rows (Breiman 2001, sections 2.2 and
-        appendix II).
-
-        Margin of row i: share of votes for its class minus the largest share of another class; s its mean.
-        The bound correlation (1 - s^2) / s^2 on the error holds at the level of the distribution when s > 0.
-        With `out_of_bag`, X are the training rows and each is judged by the trees that did not see it.
-        """
-        said = self.bags().T == 0 if out_of_bag else None
-        return strength_of(self.member_votes(X), np.searchsorted(self.classes_, y), len(self.classes_), said)
-
-    def evidence(self, rows: Rows) -> Iterator[Evidence]:
-        """Yield the mean shares."""
-        yield Scores(bounded_shares, (self.nodes_,))
-
-    def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
-        """Yield the bound of the error on new data by out-of-bag rows."""
-        yield from vote_statements(self, rows)
-
     def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
         shares = super()._member_values(t, X)
         return np.eye(len(self.classes_))[shares.argmax(axis=1)] if self.voting == "hard" else shares
 
-    def _oob(self, found: Curve, y: np.ndarray) -> None:
-        self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = found.values, found.votes, found.errors
-        hits = found.values[found.seen].argmax(axis=1) == y[found.seen]
-        self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
-
 
 @dataclass(eq=False, repr=False)
-class ForestRegressor(RegressorMixin, Forest):
+class ForestRegressor(Mean, Forest):
     """What forests for numbers share."""
 
     family = "trees.mean"
@@ -297,19 +228,6 @@ class ForestRegressor(RegressorMixin, Forest):
         data = read_columns(self, X, y, sample_weight, reset=True)
         self._fit(data, 0)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of the trees' predictions."""
-        return self._values(X)[:, 0]
-
-    def evidence(self, rows: Rows) -> Iterator[Evidence]:
-        """Yield the mean of the trees."""
-        yield Predictions(bounded_means, (self.nodes_,))
-
-    def _oob(self, found: Curve, y: np.ndarray) -> None:
-        self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors
-        error = ((found.values[found.seen, 0] - y[found.seen]) ** 2).sum()
-        self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
 
 
 class RandomForestClassifier(ForestClassifier):

@@ -31,7 +31,7 @@ from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_sp
 from assay.ensemble._soft_margin_lp import Programme, soft_margin, solve_soft_margin
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
-from assay.guarantees.ledger import Statement
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.params import Count, Maybe, Number, Positive, check
 from assay.scan import Rows, one_blas_thread, thread_map
 from assay.tree._decision_tree import known_rows
@@ -245,6 +245,9 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin reached, and the proof that no vote of stumps has a larger one."""
+        if not hasattr(self, "sample_caps_"):
+            yield NotApplicable("D25/1", FIT_NOT_KEPT)
+            return
         cap = float(self.sample_caps_.max())
         yield from margin_facts(self, rows, cap, self.margin_bound_, self.sample_weights_)
 

@@ -77,20 +77,20 @@ def stopped(model: Any, data: tuple, held: tuple, *, classes: np.ndarray | None,
     """
     X, y = data
     Xh, yh = held
-    best, errors = (deepcopy(model), 0, np.inf), []
+    best, best_epoch, least, errors = deepcopy(model), 0, np.inf, []
     for epoch in range(1, epochs + 1):
         if classes is not None and epoch == 1:
             model.partial_fit(X, y, classes=classes)
         else:
             model.partial_fit(X, y)
         if not len(yh):
-            best = (model, epoch, np.nan)
+            best, best_epoch = model, epoch
             continue
         said = model.predict(Xh)
         error = float((said != yh).mean() if classes is not None else ((said - yh) ** 2).mean())
         errors.append(error)
-        if error < best[2]:
-            best = (deepcopy(model), epoch, error)
-        elif epoch - best[1] >= patience:
+        if error < least:
+            best, best_epoch, least = deepcopy(model), epoch, error
+        elif epoch - best_epoch >= patience:
             break
-    return Stopped(best[0], best[1], np.array(errors))
+    return Stopped(best, best_epoch, np.array(errors))

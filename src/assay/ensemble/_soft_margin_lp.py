@@ -104,8 +104,8 @@ class _Newton:
         matrix = scaled.T @ scaled
         matrix[np.diag_indices(len(matrix))] += at.s / at.a
         self.factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        self.pull = signed.T @ self.soft
-        self.by_rho = cho_solve(self.factor, self.pull)
+        self.weighted_sums = signed.T @ self.soft
+        self.by_rho = cho_solve(self.factor, self.weighted_sums)
         self.by_beta = cho_solve(self.factor, np.ones(len(matrix)))
 
     def direction(self, uz: Any, tw: Any, sa: Any) -> _Point:
@@ -116,10 +116,10 @@ class _Newton:
         equations = np.array(
             [
                 [self.by_rho.sum(), -self.by_beta.sum()],
-                [self.soft.sum() - self.pull @ self.by_rho, self.pull @ self.by_beta],
+                [self.soft.sum() - self.weighted_sums @ self.by_rho, self.weighted_sums @ self.by_beta],
             ]
         )
-        rho, beta = np.linalg.solve(equations, [of_a - alone.sum(), of_u - self.soft @ q + self.pull @ alone])
+        rho, beta = np.linalg.solve(equations, [of_a - alone.sum(), of_u - self.soft @ q + self.weighted_sums @ alone])
         a = alone + rho * self.by_rho - beta * self.by_beta
         u = self.soft * (q - self.signed @ a + rho)
         t = of_t - u

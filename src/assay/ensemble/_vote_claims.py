@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import NotApplicable
-from assay.ensemble._bags import bag
-from assay.guarantees.ledger import Statement
+from assay.ensemble._bootstrap import bag
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.scan import Rows
 from assay.tree._predict import leaves
@@ -34,6 +34,7 @@ def sampling(model: Any) -> dict[str, str]:
 
 
 def _conditions(model: Any, rows: Rows) -> Iterator[tuple[bool, str]]:
+    yield hasattr(model, "seeds_"), FIT_NOT_KEPT
     yield (
         getattr(model, "sampled_by_", None) == sampling(model),
         "Parameters that decide which rows a member saw were set after the fit: fit again.",

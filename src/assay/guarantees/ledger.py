@@ -16,6 +16,8 @@ from assay.claims.definitions import definition
 
 OUTWARD = 1e-9  # added to every published probability, so that another order of summation changes no verdict
 
+FIT_NOT_KEPT = "A model file does not keep how the model was fitted, on which this rests: certify after the fit."
+
 _ROUNDED = Context(prec=12, rounding=ROUND_DOWN)
 
 Statement = Callable[[str], Claim | NotApplicable]

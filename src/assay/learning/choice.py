@@ -16,6 +16,7 @@ import numpy as np
 from assay import scan
 from assay.base import Learner
 from assay.claims.claim import Certificate
+from assay.claims.definitions import percent as share_in_percent
 from assay.data import Column, Encoding, Table, read
 from assay.guarantees.evidence import Decided, Gathered
 from assay.guarantees.holdout import least_mean_loss
@@ -281,7 +282,7 @@ def _judge_classes(
         share = float(claim.delta) / len(compared)
         one.bound = concentration.clopper_pearson_upper(errors[one.name], len(rows.held), share)
     chosen.bound = claim.value
-    found = f"error rate, at most {100 * claim.value:.2f} % on new data"
+    found = f"error rate, at most {share_in_percent(claim.value)} on new data"
     return chosen, certificate, _why(chosen, len(compared), len(rows.held), found, confidence)
 
 

@@ -101,7 +101,9 @@ class TableModel:
         rows = sum(part.rows for part in certificate.data.values())
         if table.n_rows != rows:
             return [f"The table has {table.n_rows} rows; the certificate is about {rows}."]
-        return []
+        numeric = [column.name for column in (*self.columns, self.target) if column.kind == "numeric"]
+        text = [name for name in numeric if table.columns[name].type.kind != "numeric"]
+        return [f"The column {name!r} holds text; the certificate is about numbers." for name in text]
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

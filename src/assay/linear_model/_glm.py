@@ -223,11 +223,11 @@ class GeneralizedLinearRegressor(RegressorMixin, LinearRegressor):
         _, gradient = problem.value_gradient(x)
         largest = np.append(rows.largest_entries, 1.0)[: len(x)]
         size = rows.sum(sums.slope_size, self.coef_, self.intercept_, self.distribution, self.link_)
-        pulls = float(size) / problem.weight
+        mean_slope = float(size) / problem.weight
         rounding = float(score_rounding(rows, self.coef_, self.intercept_)[0])
         slack = largest * (
-            4 * gamma(rows) * (pulls + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)
-            + 8 * rounding * (1 + pulls)
+            4 * gamma(rows) * (mean_slope + float(np.abs(self.coef_).max(initial=0.0)) * self.alpha + 1)
+            + 8 * rounding * (1 + mean_slope)
         )
         radius = 1.0 + float(np.linalg.norm(self.coef_))
         hessian = problem.hessian(x, observed=True)

@@ -192,36 +192,44 @@ def _sampled_start(problem: Problem, start: np.ndarray, max_iter: int) -> tuple[
     return (start if found.status == "overflow" else found.x), found.status == "interrupted"
 
 
+class Point(NamedTuple):
+    """Parameters, the objective there, and its gradient."""
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
 def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: int, target: float) -> Found:
     """Minimise with SciPy's L-BFGS, in columns of equal curvature, until `done`.
 
     The decrement, which needs the Hessian, is computed only once the gradient or the last step is small
     enough.
     """
-    tried = best = (start, *problem.value_gradient(start))
+    tried = best = Point(start, *problem.value_gradient(start))
     decrement, steps, stopped = np.inf, 0, False
     scale = problem.column_scale()
-    if not np.isfinite(best[1] + best[2] @ best[2]) or not np.isfinite(scale).all():
+    if not np.isfinite(best.value + best.gradient @ best.gradient) or not np.isfinite(scale).all():
         return Found(*best, np.inf, 0, "overflow")
 
     def value_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal tried
-        tried = (u / scale, *problem.value_gradient(u / scale))
-        return tried[1], tried[2] / scale
+        tried = Point(u / scale, *problem.value_gradient(u / scale))
+        return tried.value, tried.gradient / scale
 
     def check(intermediate_result: Any) -> None:
         nonlocal best, decrement, steps, stopped
         steps += 1
-        before, x = best[1], intermediate_result.x / scale
-        best = tried if np.array_equal(x, tried[0]) else (x, *problem.value_gradient(x))
-        near = 0.5 * best[2] @ best[2] if problem.penalty else before - best[1]
+        before, x = best.value, intermediate_result.x / scale
+        best = tried if np.array_equal(x, tried.x) else Point(x, *problem.value_gradient(x))
+        near = 0.5 * best.gradient @ best.gradient if problem.penalty else before - best.value
         decrement = half_decrement() if near <= target else np.inf
         stopped = told(*best)
-        if stopped or done(x, best[2], decrement):
+        if stopped or done(x, best.gradient, decrement):
             raise StopIteration
 
     def half_decrement() -> float:
-        return 0.5 * float(best[2] @ problem.curvature(best[0])(best[2]))
+        return 0.5 * float(best.gradient @ problem.curvature(best.x)(best.gradient))
 
     limits = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "maxls": 50}
     try:
@@ -236,7 +244,7 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
     except KeyboardInterrupt:
         return Found(*best, np.inf, steps, "interrupted")
     decrement = half_decrement() if decrement > target else decrement
-    at_rest = decrement <= target or done(best[0], best[2], decrement)
+    at_rest = decrement <= target or done(best.x, best.gradient, decrement)
     stalled = "max_iter" if steps >= max_iter else "stalled"
     return Found(*best, decrement, steps, "stopped" if stopped else "converged" if at_rest else stalled)
 

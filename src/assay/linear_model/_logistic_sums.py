@@ -33,8 +33,8 @@ def binary(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarr
     """Return sum C_i loss_i, its gradient in w (1, d) and in b (1,)."""
     from assay.loops.logistic import loss_block
 
-    value, slope, pull = loss_block(*_compiled_arguments(block, cost), coef[0], intercept[0])
-    return value, slope[None, :], np.array([pull])
+    value, slope, intercept_slope = loss_block(*_compiled_arguments(block, cost), coef[0], intercept[0])
+    return value, slope[None, :], np.array([intercept_slope])
 
 
 def binary_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.compression import Updates, perceptron_statements
 from assay.guarantees.error_floor import gather
-from assay.guarantees.ledger import Statement
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._packed_rows import packed
@@ -176,19 +176,25 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin and the mistake bound of each hyperplane, or a proof that there is none."""
         binary = len(self.classes_) == 2
-        for k, sequence in enumerate(self.updates_):
+        for k in range(len(self.coef_)):
             params = {} if binary else {"class": k}
             code = 1 if binary else k
             yield from separation_claim(
                 rows, self.coef_[k], float(self.intercept_[k]), bool(self.fit_intercept), code, params
             )
-            yield self._mistake_bound(rows, k, code, sequence, params)
-        if binary and not self.converged_:
+            if hasattr(self, "updates_"):
+                yield self._mistake_bound(rows, k, code, self.updates_[k], params)
+            else:
+                yield NotApplicable("D17/1", FIT_NOT_KEPT)
+        if binary and not getattr(self, "converged_", True):
             yield inseparability_claim(rows, bool(self.fit_intercept))
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what margins say about new data, and what the few rows of the updates do."""
         yield from super().statements(rows)
+        if not hasattr(self, "updates_"):
+            yield NotApplicable("P16/1", FIT_NOT_KEPT)
+            return
         known = self.n_updates_ == sum(map(len, self.updates_))
         updates = Updates(self.updates_, float(self.eta0), bool(self.fit_intercept), known)
         yield from perceptron_statements(self, rows, updates, self._margin_rounding(rows))

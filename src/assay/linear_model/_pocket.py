@@ -24,6 +24,7 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
+from assay.guarantees.evidence import Decided, Gathered
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._packed_rows import packed
 from assay.linear_model._separation import inseparability_claim, separation_claim
@@ -138,7 +139,7 @@ class Pocket(ClassifierMixin, LinearClassifier):
             yield from separation_claim(
                 rows, self.coef_[k], float(self.intercept_[k]), bool(self.fit_intercept), code, params
             )
-        if binary and self.errors_[0]:
+        if binary and Gathered(self.evidence(rows)).the(Decided).count_errors(rows)[0]:
             yield inseparability_claim(rows, bool(self.fit_intercept))
 
     def __sklearn_tags__(self) -> Any:

@@ -25,6 +25,7 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._logistic_sums import errors
 from assay.linear_model._separation import separation_claim
@@ -152,7 +153,9 @@ class LinearSeparator(ClassifierMixin, LinearClassifier):
         intercept = bool(self.fit_intercept)
         for k, code in enumerate(self._codes):
             which = {} if len(self.classes_) == 2 else {"class": code}
-            if self.answers_[k]:
+            if not hasattr(self, "answers_"):
+                yield NotApplicable("D14/1", FIT_NOT_KEPT)
+            elif self.answers_[k]:
                 yield from separation_claim(rows, self.coef_[k], float(self.intercept_[k]), intercept, code, which)
             elif len(self.proofs_[k]):
                 witness = {"rows": self.proofs_[k], "set": np.zeros(len(self.proofs_[k]), dtype=np.int64)}

@@ -72,6 +72,8 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
         guarantee=(
+            "linear-svm.gap",
+            "logistic.gap",
             "opt.duality-gap",
             "solution.enclosure",
             "opt.suboptimality",
@@ -200,7 +202,7 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         model=LinearFunctions(),
         strategy="a loss of choice + L2",
         algorithm="stochastic or mini-batch gradient descent: momentum, Adagrad, RMSProp, Adam",
-        guarantee=("opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
+        guarantee=("ridge.gap", "linear-svr.gap", "opt.duality-gap", "solution.enclosure", "opt.suboptimality"),
     )
 
     constraints: ClassVar = {

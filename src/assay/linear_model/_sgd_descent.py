@@ -233,21 +233,22 @@ class Descent(DescentParameters, LinearModel):
     ) -> float:
         """Visit the rows of `order` once, after t updates; return the mean loss met. Shuffles `order`, writes w, b."""
         from assay.linear_model._row_loops import shuffle
-        from assay.linear_model._sgd_loop import batch_epoch, dense_epoch, sparse_epoch
+        from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule, batch_epoch, dense_epoch, sparse_epoch
 
         settings, table = work.settings, work.table
         if settings.shuffle:
             shuffle(order, int(work.random.randint(1, 2**62)))
-        rule, schedule, alpha = settings.rule, settings.schedule, settings.alpha
-        code, epsilon, intercept = named(self.loss).code, float(self.epsilon), bool(self.fit_intercept)
-        rates = (schedule.code, schedule.eta, schedule.decay, t, intercept, w, b)
-        if rule.name == "plain" and settings.batch == 1:
-            arguments = (y, costs, order, code, epsilon, alpha, *rates)
-            if table.columns.size:
-                return sparse_epoch(*table, *arguments)
-            return dense_epoch(table.values.reshape(-1, len(w)), *arguments)
-        how = (rule.code, rule.inertia, rule.memory, rule.eps)
-        return batch_epoch(*table, y, costs, order, settings.batch, code, epsilon, alpha, *how, *rates, work.state[k])
+        rule, schedule = settings.rule, settings.schedule
+        objective = Objective(
+            named(self.loss).code, float(self.epsilon), float(settings.alpha), bool(self.fit_intercept)
+        )
+        state = (Rates(schedule.code, float(schedule.eta), float(schedule.decay)), t, w, b)
+        if rule.name != "plain" or settings.batch > 1:
+            update = UpdateRule(rule.code, rule.inertia, rule.memory, rule.eps)
+            return batch_epoch(*table, y, costs, order, settings.batch, objective, update, *state, work.state[k])
+        if table.columns.size:
+            return sparse_epoch(*table, y, costs, order, objective, *state)
+        return dense_epoch(table.values.reshape(-1, len(w)), y, costs, order, objective, *state)
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
         losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)

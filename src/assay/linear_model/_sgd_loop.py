@@ -1,6 +1,7 @@
 """Compiled epochs of stochastic gradient descent over packed rows. Losses, rules and schedules go by their numbers."""
 
 from math import exp, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,15 +12,41 @@ from assay.losses.compiled import LOG_LOSS, loss_and_slope
 _AHEAD = 6  # rows fetched before they are needed
 
 
+class Objective(NamedTuple):
+    """A loss by its number, the width of its zone without loss, the weight of the penalty, and whether b is free."""
+
+    loss: int
+    epsilon: float
+    alpha: float
+    intercept: bool
+
+
+class Rates(NamedTuple):
+    """A schedule of learning rates; its number is its place in `assay.optim.descent.SCHEDULES`."""
+
+    schedule: int
+    eta: float
+    decay: float
+
+
+class UpdateRule(NamedTuple):
+    """A rule of updates; its number is its place in `assay.optim.descent.RULES`."""
+
+    rule: int
+    inertia: float
+    memory: float
+    eps: float
+
+
 @compiled
-def rate(schedule: int, eta: float, decay: float, t: int) -> float:
-    """Return the learning rate after t updates; the codes are places in `assay.optim.descent.SCHEDULES`."""
-    if schedule == 0:
-        return eta
-    if schedule == 3:
-        return 1.0 / (decay * (t + 1) + 1.0 / eta)
-    slow = 1.0 + decay * t
-    return eta / (slow if schedule == 1 else sqrt(slow))
+def rate(rates: Rates, t: int) -> float:
+    """Return the learning rate after t updates."""
+    if rates.schedule == 0:
+        return rates.eta
+    if rates.schedule == 3:
+        return 1.0 / (rates.decay * (t + 1) + 1.0 / rates.eta)
+    slow = 1.0 + rates.decay * t
+    return rates.eta / (slow if rates.schedule == 1 else sqrt(slow))
 
 
 @compiled(reduction=True)
@@ -28,14 +55,9 @@ def dense_epoch(
     y: np.ndarray,
     costs: np.ndarray,
     order: np.ndarray,
-    code: int,
-    epsilon: float,
-    alpha: float,
-    schedule: int,
-    eta: float,
-    decay: float,
+    objective: Objective,
+    rates: Rates,
     t: int,
-    intercept: bool,
     w: np.ndarray,
     b: np.ndarray,
 ) -> float:
@@ -60,7 +82,7 @@ def dense_epoch(
         for j in range(d):
             f += x[j] * w[j]
         f = stretch * f + bias
-        if code == LOG_LOSS and not weighted:  # one logarithm for the product of many factors 1 + exp(-|z|)
+        if objective.loss == LOG_LOSS and not weighted:  # one logarithm for the product of many factors 1 + exp(-|z|)
             z = y[order[k]] * f
             small = exp(-abs(z))
             slope = -y[order[k]] * (small if z > 0 else 1.0) / (1.0 + small)
@@ -70,17 +92,17 @@ def dense_epoch(
                 total += log(product)
                 product = 1.0
         else:
-            loss, slope = loss_and_slope(code, epsilon, y[order[k]], f)
+            loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[order[k]], f)
             if weighted:
                 loss, slope = costs[order[k]] * loss, costs[order[k]] * slope
             total += loss
-        step = rate(schedule, eta, decay, t + k)
-        stretch *= 1.0 - step * alpha
+        step = rate(rates, t + k)
+        stretch *= 1.0 - step * objective.alpha
         if slope != 0.0:
             factor = -step * slope / stretch
             for j in range(d):
                 w[j] += factor * x[j]
-            if intercept:
+            if objective.intercept:
                 bias -= step * slope
         if stretch < 1e-6:
             for j in range(d):
@@ -100,14 +122,9 @@ def sparse_epoch(
     y: np.ndarray,
     costs: np.ndarray,
     order: np.ndarray,
-    code: int,
-    epsilon: float,
-    alpha: float,
-    schedule: int,
-    eta: float,
-    decay: float,
+    objective: Objective,
+    rates: Rates,
     t: int,
-    intercept: bool,
     w: np.ndarray,
     b: np.ndarray,
 ) -> float:
@@ -116,15 +133,15 @@ def sparse_epoch(
     for k in range(n):
         i = order[k]
         f = stretch * dot(starts, columns, values, i, w) + b[0]
-        loss, slope = loss_and_slope(code, epsilon, y[i], f)
+        loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], f)
         if weighted:
             loss, slope = costs[i] * loss, costs[i] * slope
-        step = rate(schedule, eta, decay, t + k)
+        step = rate(rates, t + k)
         total += loss
-        stretch *= 1.0 - step * alpha
+        stretch *= 1.0 - step * objective.alpha
         if slope != 0.0:
             add(starts, columns, values, i, -step * slope / stretch, w)
-            if intercept:
+            if objective.intercept:
                 b[0] -= step * slope
         if stretch < 1e-6:
             w *= stretch
@@ -142,18 +159,10 @@ def batch_epoch(
     costs: np.ndarray,
     order: np.ndarray,
     batch: int,
-    code: int,
-    epsilon: float,
-    alpha: float,
-    rule: int,
-    inertia: float,
-    memory: float,
-    tiny: float,
-    schedule: int,
-    eta: float,
-    decay: float,
+    objective: Objective,
+    update: UpdateRule,
+    rates: Rates,
     t: int,
-    intercept: bool,
     w: np.ndarray,
     b: np.ndarray,
     state: np.ndarray,
@@ -168,7 +177,7 @@ def batch_epoch(
         for k in range(start, start + size):
             i = order[k]
             f = dot(starts, columns, values, i, w) + b[0]
-            loss, slope = loss_and_slope(code, epsilon, y[i], f)
+            loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], f)
             if weighted:
                 loss, slope = costs[i] * loss, costs[i] * slope
             total += loss
@@ -176,10 +185,10 @@ def batch_epoch(
                 add(starts, columns, values, i, slope / size, gradient[:d])
                 gradient[d] += slope / size
         for j in range(d):
-            gradient[j] += alpha * w[j]
-        eta_t = rate(schedule, eta, decay, t)
-        for j in range(d + 1 if intercept else d):
-            move = _move(rule, inertia, memory, tiny, state, j, gradient[j], eta_t, t)
+            gradient[j] += objective.alpha * w[j]
+        eta_t = rate(rates, t)
+        for j in range(d + 1 if objective.intercept else d):
+            move = _move(update, state, j, gradient[j], eta_t, t)
             if j < d:
                 w[j] += move
             else:
@@ -189,32 +198,22 @@ def batch_epoch(
 
 
 @compiled
-def _move(
-    rule: int,
-    inertia: float,
-    memory: float,
-    tiny: float,
-    state: np.ndarray,
-    j: int,
-    g: float,
-    eta: float,
-    t: int,
-) -> float:
+def _move(update: UpdateRule, state: np.ndarray, j: int, g: float, eta: float, t: int) -> float:
     """Return what the rule adds to entry j; the formulas are those of `assay.optim.descent.Rule.move`."""
-    if rule == 0:
+    if update.rule == 0:
         return -eta * g
-    if rule == 1:
-        state[0, j] = inertia * state[0, j] - eta * g
+    if update.rule == 1:
+        state[0, j] = update.inertia * state[0, j] - eta * g
         return state[0, j]
-    if rule <= 3:
+    if update.rule <= 3:
         state[1, j] += g * g
-        total = state[1, j] / (t + 1) if rule == 2 else state[1, j]
-        return -eta * g / (sqrt(total) + tiny)
-    state[1, j] = memory * state[1, j] + (1 - memory) * g * g
-    if rule == 4:
-        return -eta * g / (sqrt(state[1, j]) + tiny)
-    state[0, j] = inertia * state[0, j] + (1 - inertia) * g
-    if rule == 6:
-        return -eta * state[0, j] / (sqrt(state[1, j]) + tiny)
-    mean, square = state[0, j] / (1 - inertia ** (t + 1)), state[1, j] / (1 - memory ** (t + 1))
-    return -eta * mean / (sqrt(square) + tiny)
+        total = state[1, j] / (t + 1) if update.rule == 2 else state[1, j]
+        return -eta * g / (sqrt(total) + update.eps)
+    state[1, j] = update.memory * state[1, j] + (1 - update.memory) * g * g
+    if update.rule == 4:
+        return -eta * g / (sqrt(state[1, j]) + update.eps)
+    state[0, j] = update.inertia * state[0, j] + (1 - update.inertia) * g
+    if update.rule == 6:
+        return -eta * state[0, j] / (sqrt(state[1, j]) + update.eps)
+    mean, square = state[0, j] / (1 - update.inertia ** (t + 1)), state[1, j] / (1 - update.memory ** (t + 1))
+    return -eta * mean / (sqrt(square) + update.eps)

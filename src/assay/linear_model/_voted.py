@@ -28,7 +28,7 @@ from assay.base import Learner, fit_log, label_classes, read_rows, require_finit
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.guarantees.evidence import Evidence, Votes
-from assay.guarantees.ledger import Statement
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.progressive import Pass, vote_statements
 from assay.linear_model._perceptron_votes import PerceptronVotes, lost_rows, sure_positions, tally
 from assay.params import Flag, Number, check, refuse
@@ -232,7 +232,9 @@ class VotedPerceptron(ClassifierMixin, Learner):
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield what the pass says of the vote's error rate, and what the rows that were learnt from do."""
         reason = None
-        if rows.n_rows != self.n_rows_ or (self.seed_ is not None and not hasattr(rows, "X")):
+        if not hasattr(self, "n_rows_"):
+            reason = FIT_NOT_KEPT
+        elif rows.n_rows != self.n_rows_ or (self.seed_ is not None and not hasattr(rows, "X")):
             reason = "These are not the rows of `fit`."
         else:
             run = self._visit(rows)

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Density, Gathered
+from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.mixture._components import Components, GaussianProblem, plain_step
 from assay.mixture._density import rounding_of
 from assay.optim.duality import outward
@@ -40,6 +41,9 @@ def mixture_facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     hard = getattr(model, "assignment", "soft") == "hard"
     if hard:
         yield NotApplicable("D23/2", "Hard EM ends at a fixed point of hard assignments, not of EM.")
+        return
+    if not hasattr(model, "reg_covar_"):
+        yield NotApplicable("D23/2", FIT_NOT_KEPT)
         return
     yield from stationary(at, rows, model.reg_covar_)
     yield from _monotone(model, rows)

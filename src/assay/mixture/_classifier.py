@@ -26,6 +26,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
+from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.mixture._claims import stationary
 from assay.mixture._components import Components, GaussianProblem, covariances_of
 from assay.mixture._density import bounded
@@ -235,6 +236,9 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield for each class how little a step of EM, or other weights, would gain."""
+        if not hasattr(self, "reg_covar_"):
+            yield NotApplicable("D23/2", FIT_NOT_KEPT)
+            return
         for code in range(len(self.classes_)):
             yield from stationary(self._restricted(code), rows, float(self.reg_covar_[code]), code)
 

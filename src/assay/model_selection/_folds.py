@@ -22,7 +22,7 @@ from assay.base import Learner
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import NOBODY, OPEN, Decided, Evidence, Gathered, Votes
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
+from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, Statement, Vacuous, claim
 from assay.params import Count, check, refuse
 from assay.scan import Rows
 from assay.theory.concentration import clopper_pearson_upper
@@ -154,7 +154,9 @@ class CrossValidated(ClassifierMixin, Learner):
 
     def statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
         """Yield the mean error rate of the models, each on the fold it was fitted without."""
-        if rows.n_rows != len(self.fold_):
+        if not hasattr(self, "fold_"):
+            yield NotApplicable("P22/1", FIT_NOT_KEPT)
+        elif rows.n_rows != len(self.fold_):
             yield NotApplicable("P22/1", "These are not the rows of the folds.")
         else:
             yield partial(self._mean_of_folds, rows)

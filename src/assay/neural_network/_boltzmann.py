@@ -113,9 +113,9 @@ class BoltzmannMachine:
         energies, still = [float(self.energy(s)[0])], 0
         i = 0
         while still < len(s):
-            pull = float(self.weights[i] @ s + self.thresholds[i])
+            net_input = float(self.weights[i] @ s + self.thresholds[i])
             unsure = 1e-12 * float(np.abs(self.weights[i]) @ s + abs(self.thresholds[i]))
-            wanted = s[i] if abs(pull) <= unsure else float(pull > 0)
+            wanted = s[i] if abs(net_input) <= unsure else float(net_input > 0)
             if wanted != s[i]:
                 s[i], still = wanted, 0
                 energies.append(float(self.energy(s)[0]))

@@ -116,9 +116,9 @@ def _transposed_times(A, D, out):
     for r in range(n):
         x, d = A[r], D[r]
         if b == 1:
-            pull, column = d[0], out[:, 0]
+            delta, column = d[0], out[:, 0]
             for i in range(a):
-                column[i] += x[i] * pull
+                column[i] += x[i] * delta
         else:
             for i in range(a):
                 if x[i] != 0:
@@ -202,14 +202,14 @@ def _outputs(Z, Y, weight, output, least, D):
 
 
 @compiled(reduction=True)
-def loss_gradient(X, Y, weight, sizes, unit, output, least, theta, gradient, values, pulls):
+def loss_gradient(X, Y, weight, sizes, unit, output, least, theta, gradient, values, deltas):
     """Write the gradient of sum_i s_i loss_i by theta to `gradient`; return the sum.
 
-    `values` has room for rows x (k_1 + ... + k_L) numbers and `pulls` for 2 x rows x max k; after the call `values`
+    `values` has room for rows x (k_1 + ... + k_L) numbers and `deltas` for 2 x rows x max k; after the call `values`
     holds what every unit says.
     """
     n, layers = X.shape[0], len(sizes) - 1
-    wide = len(pulls) // 2
+    wide = len(deltas) // 2
     at, bias, place = 0, 0, 0
     for k in range(layers):
         bias += sizes[k] * sizes[k + 1]
@@ -221,7 +221,7 @@ def loss_gradient(X, Y, weight, sizes, unit, output, least, theta, gradient, val
         _activate(Z, theta[bias : bias + b], unit if k < layers - 1 else IDENTITY)
         A = Z
         at, bias, place = at + a * b, bias + b, place + n * b
-    D = pulls[: n * sizes[layers]].reshape(n, sizes[layers])
+    D = deltas[: n * sizes[layers]].reshape(n, sizes[layers])
     loss = _outputs(A, Y, weight, output, least, D)
     one = theta[0] - theta[0] + 1
     for k in range(layers - 1, -1, -1):
@@ -237,7 +237,7 @@ def loss_gradient(X, Y, weight, sizes, unit, output, least, theta, gradient, val
                 slope[j] += d[j]
         if k > 0:
             first = wide * ((layers - k) % 2)
-            P = pulls[first : first + n * a].reshape(n, a)
+            P = deltas[first : first + n * a].reshape(n, a)
             _times_transposed(D, theta[at : at + a * b].reshape(a, b), P)
             _times_slope(B, P, unit, theta.dtype.type(one))
             D = P
@@ -285,10 +285,10 @@ def train(X, Y, weight, order, batch, sizes, unit, output, rule, nesterov, h, t,
     """Visit the rows of `order`, `batch` at a time, and move theta after each batch; t updates were made before.
 
     `h` holds the numbers of the run (see the names above), `work` the arrays gradient, first and second moment, pace,
-    rows, targets and weights of a batch, values and pulls. Returns the sum over batches of rows x objective, |g| of the
-    last batch, and the number of updates.
+    rows, targets and weights of a batch, values and deltas. Returns the sum over batches of rows x objective, |g| of
+    the last batch, and the number of updates.
     """
-    gradient, first, second, pace, rows, targets, weights, values, pulls = work
+    gradient, first, second, pace, rows, targets, weights, values, deltas = work
     n, d, outputs, layers = len(order), X.shape[1], Y.shape[1], len(sizes) - 1
     inner, total, steep = 0, 0.0, 0.0
     for k in range(layers):
@@ -310,7 +310,7 @@ def train(X, Y, weight, order, batch, sizes, unit, output, rule, nesterov, h, t,
             continue
         used = weights[: m if weight.size else 0]
         least = np.float64(h[LEAST])
-        loss = loss_gradient(rows[:m], targets[:m], used, sizes, unit, output, least, theta, gradient, values, pulls)
+        loss = loss_gradient(rows[:m], targets[:m], used, sizes, unit, output, least, theta, gradient, values, deltas)
         h[SPARE] = mass
         share, decay = h[SHARE] / h[SPARE], h[ALPHA] / h[SPARE] + h[DECAY]
         t += 1

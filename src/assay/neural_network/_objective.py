@@ -50,9 +50,9 @@ def block_sums(block: Block, theta: np.ndarray, shape: Shape, coded: bool) -> Su
     X, Y, n = _own(block.X), _own(targets(np.asarray(block.y), shape.sizes[-1], coded)), len(block.X)
     weight = np.empty(0) if block.weight is None else _own(block.weight)
     gradient = np.empty(len(theta))
-    values, pulls = _buffer("values", n * sum(shape.sizes[1:])), _buffer("pulls", 2 * n * max(shape.sizes[1:]))
+    values, deltas = _buffer("values", n * sum(shape.sizes[1:])), _buffer("deltas", 2 * n * max(shape.sizes[1:]))
     least = float(np.finfo(np.float64).eps)
-    loss = loss_gradient(X, Y, weight, *shape.codes, least, theta, gradient, values, pulls)
+    loss = loss_gradient(X, Y, weight, *shape.codes, least, theta, gradient, values, deltas)
     return Sums(loss, float(weight.sum()) if weight.size else float(n), gradient)
 
 

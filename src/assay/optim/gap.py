@@ -121,6 +121,7 @@ def _linear(
 ) -> tuple[float, dict[str, Any], dict[str, np.ndarray]]:
     """Return the gap, the parameters of its claim and the witness."""
     loss = claimed(problem.loss, problem.epsilon)
+    given = loss.dual.kinks or theta is not None
     penalty = {"L2": problem.l2} if problem.l1 is None else {"L1": problem.l1, "L2": problem.l2}
     params: dict[str, Any] = {
         "loss": loss.name,
@@ -131,7 +132,7 @@ def _linear(
     }
     if loss.labels:
         params["class_weight"] = None if problem.class_weight is None else list(problem.class_weight)
-    params |= {"column": problem.column} if problem.column else {}
+    params |= {"column": problem.column, "dual": "witness" if given else "slopes"}
     params |= {} if problem.told is None else {"class": problem.told}
     simple = theta is None and not problem.l1 and not problem.column
     if simple and loss.name == "squared":
@@ -142,7 +143,6 @@ def _linear(
         return problem.l2 * logistic_gap(rows, coef, intercept, C, factors, problem.intercept), params, {}
     model = Model(np.ravel(coef), float(np.ravel(intercept)[0]), theta)
     gap = _gap(rows, model, problem, _repair(rows, model, problem))
-    given = loss.dual.kinks or theta is not None
     return gap, params, {"theta": np.concatenate(rows.map(_theta, model, problem))} if given else {}
 
 

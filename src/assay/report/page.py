@@ -9,6 +9,8 @@ from html import escape
 
 import numpy as np
 
+from assay.claims.definitions import percent as percent_up
+from assay.claims.definitions import up
 from assay.claims.words import sections
 from assay.files import written_whole
 from assay.learning import TASKS, Candidate, Result, percent
@@ -113,7 +115,10 @@ def _row(one: Candidate, result: Result) -> str:
         return f"{100 * value:.2f} %" if result.task == "classify" else f"{value:.5g}"
 
     note = f"<tr><td class='note' colspan='5'>{_html(one.note)}</td></tr>" if one.note else ""
-    numbers = (error(one.training_error), error(one.holdout_error), error(one.bound), f"{one.seconds:.2f}")
+    bound = error(one.bound)
+    if one.bound is not None:
+        bound = percent_up(one.bound) if result.task == "classify" else up(one.bound, 5)
+    numbers = (error(one.training_error), error(one.holdout_error), bound, f"{one.seconds:.2f}")
     cells = "".join(f"<td class='n'>{text}</td>" for text in numbers)
     return f"<tr{' class=chosen' if one is result.chosen else ''}><td>{_html(one.name)}</td>{cells}</tr>{note}"
 

@@ -192,23 +192,6 @@ class KernelMachine(Learner):
         self.support_ = np.arange(len(X), dtype=np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else X
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a file keeps: sparse support vectors as their arrays, since model files hold arrays alone."""
-        state = super().__getstate__()
-        vectors = state.get("support_vectors_")
-        if sp.issparse(vectors):
-            shape = np.array(vectors.shape)
-            return {**state, "support_vectors_": (vectors.data, vectors.indices, vectors.indptr, shape)}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if isinstance(vectors := state.get("support_vectors_"), tuple):
-            data, indices, indptr, shape = vectors
-            matrix = sp.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
-            matrix.check_format(full_check=True)
-            state = {**state, "support_vectors_": matrix}
-        super().__setstate__(state)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"

@@ -23,7 +23,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from assay.base import fit_log, label_classes, read_rows
+from assay.base import fit_log, label_classes, read_rows, streams
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Evidence, Penalised
@@ -249,7 +249,8 @@ class LinearSVR(RegressorMixin, LinearRegressor, LinearMachine):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVR":
         """Fit to rows X (dense or sparse) and numbers y."""
         check(self)
-        rows = read_rows(self, X, y if y is None or isinstance(y, str) else column_or_1d(y, warn=True), sample_weight)
+        flat = y if y is None or streams(X, y) else column_or_1d(y, warn=True)
+        rows = read_rows(self, X, flat, sample_weight)
         self._check_entries(rows)
         losses = self._losses(*beside(rows))
         assert_all_finite(losses.t, estimator_name=type(self).__name__, input_name="y")

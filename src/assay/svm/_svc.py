@@ -87,7 +87,7 @@ class SVC(SupportVectorClassifier):
     >>> model = SVC(gamma=2.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.99)
     True
-    >>> model.certify(X, y).find("D10").value < 0.1
+    >>> model.certify(X, y).find("svm.gap").value < 0.1
     True
     """
 

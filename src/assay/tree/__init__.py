@@ -1,8 +1,8 @@
 """Decision trees: ID3, C4.5, CART; nominal columns, missing values, pruning; rules for people."""
 
+from assay.tree._column_scores import ColumnScore, column_scores
 from assay.tree._oblique import ObliqueTreeClassifier
 from assay.tree._presets import C45, CART, ID3
-from assay.tree._scores import ColumnScore, column_scores
 from assay.tree._trees import DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree.growth._nominal_missing import impurity
 

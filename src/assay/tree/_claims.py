@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered
-from assay.guarantees.ledger import Statement, Vacuous, error_rate
+from assay.guarantees.ledger import FIT_NOT_KEPT, Statement, Vacuous, error_rate
 from assay.scan import Rows
 from assay.theory import pac, rademacher
 from assay.theory.spaces import Space, Stumps, Unbounded
@@ -123,6 +123,8 @@ def grown_part(grown: Nodes, pruned: Nodes) -> dict[str, np.ndarray]:
 def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     """Yield, for a tree pruned by cost-complexity, that no subtree of the grown one costs less."""
     if "grown_" not in tree.__dict__:
+        if tree.pruning == "cost_complexity" or tree.ccp_alpha > 0:
+            yield NotApplicable("D33/1", FIT_NOT_KEPT)
         return
     alpha = float(getattr(tree, "ccp_alpha_", tree.ccp_alpha))
     reason = None
@@ -132,7 +134,7 @@ def pruning_fact(tree: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
         reason = f"The impurity {tree.criterion} is not recomputed by the checker."
     elif tree.pruning in ("pre", "reduced_error"):
         reason = "The tree was grown on some of the rows and pruned on the others."
-    elif np.any(tree.nodes_.table >= 0) or not len(tree.grown_["child"]):
+    elif not tree.grown_:
         reason = "The tree splits nominal columns or has missing values."
     if reason is not None:
         yield NotApplicable("D33/1", reason)

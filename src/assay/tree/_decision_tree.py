@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner, _streams, read_rows
+from assay.base import Learner, read_rows, streams
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Maybe, Number, check, count, refuse
@@ -63,6 +63,22 @@ def row_count(owner: Any, name: str, n: int, low: int) -> int:
     if isinstance(value, float) and 0 < value <= 1:
         return max(low, int(np.ceil(value * n)))
     return count(owner, name, low=low)
+
+
+def limits_of(owner: Any, data: Read, random: bool) -> Limits:
+    """Return the limits that the parameters of a tree or a forest set; `random`: nodes draw their thresholds."""
+    n, d = data.rows.n_rows, data.rows.n_features
+    total = float(n if data.weight is None else data.weight.sum())
+    return Limits(
+        row_count(owner, "min_samples_leaf", n, 1),
+        owner.min_weight_fraction_leaf * total,
+        row_count(owner, "min_samples_split", n, 2),
+        2**31 if owner.max_depth is None else owner.max_depth,
+        owner.max_leaf_nodes or 0,
+        owner.min_impurity_decrease * total,
+        feature_count(owner, d),
+        random,
+    )
 
 
 def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
@@ -114,7 +130,7 @@ class DecisionTree(TreeModel, Learner):
         """Return the unpruned tree."""
         n, d = data.X.shape
         levels = nominal_levels(self)
-        limits = self._limits(data, d)
+        limits = limits_of(self, data, self.splitter == "random")
         plain = not levels and self.criterion != "gain_ratio" and not data.has_gaps
         monotone = self._monotone(d, n_classes, plain)
         if plain and self.criterion == "absolute_error":
@@ -202,20 +218,6 @@ class DecisionTree(TreeModel, Learner):
         if hasattr(like, "classes_"):
             self.classes_ = like.classes_
         return self
-
-    def _limits(self, data: Read, d: int) -> Limits:
-        n = len(data.y)
-        total = float(n if data.weight is None else data.weight.sum())
-        return Limits(
-            row_count(self, "min_samples_leaf", n, 1),
-            self.min_weight_fraction_leaf * total,
-            row_count(self, "min_samples_split", n, 2),
-            2**31 if self.max_depth is None else self.max_depth,
-            self.max_leaf_nodes or 0,
-            self.min_impurity_decrease * total,
-            feature_count(self, d),
-            self.splitter == "random",
-        )
 
     def _check_target(self, y: np.ndarray) -> None:
         """Refuse numbers y that the criterion cannot read."""
@@ -384,7 +386,7 @@ class DecisionTree(TreeModel, Learner):
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
-    if _streams(X, y):
+    if streams(X, y):
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:
         data = read_columns(learner, X, y, sample_weight)

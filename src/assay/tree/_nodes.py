@@ -41,10 +41,6 @@ class Nodes(NamedTuple):
     impurity: np.ndarray
     tables: np.ndarray
 
-    @property
-    def is_leaf(self) -> np.ndarray:
-        return self.child < 0
-
     def depths(self) -> np.ndarray:
         """Return the depth of each node, 0 at a root; a node stands after its parent."""
         depth, level = np.zeros(len(self.child), dtype=np.int64), self.root.astype(np.int64)

@@ -103,7 +103,6 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     True
     """
 
-    family = "oblique.classifier"
     constraints: ClassVar = {
         "learner": Choice("logistic", "lda", "perceptron"),
         "criterion": Choice("gini", "entropy"),
@@ -137,6 +136,10 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     max_steps: int = 100
     random_state: Any = None
     n_jobs: int | None = None
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        return "oblique.soft" if self.routing == "soft" else "oblique.classifier"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ObliqueTreeClassifier":
         """Fit to rows X (numbers without gaps) and labels y."""

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from assay import data
-from assay.base import Learner, _streams, label_classes, read_rows
+from assay.base import Learner, label_classes, read_rows, streams
 from assay.data.columns import ColumnType
 from assay.params import refuse
 from assay.scan import Block, Rows
@@ -64,7 +64,7 @@ def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *,
 
     y is numbers for a regressor, else labels; Parquet files, Arrow tables and Dask collections name their columns.
     """
-    if y is not None and _streams(X, y):
+    if y is not None and streams(X, y):
         data = _streamed(learner, X, y, weight, reset)
         data.y = learner.classes_[data.y] if is_classifier(learner) else data.y
         return data
@@ -127,7 +127,7 @@ def _beside(block: Block) -> tuple[Any, np.ndarray | None]:
 def read_labelled(learner: Learner, X: Any, y: Any, weight: Any = None, *, reset: bool = True) -> Read:
     """Return checked rows with y as positions in `classes_`, which are set; the weights with `class_weight`, if the
     learner has one."""
-    if y is not None and _streams(X, y):
+    if y is not None and streams(X, y):
         data = _streamed(learner, X, y, weight, reset)
     else:
         data = read_columns(learner, X, y, weight, reset=reset)

@@ -32,7 +32,10 @@ def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
     alone, other = params["alone"], params["other_alone"]
-    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other"
+    rows = (
+        f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for the other, whose predictions "
+        "are taken as given: if they were made with the hold-out labels in sight, this says nothing"
+    )
     if direction == "upper":
         return f"The error rate on new data exceeds that of the other model by at most {percent(value)} ({rows})."
     return f"The error rate on new data is at least {percent(value, direction)} below that of the other model ({rows})."
@@ -63,7 +66,6 @@ CLAIMS = {
     "P01/1": _rate(
         "holdout.binomial", error_rate.HoldoutBinomial, "{errors} errors in {rows} hold-out rows", HOLDOUT, _BOTH
     ),
-    "P02/1": _loss("holdout.hoeffding", error_rate.Hoeffding, "Hoeffding, hold-out rows", _RANGE, _BOTH),
     "P03/1": _loss("holdout.kl", holdout.KullbackLeibler, "Chernoff, hold-out rows", _RANGE),
     "P04/1": _loss(
         "holdout.empirical-bernstein", error_rate.EmpiricalBernstein, "empirical Bernstein, hold-out rows", _RANGE
@@ -77,9 +79,6 @@ CLAIMS = {
         error_rate.HoldoutSelect,
         "{errors} errors in {rows} hold-out rows, Bonferroni-corrected for {compared} models compared on them",
         HOLDOUT,
-    ),
-    "P08/1": _rate(
-        "finite.class", error_rate.FiniteClass, "{errors} errors in {rows} training rows, finite class", UNIFORM
     ),
     "P10/1": _rate(
         "vc", error_rate.Vc, "{errors} errors in {rows} training rows, growth function of the class", UNIFORM

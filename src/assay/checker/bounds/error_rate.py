@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from assay.checker.bounds.growth import ln_growth, size
+from assay.checker.bounds.growth import ln_growth
 from assay.checker.bounds.tails import binomial_at_least, binomial_at_most, hypergeometric_at_most, ln
 from assay.checker.facts import ErrorCount
 from assay.checker.numerics import Sums, U, above
@@ -92,17 +92,6 @@ class HoldoutSelect(CountedRisk):
         return self.limit(self.recount(), self.delta / self.compared)
 
 
-class FiniteClass(CountedRisk):
-    """P08: the limit at delta / size holds for every member of a finite class at once."""
-
-    def prepare(self) -> None:
-        super().prepare()
-        self.size = size(self.param("class"), self.linear)
-
-    def measure(self) -> float:
-        return self.limit(self.recount(), self.delta / self.size)
-
-
 class Vc(CountedRisk):
     """P10, form c: a ghost sample of M = 4 n rows, q = 1/2.
 
@@ -173,15 +162,6 @@ class ClippedRisk(Rule):
         low, high = self.sums.value / self.rows
         low_error, high_error = 2 * self.sums.error / self.rows
         return float(low - low_error - 4 * U * low), float(above(high + high_error))
-
-
-class Hoeffding(ClippedRisk):
-    """P02: the mean plus (or minus) clip sqrt(ln(1 / delta) / (2 m))."""
-
-    def measure(self) -> float:
-        low, high = self.means()
-        width = above(self.clip * math.sqrt(ln_above(1 / self.delta) / (2 * self.rows)))
-        return above(high + width) if self.claim.direction == "upper" else (low - width) - 4 * U * (low + width)
 
 
 class EmpiricalBernstein(ClippedRisk):

@@ -1,4 +1,4 @@
-"""Classes of hypotheses: size or growth function from a descriptor, and whether the model belongs to the class."""
+"""Classes of hypotheses: the growth function from a descriptor, and whether the model belongs to the class."""
 
 import math
 from collections.abc import Mapping
@@ -28,8 +28,6 @@ def ln_growth(descriptor: Any, points: int, model: Any) -> Decimal:
     if own is not None:
         return own
     kind = _kind(descriptor)
-    if kind == "integer-halfspaces":
-        return ln(size(descriptor, model))
     if kind == "function-space":
         return _function_space(descriptor, points, model)
     d, pairs = _dimension(descriptor, model), 1
@@ -73,24 +71,8 @@ def _polynomials(model: Any) -> int:
     return math.comb(model.columns + model.degree, model.degree)
 
 
-def size(descriptor: Any, model: Linear) -> int:
-    """Return the number of hypotheses in a finite class that contains the model."""
-    kind = _kind(descriptor)
-    if kind != "integer-halfspaces":
-        raise Rejected(f"the class {kind} is not finite")
-    _binary(model)
-    d = _dimension(descriptor, model)
-    bound = count(descriptor.get("bound"), "bound of the class", 1)
-    numbers = np.append(model.W[0], model.b)
-    if np.any(numbers != np.round(numbers)) or np.any(np.abs(numbers) > bound):
-        raise Rejected(f"the model's weights are not all integers from {-bound} to {bound}")
-    if d * bound.bit_length() > 10**6:
-        raise Rejected("the class is too large to be of use")
-    return (2 * bound + 1) ** (d + 1)
-
-
 def _kind(descriptor: Any) -> str:
-    known = ("function-space", "halfspaces", "multiclass-halfspaces", "integer-halfspaces")
+    known = ("function-space", "halfspaces", "multiclass-halfspaces")
     if not isinstance(descriptor, Mapping) or descriptor.get("class") not in known:
         raise Rejected(f"unknown class of hypotheses {str(descriptor)[:60]}")
     return descriptor["class"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.families.linear import class_weights, enclosure, press
+from assay.checker.families.linear import class_weights, enclosure
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.rules import duality, kernel_gap, kernels, leave_one_out, machines
 from assay.checker.rules.support_vectors import SupportCompression
@@ -52,12 +52,16 @@ GAP = Definition(
         "epsilon-insensitive": "svr.gap",
     },
 )
+def _press(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
+
+
 CLAIMS = {
     "D04/2": GAP,
     "D13/2": Definition("kernel-margin.bounds", kernels.KernelMargin, _margin, (), ("upper", "lower")),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
     "D15/2": Definition("kkt.residual", machines.KktResidual, _kkt),
-    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, press),
+    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, _press),
     "P16/2": Definition(
         "compression.support-vectors",
         SupportCompression,

@@ -83,11 +83,6 @@ def enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return text
 
 
-def press(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    """Return the sentence of the leave-one-out error."""
-    return f"The mean squared leave-one-out error of the exact algorithm is at most {up(value, 6)}."
-
-
 def _left_out(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The exact algorithm makes at most {int(value)} leave-one-out errors on these rows."
 
@@ -117,7 +112,6 @@ CLAIMS = {
     "D13/1": Definition("margin.bounds", geometry.Margin, _margin, (), ("upper", "lower")),
     "D14/1": Definition("inseparability", geometry.Inseparable, _inseparable, (), ("lower",)),
     "D15/1": Definition("solution.enclosure", duality.Enclosure, enclosure),
-    "D16/1": Definition("loo.squared-error", leave_one_out.PressError, press),
     "D16/2": Definition("loo.errors", leave_one_out.LeaveOneOutErrors, _left_out),
     "D17/1": Definition("perceptron.mistakes", geometry.PerceptronMistakes, mistakes),
     "P16/1": Definition(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,9 @@ class ObliqueTree(Predictor):
         return self.W.shape[1]
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        votes = self.value.argmax(axis=1)[self._leaves(X)]
-        return np.eye(len(self.classes))[votes], np.zeros(len(self.classes))
+        votes = np.zeros((len(X), len(self.classes)))
+        votes[np.arange(len(X)), self.value.argmax(axis=1)[self._leaves(X)]] = 1.0
+        return votes, np.zeros(len(self.classes))
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return np.zeros((len(X), len(self.classes)))
@@ -66,6 +68,23 @@ class ObliqueTree(Predictor):
         return sum(terms, Fraction(0)) > Fraction(float(self.threshold[node]))
 
 
+@dataclass(frozen=True)
+class SoftTree(Predictor):
+    """A tree that sends shares of a row both ways: it can be stored, and the checker has no scores of it."""
+
+    n_columns: int
+    classes: tuple[str, ...]
+
+    @property
+    def columns(self) -> int:
+        return self.n_columns
+
+
+def read_soft(W: np.ndarray, threshold: np.ndarray, child: np.ndarray, value: np.ndarray, classes: Any) -> SoftTree:
+    """Return a tree without scores, after the same checks."""
+    return SoftTree(read_oblique(W, threshold, child, value, classes).columns, classes)
+
+
 def read_oblique(
     W: np.ndarray, threshold: np.ndarray, child: np.ndarray, value: np.ndarray, classes: tuple[str, ...]
 ) -> ObliqueTree:
@@ -85,4 +104,7 @@ def read_oblique(
 
 
 _ARRAYS = {"node_weights_": NUMBERS, "node_threshold_": NUMBERS, "node_child_": WHOLE, "node_value_": NUMBERS}
-FAMILY = Family("oblique", {"classifier": Variant(_ARRAYS, read_oblique, classes=True)})
+FAMILY = Family(
+    "oblique",
+    {"classifier": Variant(_ARRAYS, read_oblique, classes=True), "soft": Variant(_ARRAYS, read_soft, classes=True)},
+)

@@ -20,12 +20,13 @@ from assay.checker.rules.problem import Penalised, accurate_scores, check_interc
 
 
 class LinearGap(Penalised):
-    """D04/1: the problem of `problem` with f = X w + b. b is free, or 0; or, with a `column` s, penalised as the
-    coefficient b / s of a constant column s, which is then one of X, so that no equality binds tau."""
+    """D04/1: the problem of `problem` with f = X w + b. b is free, or 0; or, with a `column` s > 0, penalised as the
+    coefficient b / s of a constant column s, which is then one of X, so that no equality binds tau. `dual` says where
+    the dual vector is from: "witness" or "slopes"."""
 
     def prepare(self) -> None:
         self.problem()
-        self.strength, self.column = self.l2, self.number("column") if self.has("column") else 0.0
+        self.strength, self.column = self.l2, self.number("column", zero=True)
         if self.column and not self.intercept:
             raise Rejected("a column belongs to an intercept")
         self.free = self.intercept and not self.column
@@ -33,12 +34,12 @@ class LinearGap(Penalised):
         check_intercept(self, b)
         self.w = np.column_stack([W, b / self.column]) if self.column else W  # b / s is off by U of itself
         self.theta: np.ndarray | None = None
-        if "theta" in self.claim.witness:
+        if self.choice("dual", ["slopes", "witness"]) == "witness":
             self.theta = self.witness("theta", self.rows)[:, None]
-        if self.theta is None and self.loss.slope is None:
-            raise Rejected("the witness 'theta' is missing")
-        if self.theta is not None and len(W) != 1:
-            raise Rejected("a dual vector belongs to one row of coefficients")
+            if len(W) != 1:
+                raise Rejected("a dual vector belongs to one row of coefficients")
+        elif self.loss.slope is None:
+            raise Rejected(f"the {self.loss_name} loss has kinks: its slopes are no dual vector")
         self.sums, self.losses = Sums(3 * len(self.w)), Sums(1)
         self.products, self.shorten = Products(self.w.shape[1], len(self.w)), 1.0
         self.phases = ["balance"] * self.free + ["scale"] * (self.l1 > 0 and not self.l2) + ["evaluate"]

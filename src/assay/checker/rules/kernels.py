@@ -38,7 +38,7 @@ class KernelMachine(Predictor):
     n_columns: int
     classes: tuple[str, ...] | None
     _last: list[Any] = field(default_factory=list, compare=False, repr=False)  # rows seen last, and their scores
-    compared = False  # whether outputs are compared with each other, instead of voting in pairs
+    compared = False
 
     @property
     def columns(self) -> int:

@@ -57,7 +57,7 @@ class Penalised(Rule):
             return
         self.class_weight, chosen = class_weights(self.param("class_weight"), len(classes)), 0
         if not self.model.binary:
-            votes = not getattr(self.model, "compared", True)
+            votes = not self.model.compared
             options: list[tuple[int, ...]] = [(k,) for k in range(len(classes))]
             options = list(combinations(range(len(classes)), 2)) if votes else options
             name, self.whole = "pair" if votes else "class", False

@@ -81,7 +81,7 @@ class _Growth:
         self.rows = (
             np.column_stack([np.ones_like(y), y, y * y]) if not method.n_classes else np.eye(method.n_classes)[y]
         )
-        self.found: list[tuple] = []
+        self.node_weights: list[float] = []
         queue: list[tuple] = [(np.flatnonzero(weight > 0), weight[weight > 0], 0, frozenset(), None)]
         self.splits: list[Any] = []  # a Split, or None in a leaf
         self.children: list[int] = []
@@ -98,7 +98,7 @@ class _Growth:
                 exhausted = used | {split.column} if split.table is not None and method.split == "multiway" else used
                 for child_rows, child_w in self._divide(split, rows, w):
                     queue.append((child_rows, child_w, depth + 1, exhausted, at))
-            self.found.append((w.sum(),))
+            self.node_weights.append(w.sum())
             at += 1
 
     def _best(self, rows: np.ndarray, w: np.ndarray, depth: int, used: frozenset, total: np.ndarray) -> Split | None:
@@ -280,7 +280,7 @@ class _Growth:
             n_children=np.array([split.n_branches if split else 0 for split in self.splits], dtype=np.int32),
             missing=np.array([split.default if split else -1 for split in self.splits], dtype=np.int32),
             value=value,
-            weight=np.array([found[0] for found in self.found]),
+            weight=np.array(self.node_weights),
             impurity=impurity(totals, self.kind),
             tables=np.array(
                 [np.pad(t, (0, width - len(t)), constant_values=-1) for t in tabled], dtype=np.int32

@@ -7,11 +7,21 @@ from assay.jit import compiled
 
 GINI, ERROR = 0, 1
 _BLOCK = 64  # rows summed before a bound is looked at
+STUMP = np.dtype(
+    [
+        ("purity", np.float64),
+        ("scale", np.float64),  # denominator of the purity
+        ("position", np.int64),  # of the last row on the left in the order of the column; -1: none was found
+        ("negative", np.float64),  # weights of class 0 and of class 1 on the left, of two classes
+        ("positive", np.float64),
+    ],
+    align=True,
+)
 
 
 @compiled
 def scan_column(order, last, y, weight, total, criterion, best):
-    """Find the best threshold of one column; write purity, 1, position to `best` (3,) where the purity is larger.
+    """Find the best threshold of one column; write it to `best`, a STUMP, where its purity is larger.
 
     order (n,) rows by ascending value; last (n,) 1 where the next value is larger; total (classes,) weights
     of the classes.
@@ -42,8 +52,8 @@ def scan_column(order, last, y, weight, total, criterion, best):
             for k in range(classes):
                 a, b = max(a, left[k]), max(b, right[k])
             purity = a + b
-        if purity > best[0]:
-            best[0], best[2] = purity, i
+        if purity > best.purity:
+            best.purity, best.position = purity, i
 
 
 @compiled
@@ -62,8 +72,8 @@ def _fraction(negative, positive, total, criterion):
 
 @compiled
 def scan_two_classes(order, last, signed, total, criterion, best):
-    """The same for two classes; signed (n,) is the weight, negative for class 0; total (2,); `best` (5,) holds
-    numerator and denominator of the purity (see `_fraction`), the position, and the two weights to the left of it.
+    """The same for two classes; signed (n,) is the weight, negative for class 0; total (2,). The purity and
+    its scale are numerator and denominator of `_fraction`.
 
     Rows are summed by blocks. A convex function is largest at a corner, so that no threshold inside a block is better
     than the corners of the box between the sums before and after it; thresholds are tried where that is not enough.
@@ -77,7 +87,7 @@ def scan_two_classes(order, last, signed, total, criterion, best):
         a, b = _fraction(negative, most, total, criterion)
         c, d = _fraction(more, positive, total, criterion)
         e, f = _fraction(more, most, total, criterion)
-        under, top = best[1] * (1 + 1e-9), best[0]
+        under, top = best.scale * (1 + 1e-9), best.purity
         if a * under >= top * b or c * under >= top * d or e * under >= top * f:
             _try(order, last, signed, total, criterion, begin, end, negative, positive, best)
         negative, positive = more, most
@@ -104,8 +114,9 @@ def _try(order, last, signed, total, criterion, begin, end, negative, positive, 
         if not last[i]:
             continue
         purity, scale = _fraction(negative, positive, total, criterion)
-        if scale > 0 and purity * best[1] > best[0] * scale:
-            best[0], best[1], best[2], best[3], best[4] = purity, scale, i, negative, positive
+        if scale > 0 and purity * best.scale > best.purity * scale:
+            best.purity, best.scale, best.position = purity, scale, i
+            best.negative, best.positive = negative, positive
 
 
 @compiled

@@ -12,20 +12,19 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from assay.ensemble._analysis import Analysed
-from assay.ensemble._bags import bag
+from assay.ensemble._bootstrap import bag
 from assay.ensemble._members import OfMembers
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
+from assay.ensemble._permutation_importance import Analysed
 from assay.ensemble._vote_claims import sampling
-from assay.ensemble._votes import (
-    member_values,
-)
+from assay.ensemble._votes import member_values
+from assay.ensemble._voting import Members
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, refuse
 from assay.scan import Rows, thread_map
 from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import DecisionTree, feature_count, impurity_importances, known_rows, row_count
-from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf, tree_at
+from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
 from assay.tree._reading import Read, read_columns
 
@@ -47,7 +46,7 @@ class Fitted(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Bagging(TreeModel, Analysed, OfMembers):
+class Bagging(Members, Analysed, OfMembers):
     """What bagging of classifiers and of regressors shares."""
 
     estimator: Any = None

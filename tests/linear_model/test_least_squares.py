@@ -9,7 +9,7 @@ import sklearn.linear_model as peers
 from assay import scan
 from assay.linear_model import LinearRegression, Ridge
 from assay.linear_model._least_squares import RankWarning
-from tests.oracle import rational
+from tests.linear_model import rational
 
 # NIST Statistical Reference Datasets, linear regression: https://www.itl.nist.gov/div898/strd/lls/lls.shtml
 NORRIS_X = [

@@ -155,7 +155,7 @@ def test_tol_bounds_the_gap_also_where_the_intercept_does_the_work(share, C):
     tight = LogisticRegression(C=C, tol=1e-16).fit(X, y)
     excess = objective(X, y, model.coef_, model.intercept_, C) - objective(X, y, tight.coef_, tight.intercept_, C)
     assert excess <= allowed * 1.01 + 1e-15 * C * 2_000
-    assert model.certify(X, y).find("D08").value <= 30 * allowed + 2e-12
+    assert model.certify(X, y).find("logistic.gap").value <= 30 * allowed + 2e-12
 
 
 # Derivatives ------------------------------------------------------------------------------------------------

@@ -1,0 +1,131 @@
+"""SPEC.md is enough to write a checker: what it says is computed here from its words alone, and compared."""
+
+import hashlib
+import json
+import re
+import struct
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+
+import assay
+from assay.checker import families
+from assay.cluster import KMeans
+from assay.ensemble import RandomForestClassifier
+from assay.linear_model import LogisticRegression, Ridge
+from assay.svm import SVC
+
+SPEC = (Path(assay.__file__).parent / "claims" / "SPEC.md").read_text(encoding="utf-8")
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(5000, 3))
+Y = np.where(X[:, 0] + 0.3 * RNG.normal(size=5000) > 0, "größer", "kleiner")
+FAMILIES = [import_module(f"assay.checker.families.{one.name}").FAMILY for one in iter_modules(families.__path__)]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_families_their_arrays_and_claims_are_listed(family):
+    rows = {name: row for row in SPEC.splitlines() if row.startswith("| `") for name in re.findall(r"`([^`]+)`", row)}
+    for variant, parts in family.variants.items():
+        name = f"{family.name}.{variant}".rstrip(".")
+        assert name in rows, name
+        for array in (*parts.arrays, *parts.more):
+            assert f"`{array}`" in SPEC, (name, array)
+
+
+
+
+def fingerprint(stored) -> str:
+    """The fingerprint of a model, written from section 1."""
+    arrays = dict(sorted(stored.arrays.items()))
+    types = {name: "text" if one.dtype.kind in "UO" else one.dtype.str for name, one in arrays.items()}
+    header = {
+        "arrays": [[name, types[name], list(one.shape)] for name, one in arrays.items()],
+        "family": stored.family,
+        "learner": stored.learner,
+        "members": [fingerprint(member) for member in stored.members],
+        "parameters": dict(stored.parameters),
+    }
+    text = b"assay-model/2\n" + json.dumps(header, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
+    for name, one in arrays.items():
+        if types[name] == "text":
+            text += json.dumps(one.ravel().tolist(), separators=(",", ":")).encode("ascii") + b"\n"
+        else:
+            text += one.astype(one.dtype.newbyteorder("<")).tobytes(order="C")
+    return hashlib.sha256(text).hexdigest()
+
+
+MODELS = [LogisticRegression(), SVC(C=0.5), RandomForestClassifier(3, max_depth=3, random_state=0)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_the_fingerprint_of_a_model(model):
+    model.fit(X[:200], Y[:200])
+    certificate = model.certify(X[:200], Y[:200])
+    assert certificate.model.digest == fingerprint(model.stored())
+
+
+def data_fingerprint(X, target: str, y, labels) -> str:
+    """The fingerprint of rows without weights, written from section 1, number by number."""
+    chunks = b""
+    for start in range(0, len(X), 4096):
+        part = [0.0 if value == 0 else float(value) for value in X[start : start + 4096].ravel()]
+        text = struct.pack(f"<{len(part)}d", *part)
+        if target:
+            text += struct.pack(f"<{len(y[start : start + 4096])}{target}", *y[start : start + 4096])
+        chunks += hashlib.sha256(text).digest()
+    header = {"columns": X.shape[1], "labels": labels, "rows": len(X), "targets": 1 if target else 0, "weights": False}
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return hashlib.sha256(b"assay-data/1\n" + text + b"\n" + chunks).hexdigest()
+
+
+def test_the_fingerprint_of_rows():
+    labels = ["größer", "kleiner"]
+    zeros = X.copy()
+    zeros[::7, 1] = -0.0
+    found = LogisticRegression().fit(zeros, Y).certify(zeros, Y).data["train"].digest
+    assert found == data_fingerprint(zeros, "i", [labels.index(label) for label in Y], labels)
+    numbers = X @ [1.0, 2.0, 3.0]
+    found = Ridge().fit(X, numbers).certify(X, numbers).data["train"].digest
+    assert found == data_fingerprint(X, "d", numbers.tolist(), None)
+    found = KMeans(2, random_state=0).fit(X).certify(X).data["train"].digest
+    assert found == data_fingerprint(X, "", [], None)
+
+
+def key(row) -> int:
+    """The key of a row, written from the words about near copies."""
+    drawn = np.random.default_rng(1).integers(2**63, size=len(row), dtype="uint64").tolist()
+    total = 0
+    for value, r in zip(row.tolist(), drawn):
+        bits = int.from_bytes(struct.pack("<d", value + 0.0), "little")
+        u = ((bits + 2**41) % 2**64 >> 42) * 0x9E3779B97F4A7C15 % 2**64
+        total += (u ^ (u >> 29)) * (2 * r + 1)
+    return total % 2**64
+
+
+def test_near_copies_are_counted_as_it_says():
+    train, held = X[:300], X[300:400].copy()
+    held[:4] = train[:4] * (1 + 1e-12)
+    held[4:6] = train[4:6] * 1.5
+    model = LogisticRegression().fit(train, Y[:300])
+    certificate = model.certify(train, Y[:300], holdout=(held, Y[300:400]))
+    known = {key(row) for row in train}
+    assert certificate.find("D01/1", set="holdout").params["near"] == sum(key(row) in known for row in held) == 4
+
+
+def test_a_model_file_has_the_members_that_it_lists(tmp_path):
+    import zipfile
+
+    model = LogisticRegression().fit(X[:200], Y[:200])
+    assay.save(model, tmp_path / "a.assay", model.certify(X[:200], Y[:200]))
+    with zipfile.ZipFile(tmp_path / "a.assay") as archive:
+        names = archive.namelist()
+        record, manifest = (json.loads(archive.read(name)) for name in ("model.json", "manifest.json"))
+        arrays = [name for name in names if name.startswith("arrays/")]
+    assert set(names) == {"manifest.json", "certificate.json", "model.json", *arrays}
+    assert manifest["format"] == "assay-model/2"
+    assert manifest["members"].keys() == set(names) - {"manifest.json"}
+    assert record.keys() == {"learner", "family", "parameters", "arrays", "members"}
+    assert {f"arrays/{place}.npy" for place in record["arrays"].values() if isinstance(place, int)} == set(arrays)

@@ -1,0 +1,55 @@
+"""The fuzzer itself, for a few seconds; `--long` for a minute and every learner."""
+
+import faulthandler
+import os
+import signal
+import sys
+
+import pytest
+
+from tests import fuzz
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and their time is read from /proc")
+
+
+def test_mutated_inputs_do_no_harm():
+    tally = fuzz.fuzz(10 / 60, seed=1, learners=fuzz.FEW)
+    assert tally.tried > 100
+    assert not tally.bad, tally.text(10.0)
+
+
+@pytest.mark.long
+def test_mutated_inputs_of_every_learner_do_no_harm():
+    tally = fuzz.fuzz(1.0, seed=2)
+    assert not tally.bad, tally.text(60.0)
+
+
+@pytest.mark.parametrize("harm", ["crash", "hang", "wrong", "unexpected"])
+def test_harm_is_seen(harm, monkeypatch, tmp_path):
+    """Inputs that end the process, never end, verify falsely or raise what they should not are told apart."""
+    sound = fuzz.seeds(("Ridge",), tmp_path)
+    monkeypatch.setattr(fuzz, "LIMIT", 0.3)
+    monkeypatch.setattr(fuzz, "run", {"crash": crash, "hang": hang, "wrong": wrong, "unexpected": unexpected}[harm])
+    monkeypatch.setattr(fuzz, "seeds", lambda *_: sound)
+    monkeypatch.setattr(fuzz, "warm_up", lambda *_: None)
+    tally = fuzz.fuzz(1.5 / 60)
+    assert {kind for kind, _, _ in tally.bad} == {harm}
+    assert any(tally.folder.glob(f"{harm}-*"))
+
+
+def crash(one, sound, path):
+    faulthandler.disable()
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang(one, sound, path):
+    while True:
+        pass
+
+
+def wrong(one, sound, path):
+    return fuzz.Outcome("wrong", "here", "a lie")
+
+
+def unexpected(one, sound, path):
+    return fuzz.Outcome("unexpected", "here", "KeyError")

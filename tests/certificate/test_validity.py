@@ -13,6 +13,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
+from assay.guarantees.seal import RepeatedUseWarning
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron
 
 REPETITIONS = 400
@@ -242,3 +243,17 @@ def test_the_checker_refuses_training_rows_as_holdout():
     report = assay.verify(certificate, model, X, y, holdout=(X, y))
     assert not report.holds
     assert "training rows" in report.reason
+
+
+def test_repeated_use_of_one_table_is_told():
+    X, y = noise(np.random.default_rng(1), 60, d=2)
+    for serial, held in enumerate((np.arange(20), np.arange(20, 40), np.arange(40, 60)), start=1):
+        model = fit(LogisticRegression(), np.delete(X, held, axis=0), np.delete(y, held))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model.certify(X, y, holdout=held, hypothesis_class_fixed=False)
+        said = [str(one.message) for one in told if issubclass(one.category, RepeatedUseWarning)]
+        assert len(said) == (serial > 1)
+        for text in said:
+            assert f"certificate {serial} " in text
+            assert f"{0.05 * serial:g}" in text

@@ -97,6 +97,7 @@ def test_margin_lines_when_a_row_is_on_the_wrong_side(plane):
     assert frame["margin"] == pytest.approx(1 / np.linalg.norm(model.coef_))
 
 
+@pytest.mark.usefixtures("nothing_shown")
 def test_every_figure_draws_and_none_is_shown(cancer, plane, tmp_path):
     X, y = load_diabetes(return_X_y=True)
     drawn = [
@@ -113,7 +114,6 @@ def test_every_figure_draws_and_none_is_shown(cancer, plane, tmp_path):
         figure.savefig(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").stat().st_size > 5_000
         assert all(axes.has_data() for axes in figure.axes)
-    assert "matplotlib.pyplot" not in sys.modules
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

@@ -1,7 +1,5 @@
 """Figures of trees and ensembles: the numbers behind them by hand, and that every figure draws."""
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -102,6 +100,7 @@ def test_row_weights_are_those_of_the_example_of_li():
         frames.row_weights(LPBoost().fit(*LI), *LI)
 
 
+@pytest.mark.usefixtures("nothing_shown")
 def test_every_figure_draws_and_none_is_shown(forest, tmp_path):
     model, X, y = forest
     boosted = AdaBoostClassifier(n_estimators=8).fit(*load_breast_cancer(return_X_y=True))
@@ -127,4 +126,3 @@ def test_every_figure_draws_and_none_is_shown(forest, tmp_path):
     deep = DecisionTreeClassifier().fit(rng.normal(size=(400, 2)), rng.integers(0, 2, 400))
     with pytest.raises(ValueError, match="too many to read"):
         plot.tree(deep)
-    assert "matplotlib.pyplot" not in sys.modules

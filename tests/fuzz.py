@@ -29,10 +29,18 @@ import assay
 from assay.claims.document import DocumentError, from_json
 from assay.data import Encoding, read
 from assay.persist import ModelFileError
-from tests.certificate.forged_files import Parts, certificate_forgeries, forgeries, npy
+from tests.certificate.forged_files import Parts, certificate_forgeries, forgeries, forgeries_of_the_record, npy
 from tests.certificate.test_forged_files import Certified, certified, contradiction, holds, said, same
+from tests.certificate.test_forged_tables import (
+    TASKS,
+    CertifiedTable,
+    certified_table,
+    table_contradiction,
+    table_holds,
+)
 
 LIMIT = 2.0  # seconds of processor time for one input
+REPORT = 300.0  # seconds between reports of a long run
 MEMORY = 6 * 2**30  # bytes of addresses that a worker may have
 FEW = (
     "Ridge", "LogisticRegression", "SVC", "DecisionTreeClassifier", "GradientBoostingClassifier",
@@ -52,6 +60,7 @@ class Seeds(NamedTuple):
     """Sound inputs, from which the others are made."""
 
     models: list[tuple[Certified, Parts, list[Any], list[Any]]]
+    tables: list[tuple[CertifiedTable, Parts, list[Any], list[Any]]]
     csv: bytes
     parquet: bytes
     encoding: list[Any]
@@ -65,6 +74,11 @@ def seeds(names: tuple[str, ...] | None, folder: Path) -> Seeds:
             subject = certified(learner, folder)
             parts = Parts.of(subject.content)
             models.append((subject, parts, list(forgeries(parts)), list(certificate_forgeries(parts))))
+    tables = []
+    for task in TASKS:
+        table = certified_table(task, folder)
+        parts = Parts.of(table.content)
+        tables.append((table, parts, list(forgeries_of_the_record(parts)), list(certificate_forgeries(parts))))
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -72,7 +86,7 @@ def seeds(names: tuple[str, ...] | None, folder: Path) -> Seeds:
     pyarrow.parquet.write_table(pa.table(columns), folder / "table.parquet")
     csv = "a,b,c\n" + "".join(f'{i / 2},"level {i % 3}",{i}\n' for i in range(20))
     encoding = Encoding.fit(read(columns)).plain()
-    return Seeds(models, csv.encode(), (folder / "table.parquet").read_bytes(), encoding)
+    return Seeds(models, tables, csv.encode(), (folder / "table.parquet").read_bytes(), encoding)
 
 
 # Mutations ----------------------------------------------------------------------------------------------------
@@ -224,16 +238,17 @@ class Input(NamedTuple):
     sealed: str = ""
 
 
-KINDS = ("model", "model", "model", "model", "certificate", "certificate", "csv", "parquet", "encoding")
+KINDS = ("model", "model", "model", "model", "table", "certificate", "certificate", "csv", "parquet", "encoding")
 
 
 def make(number: int, seed: int, sound: Seeds) -> Input:
     """Return the input of that number."""
     draw = Draw(seed, number)
     kind = draw.of(KINDS)
-    if kind == "model":
-        source = draw.below(len(sound.models))
-        content, sealed = mutated_file(sound.models[source], draw)
+    if kind in ("model", "table"):
+        sources = sound.models if kind == "model" else sound.tables
+        source = draw.below(len(sources))
+        content, sealed = mutated_file(sources[source], draw)
         return Input(kind, content, source, sealed)
     if kind == "certificate":
         source = draw.below(len(sound.models))
@@ -287,6 +302,18 @@ def _model(one: Input, sound: Seeds, path: Path) -> Outcome:
     return Outcome("wrong", "verify", f"{type(saved.model).__name__}: {wrong}") if wrong else Outcome("accepted")
 
 
+def _table_model(one: Input, sound: Seeds, path: Path) -> Outcome:
+    subject = sound.tables[one.source][0]
+    path.write_bytes(one.content)
+    saved = assay.load(path)
+    if saved.certificate is None or not table_holds(saved, subject.table):
+        return Outcome("refused")
+    told = saved.model.predict(subject.table)
+    wrong = "" if one.sealed == "digest" or np.array_equal(told, subject.said) else "other predictions"
+    wrong = wrong or table_contradiction(saved.model, subject.table)
+    return Outcome("wrong", "verify", f"table: {wrong}") if wrong else Outcome("accepted")
+
+
 def _certificate(one: Input, sound: Seeds, path: Path) -> Outcome:
     subject = sound.models[one.source][0]
     certificate = from_json(one.content)
@@ -327,6 +354,7 @@ def _encoding(one: Input, sound: Seeds, path: Path) -> Outcome:
 
 _RUN: dict[str, Callable[[Input, Seeds, Path], Outcome]] = {
     "model": _model,
+    "table": _table_model,
     "certificate": _certificate,
     "csv": _table,
     "parquet": _table,
@@ -348,15 +376,19 @@ def work(first: int, seed: int, sound: Seeds, folder: Path, at: Any, pipe: Any) 
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     while True:
         at.value = number
+        one = make(number, seed, sound)
         try:
-            outcome = run(make(number, seed, sound), sound, path)
+            outcome = run(one, sound, path)
         except BaseException as error:
             outcome = Outcome("unexpected", _place(error)[1], f"{type(error).__name__}: {str(error)[:200]}")
-        found.append((number, outcome))
+        found.append((number, one.kind, outcome))
         number += 1
         if time.monotonic() - sent > 0.2:
             pipe.send(found)
             found, sent = [], time.monotonic()
+
+
+_ENDINGS = {"model": "assay", "table": "assay", "certificate": "json", "encoding": "json"}
 
 
 class Tally:
@@ -368,14 +400,15 @@ class Tally:
         self.by_kind: Counter[str] = Counter()
         self.bad: dict[tuple[str, str, str], int] = {}
 
-    def add(self, number: int, outcome: Outcome) -> None:
+    def add(self, number: int, kind: str, outcome: Outcome) -> None:
         self.counts[outcome.kind] += 1
+        self.by_kind[kind] += 1
         if outcome.kind in ("refused", "accepted"):
             return
         one = make(number, self.seed, self.sound)
         key = (outcome.kind, f"{one.kind} at {outcome.place}", outcome.detail[:120])
         if self.bad.setdefault(key, 0) == 0:
-            ending = {"model": "assay", "certificate": "json", "encoding": "json"}.get(one.kind, one.kind)
+            ending = _ENDINGS.get(one.kind, one.kind)
             (self.folder / f"{outcome.kind}-{self.seed}-{number}.{ending}").write_bytes(one.content)
         self.bad[key] += 1
 
@@ -387,7 +420,8 @@ class Tally:
         named = ("refused", "accepted", "unexpected", "wrong", "crash", "hang")
         parts = [f"{self.counts[kind]:,} {kind}" for kind in named]
         speed = f"{seconds:.0f} s ({60 * self.tried / seconds:,.0f} per minute)"
-        lines = [f"{self.tried:,} inputs in {speed}: {', '.join(parts)}."]
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.by_kind.items()))
+        lines = [f"{self.tried:,} inputs in {speed}: {', '.join(parts)}.", f"  Of them {kinds}."]
         for (kind, place, detail), times in sorted(self.bad.items(), key=lambda item: -item[1]):
             lines.append(f"  {times} x {kind}: {place}: {detail}".encode("unicode_escape").decode())
         lines += [f"  Inputs are saved in {self.folder}"] if self.bad else []
@@ -404,8 +438,11 @@ def fuzz(minutes: float, seed: int = 0, learners: tuple[str, ...] | None = None)
         tally = Tally(seed, sound, folder)
         context = multiprocessing.get_context("fork")
         began, number = time.monotonic(), 0
-        while time.monotonic() < began + 60 * minutes:
-            number = _watch(context, number, tally, began + 60 * minutes)
+        end = began + 60 * minutes
+        while time.monotonic() < end:
+            number = _watch(context, number, tally, min(end, time.monotonic() + REPORT))
+            if time.monotonic() < end:
+                print(tally.text(time.monotonic() - began), flush=True)
     print(tally.text(time.monotonic() - began), flush=True)
     return tally
 
@@ -429,8 +466,8 @@ def _watch(context: Any, first: int, tally: Tally, end: float) -> int:
     while not broken and time.monotonic() < end:
         if mine.poll(0.05):
             try:
-                for number, outcome in mine.recv():
-                    tally.add(number, outcome)
+                for number, kind, outcome in mine.recv():
+                    tally.add(number, kind, outcome)
                     done = number + 1
             except EOFError:
                 broken = "crash"
@@ -443,7 +480,9 @@ def _watch(context: Any, first: int, tally: Tally, end: float) -> int:
     worker.kill()
     worker.join()
     if broken:
-        tally.add(stuck, Outcome(broken, f"input {stuck}", f"exit code {worker.exitcode}" if broken == "crash" else ""))
+        kind = make(stuck, tally.seed, tally.sound).kind
+        code = f"exit code {worker.exitcode}" if broken == "crash" else ""
+        tally.add(stuck, kind, Outcome(broken, f"input {stuck}", code))
         return stuck + 1
     return done
 

@@ -334,6 +334,17 @@ def _as_class(other: str) -> Change:
     return apply
 
 
+def forgeries_of_the_record(parts: Parts) -> Iterator[tuple[str, Change]]:
+    """Yield changes of every field of the model's record, however deep, and of every array that stands in it."""
+    for path, value in _leaves(parts.record, ()):
+        for held in _other_values(value):
+            yield f"{'.'.join(map(str, path))} = {str(held)[:40]!r}", _at(path, held, "record")
+        yield f"{'.'.join(map(str, path))} left out", _at(path, _GONE, "record")
+    for place, array in parts.arrays.items():
+        for what, change in _array_changes(array):
+            yield f"array {place}: {what}", _on_array(place, change)
+
+
 # The certificate -----------------------------------------------------------------------------------------------
 
 
@@ -368,9 +379,9 @@ def _other_values(value: Any) -> list[Any]:
     return [held for held in common if type(held) is not type(value) or held != value]
 
 
-def _at(path: tuple[Any, ...], held: Any) -> Change:
+def _at(path: tuple[Any, ...], held: Any, part: str = "certificate") -> Change:
     def apply(parts: Parts) -> None:
-        inner: Any = parts.certificate
+        inner: Any = getattr(parts, part)
         for step in path[:-1]:
             inner = inner[step]
         if held is _GONE:

@@ -13,6 +13,7 @@ import pytest
 
 import assay
 from assay.checker import families
+from assay.claims.definitions import codes, definition
 from assay.cluster import KMeans
 from assay.ensemble import RandomForestClassifier
 from assay.linear_model import LogisticRegression, Ridge
@@ -34,6 +35,12 @@ def test_families_their_arrays_and_claims_are_listed(family):
         for array in (*parts.arrays, *parts.more):
             assert f"`{array}`" in SPEC, (name, array)
 
+
+def test_each_claim_has_a_row_with_its_name():
+    rows = {row.split()[1]: row for row in SPEC.splitlines() if re.match(r"\| [A-Z]\d+/\d+ ", row)}
+    for code in codes():
+        assert definition(code).name in rows[code], code
+    assert set(rows) == set(codes())
 
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import assay
 from assay.cli.app import app
 from assay.text import shown
+from tests.certificate.forged_files import Parts, certificate_forgeries
 
 RED, CLEAR, LINE, SCRIPT = "[red]x[/red]", "\x1b[2J", "two\nlines", "<script>alert(1)</script>"
 LABELS = [f"[bold]{CLEAR}", f"The certificate holds\n{SCRIPT}"]
@@ -71,6 +72,29 @@ def test_verify_and_predict_read_the_same_header(files):
     printed = run("predict", folder / "m[i].assay", path).stdout
     labels = [row[0] for row in csv.reader(printed.splitlines(keepends=True))]
     assert {*labels[1:]} <= {*LABELS}
+
+
+def test_verify_shows_forged_words_of_a_certificate_harmlessly(files, tmp_path):
+    """Each text of each claim is replaced by one that brings lines, codes and markup of its own."""
+    folder, path, _ = files
+    parts = Parts.of((folder / "m[i].assay").read_bytes())
+    hostile = [(name, change) for name, change in certificate_forgeries(parts) if name.endswith("[2J[red]'")]
+    assert len(hostile) > 10
+    for name, change in hostile[:: len(hostile) // 10]:
+        forged = parts.copy()
+        change(forged)
+        (tmp_path / "m.assay").write_bytes(forged.content())
+        said = CliRunner().invoke(app, ["verify", str(tmp_path / "m.assay"), str(path)])
+        assert said.exit_code in (1, 2), name
+        check_harmless(said)
+        assert "\n  - The error rate is 0 %." not in said.output, name
+
+
+def test_verify_stops_at_its_limit(files):
+    folder, path, _ = files
+    said = run("verify", folder / "m[i].assay", path, "--limit", "1e-9", code=1)
+    assert "cannot be checked within the limit of 1e-09 s" in " ".join(said.stdout.split())
+    assert "limit" in run("verify", folder / "m[i].assay", path, "--limit", "0", code=2).stderr
 
 
 def test_a_changed_table_is_named_harmlessly(files, tmp_path):

@@ -31,23 +31,24 @@ class DataSet:
         self.reference, self.reader, self.keep_keys = reference, reader, keep_keys
         self.failure: Exception | None = None
         self.keys: list[np.ndarray] = []  # one number per row, equal for nearly equal rows; kept to compare two sets
-        self.open()
+        self.passes = 0
 
     def open(self) -> None:
         """Begin a pass over the rows."""
+        self.passes += 1
         self.digest = DataDigest(self.reference.labels, self.reader.model.classes, self.reader.has_target)
 
-    def view(self, block: Block, first: bool) -> View | None:
+    def view(self, block: Block) -> View | None:
         """Return the block as the rules see it; None once something is wrong with the set."""
         if self.failure is not None:
             return None
         try:
-            return self._view(block, first)
+            return self._view(block)
         except (Rejected, Refused, *SURPRISES) as error:
             self.failure = error
             return None
 
-    def _view(self, block: Block, first: bool) -> View:
+    def _view(self, block: Block) -> View:
         columns, rows = self.reader.columns, len(block.X)
         if block.X.ndim != 2 or block.X.shape[1] != columns or self.reference.columns != columns:
             stated = self.reference.columns
@@ -58,7 +59,7 @@ class DataSet:
         codes, targets = self.digest.read_targets(block.y)
         X = canonical(block.X)
         self.digest.feed(X, targets, weight)
-        if first and self.keep_keys:
+        if self.passes == 1 and self.keep_keys:
             self.keys.append(near_keys(X))
         X = X if self.reader.encode is None else self.reader.encode(X)
         weight = np.ones(rows) if weight is None else weight

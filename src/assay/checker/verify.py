@@ -5,7 +5,7 @@ few passes as the rules need; every rule bounds its own rounding. It calls no le
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,12 @@ from assay.checker.family import find, read_model, stored_form
 from assay.checker.identity import copies
 from assay.checker.record import SURPRISES, Refused, Rejected, check_record
 from assay.checker.rows import DataSet, Reader, Table, other_rows, tables_of
-from assay.checker.rule import Clock, Context, Rule
+from assay.checker.rule import Clock, Context, Rule, View
 from assay.checker.verdict import Report, Verdict
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import Definition
 
+_KEPT = 2**23  # numbers of rows and scores that are kept from the first pass for the ones to come
 _HELD = 2**22  # numbers that a model makes of the rows of one view
 _CHANCE = math.log(1e6)  # the guard against copies is wrong once in so many splits, at most
 TABLE = "table"  # the family of models that encode the rows of a table first
@@ -85,6 +86,7 @@ class _Check:
         clock: Clock,
     ):
         self.certificate, self.allowed, self.tables, self.clock = certificate, allowed, tables, clock
+        self.kept: list[tuple[str, View]] | None = None
         model, two = reader.model, len(certificate.data) > 1
         self.sets = {name: DataSet(reference, reader, two) for name, reference in certificate.data.items()}
         for name, part in self.sets.items():
@@ -123,10 +125,10 @@ class _Check:
 
     def report(self) -> Report:
         """Pass over the rows as often as a rule asks for it, then judge each claim."""
-        waiting = self._pass(list(self.rules), first=True)
+        waiting = self._pass(list(self.rules))
         self._compare_sets()
         while waiting := [p for p in waiting if self._sound(p) and self._step(p, self.rules[p].next_pass)]:
-            self._pass(waiting, first=False)
+            self._pass(waiting)
         verdicts = tuple(self._judge(p, claim) for p, claim in enumerate(self.certificate.claims))
         wrong = [part.failure for part in self.sets.values() if part.failure is not None]
         wrong = [failure for failure in wrong if not isinstance(failure, Refused)]
@@ -151,23 +153,35 @@ class _Check:
                 "training rows are hardly ever copies of each other: they were not held out"
             )
 
-    def _pass(self, positions: list[int], first: bool) -> list[int]:
-        """Show the rows to the rules, and compare their fingerprint: a source may change from pass to pass."""
+    def _pass(self, positions: list[int]) -> list[int]:
+        """Show the rows to the rules: those that were kept, or else read anew."""
+        for name, view in self._read() if self.kept is None else self.kept:
+            for position in positions:
+                if self.rules[position].set == name and position not in self.failures:
+                    self._step(position, partial(self.rules[position].block, view))
+        return positions
+
+    def _read(self) -> Iterator[tuple[str, View]]:
+        """Yield the rows, and compare their fingerprint in each pass: a source may change. Few rows are kept."""
+        kept: list[tuple[str, View]] = []
+        room = _KEPT
         for part in self.sets.values():
             part.open()
         for table in self.tables:
             for name, block in table.cut(self.most):
                 if self.clock.is_over:
                     break  # the rows are not those of the certificate then: not all of them were seen
-                view = self.sets[name].view(block, first)
-                for position in positions:
-                    if view is not None and self.rules[position].set == name and position not in self.failures:
-                        self._step(position, partial(self.rules[position].block, view))
+                view = self.sets[name].view(block)
+                if view is None:
+                    continue
+                room -= view.X.size + len(view.X) * len(view.model.classes or ())
+                kept = [*kept, (name, view)] if room >= 0 else []
+                yield name, view
         for name, part in self.sets.items():
             if self.clock.is_over and part.failure is None:
                 part.failure = self.clock.refusal()
             part.close(name)
-        return positions
+        self.kept = kept if room >= 0 else None
 
     def _sound(self, position: int) -> bool:
         return position not in self.failures and self.sets[self.rules[position].set].failure is None

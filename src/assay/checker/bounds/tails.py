@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ class LogBounds(NamedTuple):
 NEVER, ALWAYS = LogBounds(Decimal("-Infinity"), Decimal("-Infinity")), LogBounds(Decimal(0), Decimal(0))
 
 
+@lru_cache(1024)
 def ln(value: Fraction | int) -> Decimal:
     """Return the natural logarithm of a positive rational to 50 digits."""
     with localcontext(prec=_DIGITS):
@@ -45,9 +47,10 @@ def ln(value: Fraction | int) -> Decimal:
 def _ln_integer(value: int) -> Decimal:
     """Return ln of a positive integer; of a long one the leading 512 bits tell it."""
     shift = max(0, value.bit_length() - 512)
-    return Decimal(value >> shift).ln() + shift * Decimal(2).ln()
+    return Decimal(value >> shift).ln() + shift * Decimal(2).ln() if shift else Decimal(value).ln()
 
 
+@lru_cache(1024)
 def ln_factorial(n: int) -> Decimal:
     """Return ln n! with an absolute error below 1e-24 for n <= 2^53."""
     with localcontext(prec=_DIGITS):

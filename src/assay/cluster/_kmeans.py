@@ -33,6 +33,7 @@ from assay.cluster._seeding import starting_centers
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Evidence
 from assay.params import Choice, Count, NameOr, Number, check, refuse
+from assay.prototypes import PrototypeMixin
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 from assay.theory.population import clustering_bound
@@ -45,7 +46,7 @@ class Voronoi:
         return "cells of the k nearest centres"
 
 
-class Centroids(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Learner):
+class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Learner):
     """What learners share whose clusters are the cells of the nearest centres."""
 
     family = "centroids"
@@ -55,6 +56,15 @@ class Centroids(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+    @property
+    def prototypes_(self) -> np.ndarray:
+        """The centres."""
+        return self.cluster_centers_
+
+    def cells(self, X: Any) -> np.ndarray:
+        """Return the number of the centre that is nearest to each row, which is also what `predict` returns."""
+        return self.predict(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the centre that is nearest to each row."""

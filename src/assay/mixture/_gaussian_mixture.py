@@ -26,11 +26,12 @@ from assay.mixture._density import GaussianEstimator, attributes
 from assay.mixture._em_start import CONSTRAINTS, components
 from assay.optim.em import Found, em
 from assay.params import Choice, Count, Flag, Maybe, check, refuse
+from assay.prototypes import PrototypeMixin
 from assay.scan import Rows, one_blas_thread
 
 
 @dataclass(eq=False, repr=False)
-class GaussianMixture(GaussianEstimator):
+class GaussianMixture(PrototypeMixin, GaussianEstimator):
     """A mixture of Gaussians: a density, and a clustering of rows by their most probable component.
 
     Parameters
@@ -197,6 +198,11 @@ class GaussianMixture(GaussianEstimator):
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return the most probable component of each row."""
         return self.fit(X, y, sample_weight).predict(X)
+
+    @property
+    def prototypes_(self) -> np.ndarray:
+        """The means. `cells` gives the nearest of them, `predict` the most probable component."""
+        return self.means_
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable component of each row."""

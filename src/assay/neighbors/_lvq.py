@@ -33,6 +33,7 @@ from assay.neighbors._base import in_memory
 from assay.neighbors._claims import sure_codes
 from assay.neighbors._search import Boxes, nearest
 from assay.params import Choice, Count, Number, Positive, check, refuse
+from assay.prototypes import PrototypeMixin
 from assay.scan import Rows
 from assay.theory.spaces import Prototypes, Space
 
@@ -48,7 +49,7 @@ class FewPrototypes:
 
 
 @dataclass(eq=False, repr=False)
-class LearningVectorQuantization(ClassifierMixin, Learner):
+class LearningVectorQuantization(PrototypeMixin, ClassifierMixin, Learner):
     """Classification by the label of the nearest of a few prototypes (LVQ1).
 
     Parameters
@@ -92,7 +93,7 @@ class LearningVectorQuantization(ClassifierMixin, Learner):
     card = Card(
         name="Learning vector quantisation",
         zh="学习向量量化",
-        mission=("CLU-43", "CLU-44", "CLU-45"),
+        mission=("CLU-42", "CLU-43", "CLU-44", "CLU-45"),
         task="classify",
         model=FewPrototypes(),
         strategy="none: the nearest prototype is pulled by rows of its label and pushed by others",

@@ -61,41 +61,45 @@ def _sum(bins, entries, columns, target, room):
 
 
 @compiled
-def _scan(cells, occupied, j, column, total, rows, limits, best):
-    """Find the best threshold of the column summed j-th, and clear its cells; tell whether it has two bins.
+def _scan(columns, total, rows, limits, room, best):
+    """Find the best threshold of the columns that were summed, and clear their cells; return how many have two bins.
 
     `total`: weight and weighted sum of the node.
     """
-    weight, weighted, taken, first, previous = 0.0, 0.0, 0.0, np.int64(-1), np.int64(-1)
-    least, light = limits.min_samples_leaf, limits.min_weight_leaf
-    for w in range(4):
-        bits = occupied[4 * j + w]
-        occupied[4 * j + w] = np.uint64(0)
-        while bits != np.uint64(0):
-            b = np.int64(trailing_zeros(bits)) + 64 * w
-            bits &= bits - np.uint64(1)
-            others = total[0] - weight
-            allowed = min(taken, rows - taken) >= least and min(weight, others) >= light
-            if previous >= 0 and allowed and weight > 0 and others > 0:
-                rest = total[1] - weighted
-                purity = (weighted * weighted * others + rest * rest * weight) / (weight * others)
-                if purity > best.purity:
-                    best.purity, best.column, best.low, best.high = purity, column, previous, b
-            at = (j * BINS + b) * _CELL
-            weight += cells[at]
-            weighted += cells[at + 1]
-            taken += cells[at + 2]
-            cells[at : at + _CELL] = 0.0
-            first = b if first < 0 else first
-            previous = b
-    return first < previous
+    cells, occupied = room.cells, room.occupied
+    least, light = np.float64(limits.min_samples_leaf), limits.min_weight_leaf
+    tried = 0
+    for j in range(columns.shape[0]):
+        weight, weighted, taken, first, previous = 0.0, 0.0, 0.0, np.int64(-1), np.int64(-1)
+        for w in range(4 * j, 4 * j + 4):
+            bits = occupied[w]
+            occupied[w] = np.uint64(0)
+            while bits != np.uint64(0):
+                b = np.int64(trailing_zeros(bits)) + 64 * (w & 3)
+                bits &= bits - np.uint64(1)
+                others = total[0] - weight
+                allowed = min(taken, rows - taken) >= least and min(weight, others) >= light
+                if previous >= 0 and allowed and weight > 0 and others > 0:
+                    rest = total[1] - weighted
+                    purity = (weighted * weighted * others + rest * rest * weight) / (weight * others)
+                    if purity > best.purity:
+                        best.purity, best.column, best.low, best.high = purity, np.int64(columns[j]), previous, b
+                at = (j * BINS + b) * _CELL
+                weight += cells[at]
+                weighted += cells[at + 1]
+                taken += cells[at + 2]
+                cells[at : at + _CELL] = 0.0
+                first = b if first < 0 else first
+                previous = b
+        tried += first < previous
+    return tried
 
 
 @compiled
 def _find_split(bins, entries, target, total, limits, room, best):
     """Draw columns until `max_features` of them with two values were tried and a threshold was found; write the best
     one. `entries` are those of the node."""
-    order, cells, occupied = room.order, room.cells, room.occupied
+    order = room.order
     d, most, drawn, tried = order.shape[0], limits.max_features, 0, 0
     best.purity, best.column = -np.inf, -1
     while drawn < d and (tried < most or best.column < 0):
@@ -104,9 +108,7 @@ def _find_split(bins, entries, target, total, limits, room, best):
             draw_columns(order, drawn, end, room.state)
         columns = order[drawn:end]
         _sum(bins, entries, columns, target, room)
-        for j in range(end - drawn):
-            f = np.int64(columns[j])
-            tried += _scan(cells, occupied, j, f, total, entries.shape[0], limits, best)
+        tried += _scan(columns, total, entries.shape[0], limits, room, best)
         drawn = end
 
 

@@ -281,6 +281,13 @@ def test_refusals_of_files(tmp_path):
         read(tmp_path / "t.parquet")
 
 
+def test_text_of_an_arrow_table_that_is_no_utf8_is_named():
+    offsets, words = pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xf9a")
+    text = pa.StringArray.from_buffers(2, offsets, words)
+    with pytest.raises(ValueError, match="column 'b' holds bytes that are not UTF-8 text"):
+        read(pa.table({"a": [1.0, 2.0], "b": text}))
+
+
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [

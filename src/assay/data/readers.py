@@ -126,11 +126,16 @@ def _places(names: Sequence[str]) -> dict[str, int]:
     return places
 
 
+_NOT_TEXT = "column {!r} holds bytes that are not UTF-8 text; save the file as UTF-8."
+
+
 def _column(name: str, values: pa.ChunkedArray, as_text: bool, levels: Sequence[str] | None, partial: bool) -> Column:
     try:
         return _typed_column(name, values, as_text, levels, partial)
     except pa.ArrowException as error:
         raise ValueError(f"column {name!r} holds {values.type}, which cannot be read: {error}") from None
+    except UnicodeDecodeError:  # a Parquet file may call bytes text that are none
+        raise ValueError(_NOT_TEXT.format(name)) from None
 
 
 def _typed_column(
@@ -195,7 +200,7 @@ def _refuse_kind(name: str, kind: pa.DataType) -> None:
             "it, such as the year, the month or the days since a fixed day, and leave it out."
         )
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        raise ValueError(f"column {name!r} holds bytes that are not UTF-8 text; save the file as UTF-8.")
+        raise ValueError(_NOT_TEXT.format(name))
     if types.is_nested(kind):
         raise ValueError(f"column {name!r} holds {kind}; give each value a column of its own.")
 

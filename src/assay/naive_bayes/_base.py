@@ -35,6 +35,10 @@ class Scorer(Protocol):
     def log_prior(self) -> np.ndarray:
         """ln P(c), (K,)."""
 
+    @property
+    def logs(self) -> np.ndarray:
+        """All logarithms of probabilities of values, in any order."""
+
     def joint(self, X: Any) -> np.ndarray:
         """Return ln P(x, c), (n, K)."""
 

@@ -99,7 +99,7 @@ class ColumnsNB(BayesClassifier):
             fitted = self._estimates(found)
             for name, value in fitted.items():
                 setattr(self, name, value)
-            self._tell_zeros(self._scorer().tables)
+            self._tell_zeros(self._scorer().logs)
             log.step(0.0, 0.0, **fitted)
 
     @property

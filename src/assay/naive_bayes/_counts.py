@@ -50,6 +50,10 @@ class CountScorer(NamedTuple):
     used: np.ndarray  # (K,) logarithms of class probabilities that take part
     threshold: float | None
 
+    @property
+    def logs(self) -> np.ndarray:
+        return self.weights if self.offsets is None else np.concatenate([self.weights, self.offsets])
+
     def joint(self, X: Any) -> np.ndarray:
         X = self.seen(X)
         total = _product(X, self.weights) + self.used
@@ -150,7 +154,7 @@ class CountsNB(BayesClassifier):
             fitted = {"class_count_": sizes, "feature_count_": counts, "class_prior_": self._prior(sizes)}
             for name, value in fitted.items():
                 setattr(self, name, value)
-            self._tell_zeros(self.feature_log_prob_)
+            self._tell_zeros(self._scorer().logs)
             log.step(0.0, 0.0, **fitted)
 
     def _sums(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, float, float]:

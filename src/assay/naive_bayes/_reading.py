@@ -104,7 +104,8 @@ def _named(learner: Any, n_features: int) -> np.ndarray:
 
 
 def _distinct(block: Block, named: np.ndarray) -> list[np.ndarray]:
-    return [np.unique(block.X[:, j]) for j in named]
+    X = block.X if block.weight is None else block.X[block.weight > 0]
+    return [np.unique(X[:, j]) for j in named]
 
 
 def types_as_text(columns: tuple[ColumnType, ...] | None) -> np.ndarray:

@@ -57,6 +57,10 @@ class ColumnScorer(NamedTuple):
     log_prior: np.ndarray  # (K,)
     gaps: bool  # whether values may be missing
 
+    @property
+    def logs(self) -> np.ndarray:
+        return self.tables
+
     def joint(self, X: np.ndarray) -> np.ndarray:
         from assay.naive_bayes._loops import column_scores, gaussian_scores
 

@@ -12,17 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import bayes
+from assay.checker.rules import bayes, joint
 from assay.claims.definitions import Definition, up
-
-
-def counts_of_rows(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    exact = "exactly those" if value == 0 else f"those, up to a share of {up(value, 1)} of the largest,"
-    prior = {"rows": "the shares of the classes", "uniform": "equal", "given": "as given"}[params["prior"]]
-    return (
-        f"The counts that the probabilities are made of are {exact} of the {params['rows']} training rows, and so of "
-        f"maximum likelihood, smoothed as declared; the class probabilities are {prior}."
-    )
 
 
 def _normal(value: float, direction: str, params: Mapping[str, Any]) -> str:
@@ -34,7 +25,7 @@ def _normal(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 CLAIMS = {
-    "D28/1": Definition("counts.mle", bayes.CountsOfRows, counts_of_rows),
+    "D28/1": Definition("counts.mle", joint.CountsOfRows, joint.counts_of_rows),
     "D19/4": Definition("gaussian.naive", bayes.NormalColumns, _normal),
 }
 _SIZES = {"class_count_": NUMBERS, "class_prior_": NUMBERS}

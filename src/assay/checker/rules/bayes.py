@@ -1,82 +1,16 @@
-"""Naive Bayes as the checker reads it: ln P(x, c) from stored counts and moments, and whether these are the rows'.
-
-A class that cannot have produced a row scores 1000 less than the least of those that can; where none can, the scores
-are the logarithms of the class probabilities.
-"""
+"""Naive Bayes as the checker reads it: ln P(x, c) from stored counts and moments, and whether these are the rows'."""
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from assay.checker.bounds.growth import MOST_COLUMNS
-from assay.checker.bounds.tails import ln, ln_patterns
 from assay.checker.numerics import Sums, above, gamma
-from assay.checker.predictors import Predictor
-from assay.checker.record import Refused, Rejected, count
+from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
-
-IMPOSSIBLE = 1000.0
-
-
-class Joint(Predictor):
-    """Classes compared by ln P(x, c): `terms` gives it for each row, with the sum of magnitudes of what was added."""
-
-    prior: np.ndarray
-    classes: tuple[str, ...]
-    roundings: int = 64
-
-    def terms(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
-
-    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, sizes = self._decided(X)
-        return values, above(gamma(self.roundings) * sizes.max(axis=0, initial=0.0), 8)
-
-    def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return above(gamma(self.roundings) * self._decided(X)[1], 8)
-
-    def _decided(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, sizes = self.terms(X)
-        none = (values == -np.inf).all(axis=1)
-        values = np.where(none[:, None], logs(self.prior), values)
-        possible = values > -np.inf
-        least = np.where(possible, values, np.inf).min(axis=1, initial=np.inf)
-        values = np.where(possible, values, (least - IMPOSSIBLE)[:, None])
-        most = sizes.max(axis=1, initial=0.0) + np.abs(values).max(axis=1, initial=0.0) + 16
-        return values, np.broadcast_to(most[:, None], values.shape)
-
-    @property
-    def dimension(self) -> int | None:
-        """The dimension of the linear space that the scores lie in, None if there is none."""
-        return None
-
-    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
-        if descriptor.get("class") != "function-space":
-            return None
-        stated = count(descriptor.get("dimension"), "dimension of the class", 1)
-        k = count(descriptor.get("classes"), "classes of the class", 2)
-        if self.dimension is None or not self.dimension <= stated <= MOST_COLUMNS or k < len(self.classes):
-            raise Rejected(f"the class has dimension {stated} and {k} labels; the model does not belong to it")
-        with localcontext(prec=60):
-            return (ln(2) + ln_patterns(points - 1, stated - 1)) * (k * (k - 1) // 2)
-
-
-def logs(values: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(values)
-
-
-def check_classes(sizes: np.ndarray, prior: np.ndarray, classes: tuple[str, ...]) -> None:
-    K = len(classes)
-    if sizes.shape != (K,) or prior.shape != (K,) or np.any(sizes < 0) or np.any(prior < 0):
-        raise Rejected(f"class_count_ and class_prior_ must be {K} numbers >= 0")
-    if abs(math.fsum(prior) - 1) > 1e-6:
-        raise Rejected("class_prior_ does not sum to 1")
-
+from assay.checker.rules.joint import Joint, check_classes, logs
 
 # Columns: normal numbers and tables of levels ---------------------------------------------------------------
 
@@ -170,6 +104,15 @@ class ColumnTables(Joint):
             sizes[there] += square + np.abs(scale) + 4
         return total, sizes
 
+    def tally(self, X: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, bool]:
+        found = np.zeros(self.counts.shape)
+        for j, part in self.parts:
+            code = self.codes(X[:, j], part)
+            there, table = code >= 0, np.zeros((part.stop - part.start, member.shape[1]))
+            np.add.at(table, code[there], member[there])
+            found[:, part] = table.T
+        return found, True
+
     @property
     def dimension(self) -> int | None:
         if not np.isfinite(self.tables).all() or not np.all(self.prior > 0):
@@ -242,6 +185,12 @@ class CountScores(Joint):
                 total[(part != 0).astype(np.float64) @ np.isinf(weight).astype(np.float64).T > 0] = -np.inf
         return total, sizes + np.where(np.isfinite(prior), np.abs(prior), 0.0)
 
+    def tally(self, X: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, bool]:
+        X = self.seen(X)
+        if np.any(X < 0):
+            raise Rejected("counts are of numbers >= 0")
+        return member.T @ X, bool(np.all(X % 1 == 0))
+
     @property
     def dimension(self) -> int | None:
         finite = np.isfinite(self.weights).all() and np.isfinite(self.offsets).all() and np.all(self.used > 0)
@@ -297,53 +246,6 @@ def read_bernoulli(counts: Any, sizes: Any, prior: Any, alpha: Any, binarize: An
 
 
 # Rules -------------------------------------------------------------------------------------------------------
-
-
-class CountsOfRows(Rule):
-    """D28/1: no stored count differs from that of the rows by more than the value; the class probabilities are the
-    shares of the counts, equal, or given."""
-
-    def prepare(self) -> None:
-        self.check_rows()
-        self.prior = self.choice("prior", ["rows", "uniform", "given"])
-        self.sums, self.class_sums = np.zeros(self.model.counts.shape), np.zeros(self.model.sizes.shape)
-        self.exact, self.seen = True, 0
-
-    def block(self, view: View) -> None:
-        if not isinstance(self.model, (ColumnTables, CountScores)):
-            raise Rejected("such a model has no counts of this kind")
-        member = np.eye(len(self.model.classes))[view.known_codes] * view.weight[:, None]
-        self.class_sums += member.sum(axis=0)
-        self.seen += len(view.X)
-        self.exact &= bool(np.all(view.weight % 1 == 0))
-        if isinstance(self.model, CountScores):
-            X = self.model.seen(view.X)
-            if np.any(X < 0):
-                raise Rejected("counts are of numbers >= 0")
-            self.exact &= bool(np.all(X % 1 == 0))
-            self.sums += member.T @ X
-            return
-        for j, part in self.model.parts:
-            code = self.model.codes(view.X[:, j], part)
-            there = code >= 0
-            table = np.zeros((part.stop - part.start, member.shape[1]))
-            np.add.at(table, code[there], member[there])
-            self.sums[:, part] += table.T
-
-    def measure(self) -> float:
-        shares = {"rows": self.class_sums / self.class_sums.sum(), "uniform": np.full(len(self.class_sums), 1.0)}
-        if self.prior in shares:
-            expected = shares[self.prior] / shares[self.prior].sum()
-            if np.any(np.abs(expected - self.model.prior) > 1e-12 + gamma(4 * self.seen) * expected):
-                raise Rejected(f"class_prior_ are not the class probabilities by {self.prior!r}")
-        worst = 0.0
-        for found, stored in ((self.sums, self.model.counts), (self.class_sums, self.model.sizes)):
-            largest = float(np.max(found, initial=0.0))
-            exact = self.exact and largest < 2**53
-            slip = 0.0 if exact else gamma(2 * self.seen + 8) * found
-            scale = 1.0 if exact else max(1.0, largest)
-            worst = max(worst, float(np.max((np.abs(found - stored) + slip) / scale, initial=0.0)))
-        return above(worst)
 
 
 class NormalColumns(Rule):

@@ -287,7 +287,7 @@ def _slots(arrays: tuple[Any, ...], classes: tuple[str, ...]) -> Any:
 
 def read_parents(*arrays: Any) -> Parents:
     *common, parents, counts, classes = arrays
-    model = Parents(*_slots(tuple(common), classes), parents, counts)
+    model = Parents(*(*_slots(tuple(common), classes), parents, counts))
     d = model.columns
     if parents.shape != (d,) or np.any(parents < -1) or np.any(parents >= d) or np.any(parents == np.arange(d)):
         raise Rejected("parents_ must name another column for each, or -1")
@@ -313,7 +313,8 @@ def _check_pairs(model: Pairs, least: np.ndarray) -> None:
 
 def read_pairs(*arrays: Any) -> Pairs:
     *common, pairs, least, classes = arrays
-    model = Pairs(*_slots(tuple(common), classes), pairs, float(np.ravel(least)[0]) if least.size else 0.0)
+    number = float(np.ravel(least)[0]) if least.size else 0.0
+    model = Pairs(*(*_slots(tuple(common), classes), pairs, number))
     _check_pairs(model, least)
     return model
 
@@ -321,7 +322,7 @@ def read_pairs(*arrays: Any) -> Pairs:
 def read_triples(*arrays: Any) -> Triples:
     *common, pairs, least, triples, classes = arrays
     number = float(np.ravel(least)[0]) if least.size else 0.0
-    model = Triples(*_slots(tuple(common), classes), pairs, number, triples)
+    model = Triples(*(*_slots(tuple(common), classes), pairs, number, triples))
     _check_pairs(model, least)
     sizes, later = model.widths.tolist(), (model.starts[-1] - model.starts[1:]).tolist()
     cells = sum(sizes[i] * sizes[j] * later[j] for i, j in combinations(range(model.columns), 2))

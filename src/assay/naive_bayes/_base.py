@@ -8,7 +8,6 @@ import warnings
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -69,8 +68,7 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return ln P(c | x), (n, K)."""
-        joint = known(self.predict_joint_log_proba(X), self._log_prior)
-        return joint - logsumexp(joint, axis=1, keepdims=True)
+        return log_posterior(self.predict_joint_log_proba(X), self._log_prior)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return P(c | x), (n, K)."""
@@ -127,6 +125,13 @@ class BayesClassifier(ClassifierMixin, Learner):
             check_classification_targets(listed)
             self.classes_ = listed
         return first
+
+
+def log_posterior(joint: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
+    """Return ln P(c | x) from ln P(x, c)."""
+    joint = known(joint, log_prior)
+    joint = joint - joint.max(axis=1, keepdims=True)
+    return joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
 
 
 def known(joint: np.ndarray, log_prior: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from assay.theory.spaces import Space, Unbounded
 
 LEAST_ALPHA = 1e-10
 _MOST = 2**24  # levels of a column
+_WHOLE = [np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
 
 
 class LevelTables:
@@ -118,14 +119,13 @@ class CategoricalNB(ColumnsNB):
         return self
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Rows:
-        whole = [np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
         if self.alpha < LEAST_ALPHA and not self.force_alpha:
             warnings.warn(
                 f"{type(self).__name__}: alpha too small will result in numeric errors, setting alpha = "
                 f"{LEAST_ALPHA:.1e}. Use `force_alpha=True` to keep alpha unchanged.",
                 stacklevel=3,
             )
-        return read_rows(self, X, y, sample_weight, reset=reset, dtype=whole)
+        return read_rows(self, X, y, sample_weight, reset=reset, dtype=_WHOLE)
 
     def _largest(self, rows: Rows) -> np.ndarray:
         """Return the largest value of each column, after checking that all are whole numbers >= 0."""
@@ -175,16 +175,7 @@ class CategoricalNB(ColumnsNB):
         return "given" if self.class_prior is not None else "rows" if self.fit_prior else "uniform"
 
     def _read(self, X: Any) -> np.ndarray:
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        beyond = np.flatnonzero(((X < 0) | (self.n_levels_ <= X) | (X % 1 != 0)).any(axis=0))
-        if len(beyond):
-            j = int(beyond[0])
-            raise refuse(
-                self,
-                f"column {j} has a value that is no level of it: levels are 0 to {self.n_levels_[j] - 1}. Fit with "
-                "min_categories, or use MixedNB, which leaves unknown levels out.",
-            )
-        return X
+        return validate_data(self, X, reset=False, dtype=_WHOLE)
 
     @property
     def smoothing_(self) -> np.ndarray:

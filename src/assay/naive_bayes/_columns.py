@@ -177,7 +177,8 @@ class ColumnsNB(BayesClassifier):
         joined = np.concatenate(tables) if tables else np.zeros((0, len(self.classes_)))
         log_scale = -0.5 * np.log(2 * np.pi * self.var_)
         half = 0.5 / self.var_
-        return ColumnScorer(columns, self.theta_, half, log_scale, joined, log_of(self.class_prior_), self._gaps)
+        prior = log_of(self.class_prior_)
+        return ColumnScorer(columns, self.theta_, half, log_scale, joined, prior, self._gaps, self._plain_levels)
 
     def linear_form(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (w, b) such that the scores <w_k, z> + b_k decide as `predict` does.

@@ -152,3 +152,24 @@ def gaussian_scores(X: np.ndarray, theta: np.ndarray, half: np.ndarray, constant
                 total += apart * apart * half[k, j]
             found[i, k] = constant[k] - total
     return found
+
+
+@compiled
+def level_scores(X: np.ndarray, starts: np.ndarray, tables: np.ndarray, prior: np.ndarray) -> tuple:
+    """Return ln P(c) + sum_j of the entries of levels 0, 1, ... in tables (levels, K), (n, K), and a column with a
+    value that is none of its levels, -1 if there is none."""
+    n, d = X.shape
+    K = len(prior)
+    found, odd = np.empty((n, K)), -1
+    for i in range(n):
+        for k in range(K):
+            found[i, k] = prior[k]
+        for j in range(d):
+            x = X[i, j]
+            if not (x >= 0 and x < starts[j + 1] - starts[j] and x == np.floor(x)):
+                odd = j
+                continue
+            at = starts[j] + int(x)
+            for k in range(K):
+                found[i, k] += tables[at, k]
+    return found, odd

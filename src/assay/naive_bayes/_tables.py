@@ -56,15 +56,25 @@ class ColumnScorer(NamedTuple):
     tables: np.ndarray  # (S, K)
     log_prior: np.ndarray  # (K,)
     gaps: bool  # whether values may be missing
+    plain: bool = False  # whether all columns are levels 0, 1, ...
 
     @property
     def logs(self) -> np.ndarray:
         return self.tables
 
     def joint(self, X: np.ndarray) -> np.ndarray:
-        from assay.naive_bayes._loops import column_scores, gaussian_scores
+        from assay.naive_bayes._loops import column_scores, gaussian_scores, level_scores
 
         columns = self.columns
+        if self.plain:
+            found, odd = level_scores(X, columns.starts, self.tables, self.log_prior)
+            if odd >= 0:
+                most = columns.starts[odd + 1] - columns.starts[odd] - 1
+                raise ValueError(
+                    f"CategoricalNB: column {odd} has a value that is no level of it: levels are 0 to {most}. Fit with "
+                    "min_categories, or use MixedNB, which leaves unknown levels out."
+                )
+            return found
         if not len(columns.nominal) and not self.gaps:
             return gaussian_scores(X, self.theta, self.half, self.log_prior + self.log_scale.sum(axis=1))
         return column_scores(

@@ -153,6 +153,9 @@ class AODE(CellsNB):
         """The least number of rows, as the checker reads it."""
         return np.array([float(self.min_count)])
 
+    def _single_logs(self) -> np.ndarray:
+        return AODE._scorer(self).single
+
     def _scorer(self) -> Any:
         return pair_scorer(self._cells, self.pair_counts_, float(self.alpha), float(self.min_count), self.class_prior_)
 

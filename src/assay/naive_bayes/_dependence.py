@@ -83,6 +83,17 @@ class CellsNB(BayesClassifier):
         return Cells(self.n_values_, self.values_, self.is_cut_, self.has_gap_)
 
     @property
+    def shares_(self) -> list[np.ndarray]:
+        """P(value | class) of each column, (K, slots), its parents left out of account."""
+        starts = self._cells.starts
+        single = self._single_logs()
+        return [np.exp(single[:, a:b]) for a, b in pairwise(starts)]
+
+    def _single_logs(self) -> np.ndarray:
+        """Return ln P(slot | class), (K, slots)."""
+        raise NotImplementedError
+
+    @property
     def smoothing_(self) -> np.ndarray:
         """alpha, as the checker reads it."""
         return np.array([float(self.alpha)])
@@ -179,6 +190,9 @@ class ParentsNB(CellsNB):
         starts = table_starts(cells.sizes, self.parents_)
         parts = [self.joint_counts_[:, a:b] for a, b in pairwise(starts)]
         return [log_shares(part.reshape(K, -1, size), self.alpha) for part, size in zip(parts, cells.sizes)]
+
+    def _single_logs(self) -> np.ndarray:
+        return self._scorer().plain.T
 
     def _scorer(self) -> ParentScorer:
         cells, K = self._cells, len(self.classes_)

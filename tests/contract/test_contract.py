@@ -53,8 +53,15 @@ def small(model, seed=0, n=90, classes=3):
         classes = classes if get_tags(model).classifier_tags.multi_class else 2
         y = rng.integers(0, classes, n)
         X[:, 0] += 1.5 * y
-        return X, np.array(["pear", "apple", "fig"])[y]
+        return suited(model, X), np.array(["pear", "apple", "fig"])[y]
     return X, X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=n)
+
+
+def suited(model, X):
+    """Return rows that the learner reads: not negative, or levels 0, 1, 2, if its tags say so."""
+    tags = get_tags(model).input_tags
+    X = np.abs(X) if tags.positive_only else X
+    return np.minimum(np.round(X), 2.0) if tags.categorical else X
 
 
 def fitted(model, X, y):
@@ -90,6 +97,10 @@ def not_met(model):
     if type(model).__name__ == "LPBoost":
         reason = "of several votes with the largest margin one is found, and which one depends on the order of the rows"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
+    if type(model).__name__ == "CategoricalNB":
+        reason = "the check's rows are no whole numbers, which are refused here and cut off by scikit-learn"
+        names = ("classifiers_one_label_sample_weights", "sample_weight_equivalence_on_dense_data")
+        return {f"check_{name}": reason for name in names}
     if "Mixture" in type(model).__name__ and model.n_components > 1:
         reason = "the first centres are drawn from the rows, so that a weight of two is not two rows"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
@@ -149,6 +160,7 @@ class TestEveryLearner:
         n = 1_100 if (model.card.most_rows or n) <= 10_000 else n
         X = rng.normal(size=(n, 28))
         y = X[:, 0] + rng.normal(size=n)
+        X = suited(model, X)
         if is_classifier(model):
             y = np.digitize(y, [-0.7, 0.7] if get_tags(model).classifier_tags.multi_class else [0.0])
         if hasattr(model, "max_iter"):
@@ -187,7 +199,7 @@ class TestEveryLearner:
             assert claim.statement.endswith(".")
         for gap in certificate.not_applicable:
             assert gap.reason in str(certificate)
-        made = {claim.kind for claim in certificate.claims} - {"data.identity", "train.errors"}
+        made = {claim.kind for claim in certificate.claims} - {"data.identity", "train.errors", "train.error-floor"}
         assert made <= set(model.card.guarantee)
 
     def test_history(self, model):
@@ -382,6 +394,7 @@ class TestCertifyRefuses:
         with pytest.raises(ValueError, match="features"):
             model.certify(X[:, :2], y)
         reads_gaps = getattr(model, "has_nodes", False)  # trees are certified on rows that lack values
+        reads_gaps = reads_gaps or bool(getattr(model, "reads_gaps_", False))
         X[3, 1] = np.inf if reads_gaps else np.nan
         with pytest.raises(ValueError, match=r"infinity|NaN"):
             model.certify(X, y)

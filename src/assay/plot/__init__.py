@@ -6,6 +6,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 `pip install assay[plot]`.
 """
 
+from assay.plot.bayes import tables
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
 from assay.plot.figures import (
     boundary,
@@ -62,6 +63,7 @@ __all__ = [
     "silhouettes",
     "support_vectors",
     "surface",
+    "tables",
     "tightness",
     "tree",
     "trial",

@@ -220,6 +220,10 @@ def default(model: Any) -> "Figure":
     importance of its columns, its explained variance, its mistakes or its dual variables."""
     if len(getattr(model, "history_", ())) > 1 or hasattr(model, "cluster_centers_"):
         return history(model)
+    if hasattr(model, "predict_joint_log_proba"):
+        from assay.plot.bayes import tables
+
+        return tables(model)
     if hasattr(model, "kneighbors"):
         from assay.plot.neighbors import neighbor_distances
 

@@ -1,0 +1,45 @@
+"""Naive Bayes: classes compared by ln P(c) + sum over columns of ln P(x_j | c).
+
+`columns`: `n_levels_` (d,), -1 for a column of numbers; `level_values_` (S,) the numbers that stand for the levels of
+all columns of levels, increasing in each; `level_counts_` (K, S); `column_count_`, `theta_`, `var_` (K, p) number of
+values, mean and variance of the columns of numbers, `added_` (p,) the part of the variance that is no row's;
+`class_count_`, `class_prior_` (K,); `smoothing_` (alpha, m); `reads_gaps_` (1,); `column_types_` (d,) as JSON text, or
+empty. `multinomial`, `complement`, `bernoulli`: `feature_count_` (K, d), `class_count_`, `class_prior_` (K,), `alpha_`
+(d,), and `norm_` (1,) or `binarize_` (1,) or (0,).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
+from assay.checker.rules import bayes, joint
+from assay.claims.definitions import Definition, up
+
+
+def _normal(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    divisor = "n - 1" if params["ddof"] else "n"
+    return (
+        f"Means and variances (divisor {divisor}) of the columns in each class are those of the {params['rows']} "
+        f"training rows, what is added declared: up to {up(value, 1)}, in units of standard deviations and variances."
+    )
+
+
+CLAIMS = {
+    "D28/1": Definition("counts.mle", joint.CountsOfRows, joint.counts_of_rows),
+    "D19/4": Definition("gaussian.naive", bayes.NormalColumns, _normal),
+}
+_SIZES = {"class_count_": NUMBERS, "class_prior_": NUMBERS}
+_COUNTS = {"feature_count_": NUMBERS, **_SIZES, "alpha_": NUMBERS}
+_MOMENTS = dict.fromkeys(("column_count_", "theta_", "var_", "added_"), NUMBERS)
+_LEVELS = {"n_levels_": WHOLE, "level_values_": NUMBERS, "level_counts_": NUMBERS}
+_REST = {"smoothing_": NUMBERS, "reads_gaps_": WHOLE, "column_types_": TEXT}
+FAMILY = Family(
+    "naive_bayes",
+    {
+        "columns": Variant({**_LEVELS, **_MOMENTS, **_SIZES, **_REST}, bayes.read_columns, classes=True),
+        "multinomial": Variant(_COUNTS, bayes.read_multinomial, classes=True),
+        "complement": Variant({**_COUNTS, "norm_": WHOLE}, bayes.read_complement, classes=True),
+        "bernoulli": Variant({**_COUNTS, "binarize_": NUMBERS}, bayes.read_bernoulli, classes=True),
+    },
+    CLAIMS,
+)

@@ -1,0 +1,145 @@
+"""Bayesian decisions: the posterior, the risk of each decision, and the decision of least risk.
+
+    P(c | x) = P(c) P(x | c) / sum_l P(l) P(x | l)         P(c) is the prior, P(x | c) the likelihood
+    R(i | x) = sum_j cost[i, j] P(j | x)                   the conditional risk of decision i
+    h(x)     = argmin_i R(i | x),   r = E_x R(h(x) | x)    the Bayes rule, and the Bayes risk
+
+With the cost 1 - [i = j] the risk of i is 1 - P(i | x), so that the Bayes rule takes the largest posterior.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp, ndtr
+
+from assay.theory import _checks as check
+
+REJECT = -1
+"""The decision of `minimum_risk` not to decide."""
+
+
+def posterior(prior: Any, likelihood: Any, *, log: bool = False) -> np.ndarray:
+    """Return P(c | x) of each row, from P(c) and P(x | c); each row sums to 1.
+
+    Parameters
+    ----------
+    prior : (K,)
+        P(c), numbers >= 0 that sum to 1.
+    likelihood : (K,) or (n, K)
+        P(x | c) of each class: probabilities from a table, or values of densities.
+    log : bool
+        Whether `likelihood` holds logarithms, which do not underflow; -inf stands for 0.
+
+    A rare disease (1 %), a test that finds 95 % of the ill and alarms 5 % of the healthy:
+
+    >>> posterior([0.01, 0.99], [0.95, 0.05]).round(4).tolist()
+    [0.161, 0.839]
+    """
+    prior = _distribution("prior", prior)
+    given = np.asarray(likelihood, dtype=np.float64)
+    if given.ndim not in (1, 2) or given.shape[-1] != len(prior):
+        raise ValueError(f"likelihood must have a column for each of {len(prior)} classes; got shape {given.shape}.")
+    if np.isnan(given).any() or (given == np.inf).any() or (not log and (given < 0).any()):
+        raise ValueError("likelihood must be numbers >= 0, or with log=True their logarithms; some entries are not.")
+    with np.errstate(divide="ignore"):
+        joint = np.log(prior) + (given if log else np.log(given))
+    total = logsumexp(joint, axis=-1, keepdims=True)
+    if np.any(total == -np.inf):
+        row = int(np.argmax(np.ravel(total) == -np.inf))
+        raise ValueError(f"likelihood: no class can have produced row {row}, so it has no posterior.")
+    shares = np.exp(joint - total)
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def conditional_risk(posterior: Any, cost: Any) -> np.ndarray:
+    """Return R(i | x) = sum_j cost[i, j] P(j | x), (n, decisions), of every decision.
+
+    cost[i, j] is what decision i costs if the class is j; there may be more or fewer decisions than classes.
+
+    >>> conditional_risk([[0.3, 0.7]], [[0, 10], [1, 0]]).tolist()
+    [[7.0, 0.3]]
+    """
+    shares = _posterior(posterior)
+    return shares @ _cost(cost, shares.shape[-1]).T
+
+
+def minimum_risk(posterior: Any, cost: Any = None, *, reject: float | None = None) -> np.ndarray:
+    """Return the decision of least risk for each row (the first of several); no rule has a smaller risk.
+
+    Parameters
+    ----------
+    posterior : (n, K)
+    cost : (decisions, K), optional
+        None is 1 for an error and 0 otherwise; then the decision is the class of largest posterior.
+    reject : float >= 0, optional
+        What it costs not to decide. Where every decision risks more, the answer is `REJECT` (-1).
+
+    >>> P = [[0.9, 0.1], [0.6, 0.4]]
+    >>> minimum_risk(P).tolist(), minimum_risk(P, [[0, 5], [1, 0]]).tolist(), minimum_risk(P, reject=0.2).tolist()
+    ([0, 0], [0, 1], [0, -1])
+    """
+    shares = _posterior(posterior)
+    risk = conditional_risk(shares, 1 - np.eye(shares.shape[-1]) if cost is None else cost)
+    best = risk.argmin(axis=-1)
+    if reject is None:
+        return best
+    limit = check.number("reject", reject, low=0.0, why="the cost of not deciding")
+    return np.where(risk.min(axis=-1) > limit, REJECT, best)
+
+
+def bayes_risk(joint: Any, cost: Any = None) -> float:
+    """Return the least risk that any rule has, for a finite distribution: joint[x, c] = P(x, c), which sums to 1.
+
+    With 0/1 cost it is 1 - sum_x max_c P(x, c) = 1 - E max_c P(c | x).
+
+    >>> round(bayes_risk([[0.4, 0.1], [0.2, 0.3]]), 12)
+    0.3
+    """
+    table = np.asarray(joint, dtype=np.float64)
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"joint must have a row for each x and a column for each class; got shape {table.shape}.")
+    _distribution("joint", table.ravel())
+    costs = _cost(1 - np.eye(table.shape[1]) if cost is None else cost, table.shape[1])
+    return float((table @ costs.T).min(axis=1).sum())
+
+
+def gaussian_bayes_risk(distance: float, prior: float = 0.5) -> float:
+    """Return the least error rate for two Gaussian classes of one covariance whose means are `distance` standard
+    deviations apart (the Mahalanobis distance), the first of probability `prior`.
+
+    Equal classes: Phi(-distance / 2). In general, with t = ln((1 - prior) / prior) / distance,
+    prior Phi(t - distance / 2) + (1 - prior) Phi(-t - distance / 2).
+
+    >>> round(gaussian_bayes_risk(2.0), 6)
+    0.158655
+    """
+    distance = check.number("distance", distance, low=0.0)
+    prior = check.probability("prior", prior)
+    if distance == 0:
+        return min(prior, 1 - prior)
+    shift = np.log((1 - prior) / prior) / distance
+    return float(prior * ndtr(shift - distance / 2) + (1 - prior) * ndtr(-shift - distance / 2))
+
+
+def _distribution(name: str, values: Any) -> np.ndarray:
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 1 or not found.size or not (found >= 0).all() or abs(found.sum() - 1) > 1e-9:
+        raise ValueError(f"{name} must be numbers >= 0 that sum to 1; got {found!r}.")
+    return found
+
+
+def _posterior(values: Any) -> np.ndarray:
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 2 or not (found >= -1e-12).all() or not (np.abs(found.sum(axis=1) - 1) <= 1e-6).all():
+        raise ValueError(f"posterior must have rows of numbers >= 0 that sum to 1; got shape {found.shape}.")
+    return found
+
+
+def _cost(values: Any, classes: int) -> np.ndarray:
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 2 or not len(found) or found.shape[1] != classes or not np.isfinite(found).all():
+        raise ValueError(
+            f"cost must have a row for each decision and a column for each of {classes} classes, all finite; "
+            f"got shape {found.shape}."
+        )
+    return found

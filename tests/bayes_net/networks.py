@@ -79,3 +79,9 @@ def joint(net):
             p *= net.tables[node][(*(cell[one] for one in above), cell[node])]
         table[cell] = p
     return table
+
+
+def drawn(d, seed, n=400):
+    """Return rows of a random network in which every state occurs."""
+    X = random_network(d, seed).sample(n, random_state=seed).astype(int)
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])

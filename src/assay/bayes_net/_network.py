@@ -142,6 +142,9 @@ class Network:
     def log_joint(self, rows: Any) -> np.ndarray:
         """Return ln P(row) of rows of positions among the states, or numbers: (n, nodes), without gaps."""
         rows = np.asarray(rows, dtype=np.float64)
+        for node, states in enumerate(self.states):
+            if states is not None and not np.isin(rows[:, node], np.arange(len(states))).all():
+                raise ValueError(f"Network: {self.names[node]!r} takes positions from 0 to {len(states) - 1} in rows.")
         total = np.zeros(len(rows))
         for node in range(len(self.names)):
             total += self.log_conditional(node, rows)

@@ -149,7 +149,10 @@ def climb(
         change = _next_change(state, seen, tabu > 0)
         if change is None or (change.delta > -LEAST and idle >= tabu):
             return kept, best, True
-        state.make(change)
+        try:
+            state.make(change)
+        except KeyboardInterrupt:
+            return kept, best, False
         seen.add(state.key())
         cost += change.delta
         idle += 1

@@ -6,6 +6,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 `pip install assay[plot]`.
 """
 
+from assay.plot.bayes_nets import network
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
 from assay.plot.figures import (
     boundary,
@@ -53,6 +54,7 @@ __all__ = [
     "margins",
     "mistakes",
     "neighbor_distances",
+    "network",
     "out_of_bag",
     "projection",
     "rademacher",

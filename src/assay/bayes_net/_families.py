@@ -17,7 +17,7 @@ from assay.scan import thread_map
 
 MOST_CELLS = 2**24
 """Entries of a family's table, at most; a family with more is not looked at."""
-_GROUP = 2**17  # entries of tables that are counted side by side
+_GROUP = 2**16  # entries of tables that are counted side by side
 _POWERS = 2**20
 
 
@@ -39,13 +39,16 @@ class Families:
         self.numbers = data.sizes == 0
         self.gaussian = GaussianFamilies(data) if self.numbers.any() else None
         self.known: dict[tuple[int, tuple[int, ...]], float] = {}
+        self.grown: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}  # with each other node as one more parent
 
     def cost(self, child: int, parents: Sequence[int]) -> float:
         """Return the cost of one family; infinite if its table is too large."""
         parents = tuple(sorted(parents))
         key = (child, parents)
         if key not in self.known:
-            self.known[key] = self._cost(child, parents)
+            near = (self.grown.get((child, parents[:k] + parents[k + 1 :])) for k in range(len(parents)))
+            found = [row[j] for row, j in zip(near, parents) if row is not None and not np.isnan(row[j])]
+            self.known[key] = float(found[0]) if found else self._cost(child, parents)
         return self.known[key]
 
     def total(self, parents: Sequence[Sequence[int]]) -> float:
@@ -53,22 +56,24 @@ class Families:
 
     def additions(self, child: int, parents: Sequence[int], others: Sequence[int]) -> np.ndarray:
         """Return the cost of the child's family with each of `others` added; infinite elsewhere."""
-        found = np.full(self.d, np.inf)
-        missing = [j for j in others if (child, tuple(sorted((*parents, j)))) not in self.known]
+        parents = tuple(sorted(parents))
+        row = self.grown.setdefault((child, parents), np.full(self.d, np.nan))
+        missing = [j for j in others if np.isnan(row[j])]
         if self.numbers[child]:
             for j in missing:
-                self.cost(child, (*parents, j))
-        else:
-            self._count(child, tuple(sorted(parents)), [j for j in missing if not self.numbers[j]], found, None)
-            for j in missing:
-                self.known[child, tuple(sorted((*parents, j)))] = float(found[j])
-        for j in others:
-            found[j] = self.known[child, tuple(sorted((*parents, j)))]
-        return found
+                row[j] = self._cost(child, tuple(sorted((*parents, j))))
+        elif missing:
+            found = np.full(self.d, np.inf)
+            self._count(child, parents, [j for j in missing if not self.numbers[j]], found, None)
+            row[missing] = found[missing]
+        result = np.full(self.d, np.inf)
+        result[others] = row[others]
+        return result
 
     def pairs(self) -> None:
         """Learn the cost of every family with one parent, both directions from one table, on threads."""
         nodes = [i for i in range(self.d) if not self.numbers[i]]
+        rows = {i: self.grown.setdefault((i, ()), np.full(self.d, np.nan)) for i in nodes}
 
         def work(i: int) -> tuple[np.ndarray, np.ndarray]:
             out, back = np.full(self.d, np.inf), np.full(self.d, np.inf)
@@ -78,7 +83,7 @@ class Families:
         for i, (out, back) in zip(nodes, thread_map(work, nodes, n_jobs=self.n_jobs)):
             for j in nodes:
                 if j > i:
-                    self.known[i, (j,)], self.known[j, (i,)] = float(out[j]), float(back[j])
+                    rows[i][j], rows[j][i] = out[j], back[j]
 
     def table(self, child: int, parents: Sequence[int]) -> np.ndarray:
         """Return the counts of a family with states, one axis for each sorted parent, the last for the child."""

@@ -6,9 +6,8 @@ where many are compared.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from math import log2
 from typing import NamedTuple
-
-import numpy as np
 
 Parents = Sequence[Sequence[int]]
 
@@ -117,33 +116,36 @@ def elimination(adjacent: Sequence[int], sizes: Sequence[int], nodes: Iterable[i
     """Return an order in which to sum out `nodes`: each time the one that joins the fewest pairs of neighbours, of
     equals the one of the smallest table (min-fill)."""
     adjacent, left = list(adjacent), set(nodes)
-    logs = np.log2(np.maximum(sizes, 1)).tolist()
+    logs = [log2(max(size, 1)) for size in sizes]
+    near = {node: nodes_of(adjacent[node]) for node in left}
     cost: dict[int, tuple[int, float, int]] = {}
     found = Elimination([], [])
     changed = set(left)
     while left:
         for node in changed & left:
-            cost[node] = _fill(adjacent, logs, node)
+            cost[node] = _fill(adjacent, near[node], logs, node)
         node = min(left, key=cost.__getitem__)
-        around = adjacent[node]
+        around, mine = adjacent[node], near[node]
         found.order.append(node)
         found.cliques.append(around | 1 << node)
         left.discard(node)
-        near = nodes_of(around)
-        changed = set(near)
-        if cost[node][0]:
-            for one in near:
-                changed |= set(nodes_of(adjacent[one]))
-        for one in near:
-            adjacent[one] = (adjacent[one] | around) & ~(1 << one) & ~(1 << node)
+        changed = {one for one in mine if one in left}
+        for one in mine:
+            before = adjacent[one]
+            adjacent[one] = (before | around) & ~(1 << one) & ~(1 << node)
+            if one in left:
+                near[one] = nodes_of(adjacent[one])
+                if cost[node][0]:  # new neighbours: what their other neighbours would join has changed too
+                    changed.update(near[one])
     return found
 
 
-def _fill(adjacent: Sequence[int], logs: Sequence[float], node: int) -> tuple[int, float, int]:
-    around = adjacent[node]
-    near = nodes_of(around)
-    missing = sum((around & ~adjacent[one]).bit_count() - 1 for one in near)
-    return missing, logs[node] + sum(logs[one] for one in near), node
+def _fill(adjacent: Sequence[int], near: list[int], logs: Sequence[float], node: int) -> tuple[int, float, int]:
+    around, missing, size = adjacent[node], 0, logs[node]
+    for one in near:
+        missing += (around & ~adjacent[one]).bit_count() - 1
+        size += logs[one]
+    return missing, size, node
 
 
 def all_dags(d: int) -> Iterator[tuple[tuple[int, ...], ...]]:

@@ -6,6 +6,8 @@ and the evidence (Lauritzen and Spiegelhalter 1988; Jensen et al. 1990). The tre
 """
 
 from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,7 @@ class JunctionTree:
         found = _graph.elimination(adjacent, self.sizes, self.nodes)
         kept, self.parent = _tree_of(found)
         cliques = [_graph.nodes_of(bits) for bits in kept]
-        cells = [float(np.prod([float(self.sizes[node]) for node in clique])) for clique in cliques]
+        cells = [float(prod(self.sizes[node] for node in clique)) for clique in cliques]
         if 8 * 6 * sum(cells) > memory:  # tables, a copy, and four maps of half the width
             raise TooLargeError(sum(cells), memory)
         self.cliques, self.cells = cliques, int(sum(cells))
@@ -41,19 +43,20 @@ class JunctionTree:
     def _lay_out(self, cliques: list[list[int]], kept: list[int]) -> None:
         """Number the cells: where each table begins, and which entry of a message or marginal each cell belongs to."""
         shapes = [[self.sizes[node] for node in clique] for clique in cliques]
-        self.start = _starts([int(np.prod(shape)) for shape in shapes])
-        to_message, from_parent, lengths = [], [], []
+        lengths = [prod(shape) for shape in shapes]
+        self.start = _starts(lengths)
+        to_message, from_parent, sent = [], [], []
         for c, clique in enumerate(cliques):
             shared = _graph.nodes_of(kept[c] & kept[self.parent[c]]) if self.parent[c] >= 0 else []
-            lengths.append(int(np.prod([self.sizes[node] for node in shared])) if self.parent[c] >= 0 else 0)
+            sent.append(prod(self.sizes[node] for node in shared) if self.parent[c] >= 0 else 0)
             to_message.append(_places(clique, shared, self.sizes))
             above = cliques[self.parent[c]] if self.parent[c] >= 0 else []
             from_parent.append(_places(above, shared, self.sizes) if above else np.zeros(0, np.int32))
         self.to_message, self.parent_map = np.concatenate(to_message), np.concatenate(from_parent)
-        self.message_start = _starts(lengths)
+        self.message_start = _starts(sent)
         self.parent_start = _starts([len(part) for part in from_parent])
         best = {}
-        for c in sorted(range(len(cliques)), key=lambda c: -int(np.prod(shapes[c]))):
+        for c in sorted(range(len(cliques)), key=lambda c: -lengths[c]):
             best.update(dict.fromkeys(cliques[c], c))
         self.of_node = best
         maps = [_places(cliques[best[node]], [node], self.sizes) for node in self.nodes]
@@ -162,12 +165,11 @@ def _starts(lengths: Sequence[int]) -> np.ndarray:
 
 def _places(clique: Sequence[int], shared: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
     """Return for each cell of a clique's table the cell of the table of some of its nodes that it adds to."""
-    found, step = np.zeros(1, dtype=np.int32), {}
-    size = 1
+    step, shape = 1, [sizes[node] for node in clique]
+    found: Any = np.zeros([1] * len(clique), dtype=np.int32)
     for node in reversed(shared):
-        step[node] = size
-        size *= sizes[node]
-    for node in clique:
-        own = np.arange(sizes[node], dtype=np.int32) * step.get(node, 0)
-        found = (found[:, None] + own).ravel()
-    return found.astype(np.int32)
+        axes = [1] * len(clique)
+        axes[clique.index(node)] = sizes[node]
+        found = found + np.arange(0, step * sizes[node], step, dtype=np.int32).reshape(axes)
+        step *= sizes[node]
+    return np.broadcast_to(found, shape).ravel()

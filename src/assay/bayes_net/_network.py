@@ -95,7 +95,7 @@ class Network:
 
     # What the graph says ---------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def sizes(self) -> list[int]:
         """Number of states of each node, 1 for a number."""
         return [1 if one is None else len(one) for one in self.states]

@@ -7,6 +7,7 @@ gap. Codes take one byte where a column has at most 255 states, so that the tabl
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,28 +41,27 @@ class Coded(NamedTuple):
 
 def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None = None) -> Coded:
     """Return the rows of a fit, and remember their columns in `columns_`; `extra` is one more column, of classes."""
-    kept, types, values = [], [], []
-    for kind, column, known in _fresh(learner, X):
-        kept.append(_small(learner, kind, column))
+    types, values, gaps = [], [], False
+    codes = np.zeros((0, 0), dtype=np.uint8)
+    numbers = np.empty((0, 0))
+    columns = _fresh(learner, X)
+    for j, (kind, column, known) in enumerate(columns if extra is None else chain(columns, [(*extra, None)])):
+        if j == 0:
+            codes = np.zeros((learner.n_features_in_ + (extra is not None), len(column)), dtype=np.uint8)
+            numbers = np.empty((0, len(column)))
         types.append(kind)
-        values.append(known)
-    learner.columns_, learner.values_ = tuple(types), np.concatenate(values)
-    if extra is not None:
-        kept.append(_small(learner, *extra))
-        types.append(extra[0])
-    sizes = np.array([len(kind.levels) for kind in types], dtype=np.int64)
-    n = len(kept[0])
-    codes = np.zeros((len(kept), n), dtype=np.uint8 if sizes.max() < 256 else np.uint16)
-    numbers = np.empty((len(kept) if (sizes == 0).any() else 0, n))
-    gaps = False
-    for j, column in enumerate(kept):
-        if sizes[j]:
-            codes[j] = column
-            gaps |= bool((column == sizes[j]).any())
-        else:
+        values += [] if known is None else [known]
+        if kind.kind == "numeric":
+            _finite(learner, column[:, None])
+            numbers = np.empty(codes.shape) if not len(numbers) else numbers
             numbers[j] = column
-        kept[j] = column[:0]
-    return Coded(codes, numbers, sizes, gaps)
+            continue
+        _check_states(learner, kind)
+        codes = codes.astype(np.uint16) if len(kind.levels) > 255 and codes.dtype == np.uint8 else codes
+        codes[j] = np.where(np.isnan(column), len(kind.levels), column)
+        gaps |= bool((codes[j] == len(kind.levels)).any())
+    learner.columns_, learner.values_ = tuple(types[: learner.n_features_in_]), np.concatenate(values)
+    return Coded(codes, numbers, np.array([len(kind.levels) for kind in types], dtype=np.int64), gaps)
 
 
 def raw(learner: Any, X: Any) -> np.ndarray:
@@ -147,17 +147,11 @@ def _nominal(learner: Any, names: list[str]) -> set[int]:
     return found
 
 
-def _small(learner: Any, kind: ColumnType, column: np.ndarray) -> np.ndarray:
-    """Return a column as it is kept: codes of one or two bytes, the number of states where there is a gap."""
-    if kind.kind == "numeric":
-        _finite(learner, column[:, None])
-        return column
+def _check_states(learner: Any, kind: ColumnType) -> None:
     if not kind.levels:
         raise refuse(learner, f"the column {kind.name!r} has no value.")
     if len(kind.levels) > _MOST_STATES:
         raise refuse(learner, f"the column {kind.name!r} has {len(kind.levels)} values; at most {_MOST_STATES}.")
-    kept = np.where(np.isnan(column), len(kind.levels), column)
-    return kept.astype(np.uint8 if len(kind.levels) < 256 else np.uint16)
 
 
 def _finite(learner: Any, numbers: np.ndarray) -> None:

@@ -7,6 +7,7 @@ Each is a sum over families, so that a change of one edge is known from one or t
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,16 @@ class Families:
     def __init__(self, data: Coded, factor: float, samples: float, n_jobs: int | None = None):
         self.data, self.factor, self.samples, self.n_jobs = data, factor, samples, n_jobs
         self.sizes, self.d = np.maximum(data.sizes, 1), len(data.sizes)
-        counts = np.arange(min(data.n_rows + 1, _POWERS), dtype=np.float64)
-        self.powers = counts * np.log(np.maximum(counts, 1.0))
         self.numbers = data.sizes == 0
         self.gaussian = GaussianFamilies(data) if self.numbers.any() else None
         self.known: dict[tuple[int, tuple[int, ...]], float] = {}
         self.grown: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}  # with each other node as one more parent
+
+    @cached_property
+    def powers(self) -> np.ndarray:
+        """c ln c of every count there can be, up to a million."""
+        counts = np.arange(min(self.data.n_rows + 1, _POWERS), dtype=np.float64)
+        return counts * np.log(np.maximum(counts, 1.0))
 
     def cost(self, child: int, parents: Sequence[int]) -> float:
         """Return the cost of one family; infinite if its table is too large."""

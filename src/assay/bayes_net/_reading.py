@@ -58,7 +58,7 @@ def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None
             continue
         _check_states(learner, kind)
         codes = codes.astype(np.uint16) if len(kind.levels) > 255 and codes.dtype == np.uint8 else codes
-        codes[j] = np.where(np.isnan(column), len(kind.levels), column)
+        codes[j] = column if column.dtype.kind == "i" else np.where(np.isnan(column), len(kind.levels), column)
         gaps |= bool((codes[j] == len(kind.levels)).any())
     learner.columns_, learner.values_ = tuple(types[: learner.n_features_in_]), np.concatenate(values)
     return Coded(codes, numbers, np.array([len(kind.levels) for kind in types], dtype=np.int64), gaps)
@@ -92,8 +92,8 @@ def places(found: np.ndarray, sizes: np.ndarray, values: np.ndarray) -> np.ndarr
 
 
 def _fresh(learner: Any, X: Any) -> Iterator[tuple[ColumnType, np.ndarray, np.ndarray]]:
-    """Yield of each column of new rows its type, its values (codes as doubles or numbers, NaN where there is a gap),
-    and the numbers that stand for its states."""
+    """Yield of each column of new rows its type, its values (numbers, or codes: doubles with NaN where there is a gap,
+    or integers with the number of states there), and the numbers that stand for its states."""
     if _has_types(X):
         _check_feature_names(learner, X, reset=True)
         names = [str(name) for name in X.columns]
@@ -108,16 +108,16 @@ def _fresh(learner: Any, X: Any) -> Iterator[tuple[ColumnType, np.ndarray, np.nd
     names = [str(name) for name in getattr(learner, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
     chosen = _nominal(learner, names)
     for j, name in enumerate(names):
-        column = X[:, j].astype(np.float64)
         if j not in chosen:
-            yield ColumnType(name, "numeric"), column, np.empty(0)
+            yield ColumnType(name, "numeric"), X[:, j].astype(np.float64), np.empty(0)
             continue
-        known = np.unique(column[~np.isnan(column)])
+        column = X[:, j]
+        known = np.unique(column)
+        known = known[~np.isnan(known)].astype(np.float64)
         if not np.isfinite(known).all():
             raise refuse(learner, f"Input X contains infinity in the column {name!r}.")
         levels = tuple(repr(int(v)) if v % 1 == 0 else repr(v) for v in known.tolist())
-        at = np.where(np.isnan(column), np.nan, np.searchsorted(known, column))
-        yield ColumnType(name, "nominal", levels), at, known
+        yield ColumnType(name, "nominal", levels), np.searchsorted(known, column), known
 
 
 def _array(learner: Any, X: Any, reset: bool) -> np.ndarray:

@@ -15,6 +15,7 @@ NAMES = (
     "tightness",
     "neural",
     "mixture",
+    "bayes_net",
     "neighbors",
     "bayes",
 )

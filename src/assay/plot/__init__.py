@@ -7,6 +7,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 """
 
 from assay.plot.bayes import tables
+from assay.plot.bayes_nets import network
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
 from assay.plot.figures import (
     boundary,
@@ -54,6 +55,7 @@ __all__ = [
     "margins",
     "mistakes",
     "neighbor_distances",
+    "network",
     "out_of_bag",
     "projection",
     "rademacher",

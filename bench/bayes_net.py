@@ -1,0 +1,215 @@
+"""Bayesian networks beside their peers: structure by greedy search with BIC, and exact marginals.
+
+    python -m bench bayes_net --only rows        50,000 x 20; without --only all cases but those that are slow
+    python -m bench bayes_net --only columns     10,000 x 100
+    python -m bench bayes_net --only marginals   37 nodes, from scratch and with new evidence
+    python -m bench bayes_net --only memory      peak of a fit beside the size of its rows
+
+The judge counts the rows again and computes BIC of the graph that each contestant returns; of marginals it compares the
+numbers. pyAgrum and pgmpy are run if they are installed; pgmpy once, and on the 20 columns alone.
+"""
+
+import argparse
+import importlib.util
+import tempfile
+import tracemalloc
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.harness import Contestant, compare, save, touch_memory
+
+
+class Case(NamedTuple):
+    """Rows and columns."""
+
+    n: int
+    d: int
+
+
+CASES = {"rows": Case(50_000, 20), "columns": Case(10_000, 100)}
+QUERIES = 100
+
+
+def random_network(d: int, seed: int = 0, most: int = 3) -> Any:
+    """Return a network whose nodes have 2 to 4 states and up to so many parents among the eight nodes before them."""
+    from assay.bayes_net import Network
+
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 5, d)
+    tables = {}
+    for node in range(d):
+        near = np.arange(max(0, node - 8), node)
+        parents = sorted(rng.choice(near, size=min(len(near), rng.integers(0, most + 1)), replace=False).tolist())
+        table = rng.dirichlet(0.7 * np.ones(sizes[node]), size=tuple(sizes[one] for one in parents))
+        tables[f"v{node}"] = ([f"v{one}" for one in parents], table)
+    return Network.of({f"v{node}": [f"s{s}" for s in range(sizes[node])] for node in range(d)}, tables)
+
+
+def bic(X: np.ndarray, edges: Any) -> float:
+    """Return (ln n) / 2 |B| - LL of a graph, by counting."""
+    n, sizes, total = len(X), X.max(axis=0) + 1, 0.0
+    for child in range(X.shape[1]):
+        above = [a for a, b in edges if b == child]
+        shape = [int(sizes[one]) for one in (*above, child)]
+        config = np.ravel_multi_index(tuple(X[:, one] for one in (*above, child)), shape)
+        counts = np.bincount(config, minlength=int(np.prod(shape))).reshape(-1, shape[-1])
+        rows = counts.sum(axis=1)
+        ll = (counts * np.log(np.maximum(counts, 1))).sum() - (rows * np.log(np.maximum(rows, 1))).sum()
+        total += np.log(n) / 2 * (shape[-1] - 1) * len(counts) - ll
+    return float(total)
+
+
+def structure(name: str, repeats: int) -> list[dict[str, Any]]:
+    """Time the search for a structure, from a table of numbers (Assay) or a frame made in advance (peers)."""
+    from assay.bayes_net import BayesianNetwork
+
+    case = CASES[name]
+    drawn = random_network(case.d).sample(case.n, random_state=0).astype(np.int64)
+    X = np.column_stack([np.unique(column, return_inverse=True)[1] for column in drawn.T])
+
+    def ours(**how: Any) -> list[tuple[int, int]]:
+        return [tuple(edge) for edge in BayesianNetwork(nominal="all", **how).fit(X).edges_.tolist()]
+
+    contestants = [
+        Contestant("assay", ours, peer=False),
+        Contestant("assay, tabu=0", lambda: ours(tabu=0)),
+    ]
+    contestants += _pyagrum(X, once=name == "columns")
+    contestants += _pgmpy(X) if name == "rows" else []
+    title = f"{name}: {case.n:,} x {case.d}, greedy search, BIC"
+    return compare(title, contestants, lambda edges: bic(X, edges), better="lower", repeats=repeats)
+
+
+def _frame(X: np.ndarray) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(X.astype(str), columns=[f"v{j}" for j in range(X.shape[1])])
+
+
+def _pyagrum(X: np.ndarray, once: bool) -> list[Contestant]:
+    if importlib.util.find_spec("pyagrum") is None:
+        return []
+    import pyagrum as gum
+
+    frame = _frame(X)
+
+    def run(method: str) -> list[tuple[int, int]]:
+        learner = gum.BNLearner(frame)
+        learner.useScoreBIC()
+        learner.useNoPrior()
+        getattr(learner, method)()
+        dag = learner.learnDAG()
+        return [(int(learner.nameFromId(a)[1:]), int(learner.nameFromId(b)[1:])) for a, b in dag.arcs()]
+
+    return [
+        Contestant("pyAgrum, hill climbing", lambda: run("useGreedyHillClimbing"), once=once),
+        Contestant("pyAgrum, tabu list", lambda: run("useLocalSearchWithTabuList"), once=once),
+    ]
+
+
+def _pgmpy(X: np.ndarray) -> list[Contestant]:
+    if importlib.util.find_spec("pgmpy") is None:
+        return []
+    from pgmpy.estimators import HillClimbSearch
+
+    frame = _frame(X)
+
+    def run() -> list[tuple[int, int]]:
+        found = HillClimbSearch(frame).estimate(scoring_method="bic-d", show_progress=False)
+        return [(int(a[1:]), int(b[1:])) for a, b in found.edges()]
+
+    return [Contestant("pgmpy", run, once=True)]
+
+
+def marginals(repeats: int) -> list[dict[str, Any]]:
+    """Time all marginals of a network of 37 nodes: built from its tables, and 100 times with new evidence."""
+    from assay.bayes_net import Network
+
+    net = random_network(37, seed=5)
+    known = [{"v30": f"s{k % 2}", "v3": f"s{k // 2 % 2}", "v17": f"s{k % 2}"} for k in range(QUERIES)]
+
+    def fresh() -> Any:
+        return Network(net.names, net.states, net.parents, net.tables)
+
+    def answers(queries: Any, one: Any) -> float:
+        return sum(sum(table["s0"] for table in one.marginals(evidence).values()) for evidence in queries)
+
+    warm = fresh()
+    warm.marginals()
+    cold_ones = [Contestant("assay", lambda: answers([{}], fresh()), peer=False)]
+    warm_ones = [Contestant("assay", lambda: answers(known, warm), peer=False)]
+    if importlib.util.find_spec("pyagrum") is not None:
+        cold, again = _lazy(net)
+        cold_ones.append(Contestant("pyAgrum, lazy propagation", cold))
+        warm_ones.append(Contestant("pyAgrum, lazy propagation", lambda: again(known)))
+    rows = compare(
+        "cold: all marginals of 37 nodes, from the tables", cold_ones, float, better="lower", repeats=5 * repeats
+    )
+    return rows + compare(
+        f"warm: {QUERIES} times all marginals, with new evidence", warm_ones, float, better="lower", repeats=repeats
+    )
+
+
+def _lazy(net: Any) -> tuple[Any, Any]:
+    import pyagrum as gum
+
+    with tempfile.TemporaryDirectory() as folder:
+        net.to_bif(Path(folder) / "net.bif")
+        other = gum.loadBN(str(Path(folder) / "net.bif"))
+    names = list(net.names)
+
+    def total(engine: Any) -> float:
+        return sum(float(engine.posterior(name).toarray()[0]) for name in names)
+
+    def cold() -> float:
+        engine = gum.LazyPropagation(other)
+        engine.makeInference()
+        return total(engine)
+
+    engine = gum.LazyPropagation(other)
+    engine.makeInference()
+
+    def again(queries: Any) -> float:
+        found = 0.0
+        for evidence in queries:
+            engine.setEvidence(evidence)
+            engine.makeInference()
+            found += total(engine)
+        return found
+
+    return cold, again
+
+
+def memory() -> None:
+    """Print the peak of what a fit holds beside the size of its rows."""
+    from assay.bayes_net import BayesianNetwork
+
+    for case in CASES.values():
+        X = random_network(case.d).sample(case.n, random_state=0).astype(np.int64)
+        BayesianNetwork(nominal="all", max_iter=1).fit(X)
+        tracemalloc.start()
+        BayesianNetwork(nominal="all").fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        held = f"the fit holds {peak / 2**20:.1f} MiB beside them"
+        print(f"{case.n:,} x {case.d}: rows {X.nbytes / 2**20:.1f} MiB, {held}")
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench bayes_net", description=__doc__)
+    parser.add_argument("--only", choices=[*CASES, "marginals", "memory"])
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    touch_memory(1)
+    rows: list[dict[str, Any]] = []
+    for name in [*CASES, "marginals", "memory"] if options.only is None else [options.only]:
+        if name == "memory":
+            memory()
+        else:
+            rows += marginals(options.repeats) if name == "marginals" else structure(name, options.repeats)
+    if options.only is None:
+        save("bayes_net", rows)

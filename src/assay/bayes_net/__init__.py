@@ -1,0 +1,22 @@
+"""Bayesian networks: structure, tables, and inference."""
+
+from assay.bayes_net._answer import Answer
+from assay.bayes_net._bif import read_bif
+from assay.bayes_net._chow_liu import ChowLiu
+from assay.bayes_net._classifier import BayesianNetworkClassifier
+from assay.bayes_net._exact import TooLargeError
+from assay.bayes_net._graph import all_dags, d_separated
+from assay.bayes_net._learner import BayesianNetwork
+from assay.bayes_net._network import Network
+
+__all__ = [
+    "Answer",
+    "BayesianNetwork",
+    "BayesianNetworkClassifier",
+    "ChowLiu",
+    "Network",
+    "TooLargeError",
+    "all_dags",
+    "d_separated",
+    "read_bif",
+]

@@ -1,0 +1,256 @@
+"""What learners of networks have in common: structure, tables, EM for gaps, and the network as a model."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import Learner
+from assay.bayes_net import _graph, _search, _tables
+from assay.bayes_net._families import Families, factor_of
+from assay.bayes_net._gaps import NetworkWithGaps
+from assay.bayes_net._network import Network
+from assay.bayes_net._reading import Coded, places, raw
+from assay.data.columns import ColumnType
+from assay.fitlog import FitLog
+from assay.optim.em import em
+from assay.params import Constraint, Count, Maybe, NameOr, Number, Positive, refuse
+
+SCORES = ("bic", "mdl", "aic", "ll", "bdeu")
+SEARCH: dict[str, Constraint] = {
+    "criterion": NameOr(Number(low=0.0, why="it is the price of a parameter"), *SCORES),
+    "equivalent_sample_size": Positive(),
+    "max_parents": Maybe(Count()),
+    "tabu": Count(low=0),
+    "restarts": Count(low=0),
+    "max_iter": Count(),
+    "tol": Positive(),
+}
+
+
+class NetworkLearner(Learner):
+    """A learner whose model is a network; `sizes_`, `values_`, `edges_`, `counts_` and `gaussians_` define it."""
+
+    alpha: float
+    nominal: Any
+    n_jobs: int | None
+    max_iter: int
+    tol: float
+    columns_: tuple[ColumnType, ...]
+    values_: np.ndarray
+    sizes_: np.ndarray
+    edges_: np.ndarray
+    counts_: np.ndarray
+    gaussians_: np.ndarray
+    network_: Network
+    constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": Number(low=0.0, why="it is a number of rows")}
+
+    # The stored form -------------------------------------------------------------------------------------------
+
+    @property
+    def alpha_(self) -> np.ndarray:
+        """The rows added to each entry of a table, as the checker reads them."""
+        return np.array([float(self.alpha)])
+
+    @property
+    def column_types_(self) -> np.ndarray:
+        """Name, kind and levels of each column as JSON text."""
+        return _tables.types_as_text(self.columns_)
+
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        super()._take_arrays(arrays)
+        self.columns_ = _tables.types_from_text(arrays["column_types_"].tolist())
+
+    def _node_types(self) -> tuple[ColumnType, ...]:
+        return self.columns_
+
+    def _derive(self) -> None:
+        self.network_ = _tables.network_of(self, self._node_types())
+
+    # Rows ---------------------------------------------------------------------------------------------------------
+
+    def _raw(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return raw(self, X)
+
+    def codes(self, X: Any) -> np.ndarray:
+        """Return rows as the network reads them, (n, columns): positions among the states, numbers, NaN for gaps."""
+        return self._coded(self._raw(X))
+
+    def _coded(self, rows: np.ndarray) -> np.ndarray:
+        return places(rows, self.sizes_[: self.n_features_in_], self.values_)
+
+    # Fitting ------------------------------------------------------------------------------------------------------
+
+    def _enough(self, data: Coded) -> None:
+        if data.n_rows < 2:
+            raise refuse(self, f"needs at least 2 rows; got n_samples = {data.n_rows}, that is 1 sample.")
+
+    def _complete(self, data: Coded) -> Coded:
+        """Return the rows without gaps, on which the structure is learnt."""
+        if not data.gaps:
+            return data
+        whole = np.ones(data.n_rows, dtype=bool)
+        for j, size in enumerate(data.sizes.tolist()):
+            if size:
+                whole &= data.codes[j] < size
+        if whole.sum() < 2:
+            raise refuse(
+                self, "fewer than 2 rows have no gaps, and the structure is learnt from these; give edges as structure."
+            )
+        return data.take(np.flatnonzero(whole))
+
+    def _families(self, data: Coded, score: Any = "ll", samples: float = 1.0) -> Families:
+        factor = factor_of(score, data.n_rows)
+        if factor < 0 and (data.sizes == 0).any():
+            raise refuse(self, "the criterion 'bdeu' is about tables, and a column holds numbers; use 'bic'.")
+        return Families(data, factor, float(samples), self.n_jobs)
+
+    def _estimate(self, data: Coded, parents: Sequence[Sequence[int]], families: Families | None = None) -> dict:
+        """Return the fitted attributes: counts of the rows (of those whose family has no gap), and regressions."""
+        families = self._families(data) if families is None else families
+        counts, gaussians = [], []
+        for node, above in enumerate(parents):
+            if data.sizes[node]:
+                counts.append(_counted(data, families, node, above))
+            else:
+                self._check_no_gaps(data, node, above)
+                assert families.gaussian is not None
+                gaussians.append(families.gaussian.fit(node, sorted(above)).table)
+        found = {
+            "sizes_": data.sizes, "edges_": _tables.edges_of(parents), "counts_": _tables.flat(counts),
+            "gaussians_": _tables.flat(gaussians),
+        }  # fmt: skip
+        return found
+
+    def _check_no_gaps(self, data: Coded, node: int, above: Sequence[int]) -> None:
+        for one in above:
+            if data.sizes[one] and (data.codes[one] == data.sizes[one]).any():
+                names = [kind.name for kind in self._node_types()]
+                raise refuse(
+                    self, f"{names[one]!r} has gaps and is a parent of the number {names[node]!r}; drop that edge."
+                )
+
+    def _keep(self, found: Mapping[str, Any]) -> None:
+        for name, value in found.items():
+            setattr(self, name, value)
+        self._derive()
+
+    def _arrays(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("sizes_", "edges_", "counts_", "gaussians_")}
+
+    def _usable(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all attributes that make a learner with these arrays usable, for whoever watches the fit."""
+        twin = type(self)(**self.get_params(deep=False))
+        for name in ("columns_", "values_", "n_features_in_", "feature_names_in_", "classes_"):
+            if name in vars(self):
+                setattr(twin, name, getattr(self, name))
+        NetworkLearner._keep(twin, found)
+        return {k: v for k, v in vars(twin).items() if k.endswith("_") and not k.startswith("_")}
+
+    def _fill_gaps(self, data: Coded, log: FitLog) -> None:
+        """Learn the tables by EM from rows with gaps, from the counts of what is known."""
+        net = self.network_
+        start = [
+            one if net.is_number(i) else _tables.probabilities(one, max(float(self.alpha), 1.0))
+            for i, one in enumerate(self._node_tables())
+        ]
+        rows = np.where(data.sizes[:, None] > 0, data.codes, data.numbers if len(data.numbers) else 0.0).T
+        rows = np.where((data.sizes > 0) & (rows == data.sizes), np.nan, rows)
+        problem = NetworkWithGaps(net, rows, float(self.alpha))
+
+        def watch(parameters: Any, value: float, gain: float) -> bool:
+            fitted = self._usable(self._expected(problem, parameters)) if log.watched else {}
+            return log.step(-value, max(gain, 0.0), **fitted)
+
+        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch)
+        self._keep(self._expected(problem, found.parameters))
+        self.em_history_ = found.history
+        if not found.converged and not log.stopped:
+            self._warn(f"EM stopped after max_iter={self.max_iter} steps; raise max_iter or tol.")
+
+    def _expected(self, problem: NetworkWithGaps, parameters: Sequence[np.ndarray]) -> dict[str, Any]:
+        """Return the arrays whose counts are those expected at the parameters."""
+        counts = problem.e_step(parameters).statistics
+        kept = [np.where(one > 1e-140, one, 0.0) for i, one in enumerate(counts) if self.sizes_[i]]
+        return {**self._arrays(), "counts_": _tables.flat(kept)}
+
+    def _node_tables(self) -> list[np.ndarray]:
+        return _tables.unpacked(self.sizes_, self.edges_, self.counts_, self.gaussians_)
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"{type(self).__name__}: {text}", ConvergenceWarning, stacklevel=5)
+
+    # Structure ----------------------------------------------------------------------------------------------------
+
+    def _edges(self, given: Any, names: Sequence[str], what: str) -> list[tuple[int, int]]:
+        """Return pairs (parent, child) of names or positions as positions."""
+        try:
+            pairs = [tuple(pair) for pair in given]
+        except TypeError:
+            raise refuse(self, f"{what} must be a list of pairs (parent, child); got {given!r}.") from None
+        found = []
+        for pair in pairs:
+            if len(pair) != 2:
+                raise refuse(self, f"{what} must be a list of pairs (parent, child); got {pair!r} in it.")
+            at = [names.index(one) if isinstance(one, str) and one in names else one for one in pair]
+            if not all(isinstance(one, (int, np.integer)) and 0 <= one < len(names) for one in at) or at[0] == at[1]:
+                raise refuse(self, f"{what} names {pair!r}; the nodes are {', '.join(names[:20])}.")
+            found.append((int(at[0]), int(at[1])))
+        return found
+
+    def _given(self, structure: Any, names: Sequence[str], sizes: np.ndarray) -> _search.Parents:
+        """Return the structure that the user lists, after checking that it has no cycle."""
+        parents: list[set[int]] = [set() for _ in names]
+        for parent, child in self._edges(structure, names, "structure"):
+            if sizes[child] and not sizes[parent]:
+                raise refuse(self, f"{names[child]!r} has states, so that the number {names[parent]!r} cannot be its "
+                                   "parent; turn the edge round.")  # fmt: skip
+            parents[child].add(parent)
+        found = tuple(tuple(sorted(one)) for one in parents)
+        try:
+            _graph.topological_order(found, names)
+        except ValueError as error:
+            raise refuse(self, str(error)) from None
+        return found
+
+    def _limits(self, data: Coded, names: Sequence[str], required: Any, forbidden: Any, most: int | None):
+        """Return which edges there may and must be; numbers are parents of numbers alone, gaps of no number."""
+        d = len(names)
+        allowed = ~np.eye(d, dtype=bool)
+        states = data.sizes > 0
+        allowed &= ~(~states[:, None] & states[None, :])
+        for j in np.flatnonzero(states):
+            if data.gaps and (data.codes[j] == data.sizes[j]).any():
+                allowed[j, ~states] = False
+        for parent, child in self._edges(forbidden, names, "forbidden"):
+            allowed[parent, child] = False
+        needed = np.zeros((d, d), dtype=bool)
+        for parent, child in self._edges(required, names, "required"):
+            if not allowed[parent, child]:
+                raise refuse(self, f"the edge {names[parent]!r} -> {names[child]!r} is required, and may not be there.")
+            needed[parent, child] = True
+        limits = _search.Limits(allowed, needed, d if most is None else int(most))
+        if needed.sum(axis=0).max() > limits.most:
+            raise refuse(self, f"a node has more required parents than max_parents={most}.")
+        try:
+            _graph.topological_order(limits.start(), names)
+        except ValueError as error:
+            raise refuse(self, f"required: {error}") from None
+        return limits
+
+
+def _counted(data: Coded, families: Families, node: int, above: Sequence[int]) -> np.ndarray:
+    """Return the counts of a family, of the rows in which none of it is a gap."""
+    if not data.gaps:
+        return families.table(node, above)
+    family = [*sorted(above), node]
+    known = np.ones(data.n_rows, dtype=bool)
+    for one in family:
+        known &= data.codes[one] < data.sizes[one]
+    found = np.zeros([int(data.sizes[one]) for one in family])
+    np.add.at(found, tuple(data.codes[one][known] for one in family), 1.0)
+    return found

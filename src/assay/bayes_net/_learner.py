@@ -1,0 +1,282 @@
+"""Bayesian networks learnt from rows.
+
+    minimise over graphs    f |B| - LL(B | rows)         (AIC: f = 1, BIC: f = (ln n) / 2, likelihood: f = 0)
+    tables                  P(x | parents) = (count(x, parents) + alpha) / (count(parents) + alpha r)
+
+Claims: the counts are those of the rows; no change of one edge lowers the score; of few columns, no graph at all does.
+Method: greedy changes of one edge from tables counted once, then a walk over graphs not seen before (tabu search).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+
+from assay import scan
+from assay.base import fit_log
+from assay.bayes_net import _claims, _search
+from assay.bayes_net._answer import Answer
+from assay.bayes_net._base import SEARCH, NetworkLearner
+from assay.bayes_net._gaps import log_known
+from assay.bayes_net._reading import Coded, read_coded
+from assay.card import Card
+from assay.claims.claim import Claim, NotApplicable
+from assay.data.blocks import Block
+from assay.fitlog import FitLog
+from assay.guarantees.evidence import Density, Evidence
+from assay.params import NameOr, check, refuse
+from assay.scan import Rows
+
+STRUCTURES = ("greedy", "exact", "empty")
+
+
+class NetworkDensity(DensityMixin, NetworkLearner):
+    """A network over the columns as a density of rows: probabilities of states, densities of numbers."""
+
+    family = "bayes_net.density"
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return ln P(row) of each row; of a row with gaps, of what is known of it."""
+        return np.concatenate(scan.rows(self._raw(X), n_jobs=self.n_jobs).map(_log_rows, self))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean of ln P(row); y is not used."""
+        return float(np.mean(self.score_samples(X)))
+
+    def log_likelihood(self, X: Any) -> float:
+        """Return the sum of ln P(row) over the rows, in nats."""
+        return float(np.sum(self.score_samples(X)))
+
+    def n_parameters(self) -> int:
+        """Return the number of free parameters of the network."""
+        return self.network_.n_parameters()
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        """Pairs (parent, child), by name."""
+        return self.network_.edges
+
+    def infer(self, query: Any, evidence: Mapping[str, Any] | None = None, **how: Any) -> Answer:
+        """Return P(query | evidence); see `Network.infer` for the methods."""
+        return self.network_.infer(query, evidence, **how)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Return rows drawn from the network, (n_samples, columns), parents before children: values as in an array that
+        was fitted, codes of a frame's states."""
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        rows = self.network_.sample(n_samples, seed)
+        start = 0
+        for j, size in enumerate(self.sizes_.tolist()):
+            if size:
+                rows[:, j] = self.values_[start + rows[:, j].astype(np.intp)]
+                start += size
+        return rows
+
+    def predict_column_proba(self, X: Any, column: Any) -> np.ndarray:
+        """Return P(state | the other columns) of a column with states, (rows, states); its own entries are not read."""
+        node = self._position(column)
+        rows = self.codes(X)
+        logs = np.empty((len(rows), int(self.sizes_[node])))
+        for state in range(logs.shape[1]):
+            rows[:, node] = state
+            logs[:, state] = log_known(self.network_, rows)
+        top = logs.max(axis=1, keepdims=True)
+        shares = np.where(top > -np.inf, np.exp(logs - np.where(top > -np.inf, top, 0.0)), 1.0)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def predict_column(self, X: Any, column: Any) -> np.ndarray:
+        """Return the most probable state of a column given the others, as text; its own entries are not read."""
+        states = np.array(self.network_.states[self._position(column)], dtype=object)
+        return states[self.predict_column_proba(X, column).argmax(axis=1)]
+
+    def _position(self, column: Any) -> int:
+        names = self.network_.names
+        node = names.index(column) if column in names else column
+        if not isinstance(node, (int, np.integer)) or not 0 <= node < len(names) or not self.sizes_[node]:
+            raise refuse(self, f"column must be one with states; got {column!r}.")
+        return int(node)
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        return scan.rows(self._raw(X), n_jobs=self.n_jobs)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the probability of each row."""
+        yield Density(_bounded, (self,))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = isinstance(self.nominal, str)
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class BayesianNetwork(NetworkDensity):
+    """A Bayesian network: structure and tables, learnt from rows.
+
+    Columns of text, categories and booleans of a frame are nodes with states; columns of numbers are Gaussian given
+    their parents, unless `nominal` says that their numbers are names. Entries may be missing in columns with states:
+    the tables are then learnt by EM, the structure from the rows without gaps.
+
+    Parameters
+    ----------
+    structure : "greedy", "exact", "empty" or a list of edges
+        How the graph is found: by changes of one edge; the best of all graphs (up to 12 columns); no edges; or pairs
+        (parent, child), by name or position.
+    criterion : "bic", "mdl" (the same), "aic", "ll", "bdeu" or a number f >= 0
+        f |B| - LL, in nats and to be minimised, with f = (ln n) / 2, 1, 0 or the number; "bdeu" is minus the logarithm
+        of the probability of the rows under even Dirichlet priors (tables only).
+    equivalent_sample_size : float > 0
+        Rows that the priors of "bdeu" are worth.
+    alpha : float >= 0
+        Rows added to each entry of a table. With 0 a combination that was never seen has probability 0 (ln is
+        -infinity, never NaN), and parents that were never seen give equal shares.
+    max_parents : int or None
+        Parents of a node, at most.
+    required, forbidden : list of edges
+        Edges that must, and must not, be there.
+    tabu : int
+        Changes to graphs not seen before that a search may make in vain before it ends; 0 ends at the first optimum.
+    restarts : int
+        Further searches, from the best graph with random changes.
+    max_iter : int
+        Changes of edges, and steps of EM, at most.
+    tol : float > 0
+        EM ends once a step gains less, in nats over all rows.
+    nominal : None, "all" or a list of columns
+        Columns, by name or position, whose numbers are names.
+    random_state, n_jobs
+        Seed of the restarts; threads (they change the time, never a bit of the result).
+
+    Attributes
+    ----------
+    network_ : Network
+        Names, states, parents and tables; asks and answers queries.
+    edges_ (m, 2), sizes_ (d,), values_, counts_, gaussians_
+        The network as arrays: see `assay.bayes_net._tables`.
+    score_ : float
+        Score of the structure on the rows that it was learnt from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.bayes_net import BayesianNetwork
+    >>> rng = np.random.default_rng(0)
+    >>> rain = rng.random(1000) < 0.3
+    >>> wet = rng.random(1000) < np.where(rain, 0.9, 0.1)
+    >>> X = np.column_stack([rain, wet, rng.random(1000) < 0.5]).astype(int)
+    >>> model = BayesianNetwork(nominal="all").fit(X)
+    >>> [sorted(edge) for edge in model.edges]
+    [['x0', 'x1']]
+    >>> round(model.infer("x0", {"x1": 1})["1"], 2)
+    0.73
+    """
+
+    card = Card(
+        name="Bayesian network",
+        zh="贝叶斯网",
+        mission=(*(f"BAY-{i}" for i in (*range(22, 32), *range(33, 39))), "LAT-05"),
+        task="density",
+        model="products of P(x | parents) over the nodes of a directed acyclic graph",
+        strategy="log-likelihood with a price for parameters, or the probability of the rows",
+        algorithm="greedy changes of one edge with a tabu list, or dynamic programming; counting, EM",
+        guarantee=(
+            "density.log-likelihood",
+            "network.counts",
+            "network.local-optimum",
+            "network.optimum",
+            "network.marginals",
+        ),
+    )
+
+    constraints: ClassVar = {
+        **SEARCH,
+        "structure": NameOr(None, *STRUCTURES),
+    }
+
+    structure: Any = "greedy"
+    _: KW_ONLY
+    criterion: Any = "bic"
+    equivalent_sample_size: float = 10.0
+    alpha: float = 1.0
+    max_parents: int | None = None
+    required: Any = ()
+    forbidden: Any = ()
+    tabu: int = 10
+    restarts: int = 0
+    max_iter: int = 10_000
+    tol: float = 1e-3
+    nominal: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "BayesianNetwork":
+        """Learn the network of the rows X: an array, a frame, Parquet files; y is not used."""
+        check(self)
+        data = read_coded(self, X)
+        self._enough(data)
+        with fit_log(self, self.max_iter, X, None) as log:
+            parents = self._structure(data, log)
+            self._keep(self._estimate(data, parents))
+            if data.gaps and not log.stopped:
+                self._fill_gaps(data, log)
+            if not log.history:
+                log.step(self.score_, 0.0, **(self._usable(self._arrays()) if log.watched else {}))
+            self.n_iter_ = len(log.history)
+        return self
+
+    def _structure(self, data: Coded, log: FitLog) -> _search.Parents:
+        """Return the parents of each node; keep the score and the limits of the search."""
+        names = [kind.name for kind in self.columns_]
+        if not isinstance(self.structure, str):
+            parents = self._given(self.structure, names, data.sizes)
+            self.score_ = np.nan if data.gaps else self._price(data).total(parents)
+            return parents
+        whole = self._complete(data)
+        families = self._price(whole)
+        limits = self._limits(data, names, self.required, self.forbidden, self.max_parents)
+        if self.structure == "empty":
+            parents = limits.start()
+            self.score_ = families.total(parents)
+        elif self.structure == "exact":
+            if len(names) > _search.MOST_EXACT:
+                raise refuse(self, f"structure='exact' is for at most {_search.MOST_EXACT} columns; got {len(names)}.")
+            parents, self.score_ = _search.exact(families, limits)
+        else:
+            parents, self.score_ = self._climb(whole, families, limits, log)
+        return parents
+
+    def _price(self, data: Coded):
+        return self._families(data, self.criterion, self.equivalent_sample_size)
+
+    def _climb(self, data: Coded, families: Any, limits: _search.Limits, log: FitLog) -> tuple[_search.Parents, float]:
+        def watch(state: _search.State, cost: float, gain: float) -> bool:
+            fitted = self._usable(self._estimate(data, state.frozen(), families)) if log.watched else {}
+            return log.step(cost, gain, **fitted)
+
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.restarts else 0
+        parents, cost, ended = _search.greedy(
+            families, limits, tabu=self.tabu, restarts=self.restarts, max_iter=self.max_iter,
+            rng=np.random.default_rng(seed), watch=watch,
+        )  # fmt: skip
+        if not ended and not log.stopped:
+            self._warn(f"the search stopped after max_iter={self.max_iter} changes; raise max_iter.")
+        return parents, cost
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield likelihood, counts, that no change of an edge is better, and marginals."""
+        yield from _claims.facts(self, rows)
+
+
+def _log_rows(block: Block, model: NetworkLearner) -> np.ndarray:
+    return log_known(model.network_, model._coded(block.X))
+
+
+def _bounded(block: Block, model: NetworkLearner) -> tuple[np.ndarray, np.ndarray]:
+    """Return ln P of the rows of a block and how far rounding can move it."""
+    rows = model._coded(block.X)
+    return log_known(model.network_, rows), _claims.rounding(model.network_, rows)

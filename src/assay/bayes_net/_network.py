@@ -1,0 +1,326 @@
+"""A Bayesian network: a directed acyclic graph and the distribution of each node given its parents.
+
+    P(x_1, ..., x_d) = prod_i P(x_i | parents of x_i)
+
+A node with states has a table. A node that is a number is Gaussian: its mean is linear in its numeric parents, with
+coefficients and a spread for each combination of its other parents. A node with states has no numeric parents.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from assay.bayes_net import _exact, _graph
+from assay.bayes_net._answer import Answer
+from assay.bayes_net._junction import JunctionTree
+
+LOG_2PI = float(np.log(2 * np.pi))
+_METHODS = ("elimination", "enumeration", "junction", "weighting", "gibbs")
+_SUM = 1e-6  # by how much a row of a table that is given may miss 1, as tables printed to a few digits do
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Nodes, edges and tables, as they are: a network that is known, or what `BayesianNetwork` learnt.
+
+    Parameters
+    ----------
+    names : tuple of str
+    states : tuple of (tuple of str or None)
+        The states of each node; None for a number.
+    parents : tuple of tuples of int
+        Positions of the parents of each node, in the order of the axes of its table.
+    tables : tuple of arrays
+        With states: P(x | parents), one axis for each parent and the last for the node. A number: one axis for each
+        parent with states, and a last one of intercept, a coefficient for each numeric parent, and standard deviation.
+
+    `Network.of` builds one by names.
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...] | None, ...]
+    parents: tuple[tuple[int, ...], ...]
+    tables: tuple[np.ndarray, ...]
+
+    def __post_init__(self) -> None:
+        _graph.topological_order(self.parents, self.names)
+        for node in range(len(self.names)):
+            self._check(node)
+
+    @classmethod
+    def of(cls, states: Mapping[str, Sequence[Any] | None], tables: Mapping[str, Any]) -> "Network":
+        """Build a network by names.
+
+        Parameters
+        ----------
+        states : the states of each node, by its name; None for a number
+        tables : for each node its table, or a pair: names of the parents, and the table
+
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> net = Network.of(states, {"rain": [0.8, 0.2], "wet": (["rain"], [[0.9, 0.1], [0.2, 0.8]])})
+        >>> round(net.infer("rain", {"wet": "yes"})["yes"], 4)
+        0.6667
+        """
+        names = tuple(map(str, states))
+        if set(names) != set(map(str, tables)):
+            raise ValueError("Network: states and tables must name the same nodes.")
+        parents, arrays = [], []
+        for name in names:
+            given = tables[name]
+            above, table = given if isinstance(given, tuple) else ((), given)
+            parents.append(tuple(_position(names, one) for one in above))
+            arrays.append(np.asarray(table, dtype=np.float64))
+        kept = tuple(None if one is None else tuple(map(str, one)) for one in states.values())
+        return cls(names, kept, tuple(parents), tuple(arrays))
+
+    def _check(self, node: int) -> None:
+        name, table, above = self.names[node], self.tables[node], self.parents[node]
+        shape = tuple(self.sizes[one] for one in above if self.states[one] is not None)
+        if self.is_number(node):
+            if table.shape != (*shape, len(above) - len(shape) + 2):
+                raise ValueError(f"Network: the table of {name!r} has shape {table.shape}, which does not fit.")
+            if not np.isfinite(table).all() or (table[..., -1] <= 0).any():
+                raise ValueError(f"Network: the table of {name!r} must be finite, with standard deviations > 0.")
+            return
+        if len(shape) < len(above):
+            raise ValueError(f"Network: {name!r} has states, so its parents must; one of them is a number.")
+        if table.shape != (*shape, self.sizes[node]):
+            wanted = (*shape, self.sizes[node])
+            raise ValueError(f"Network: the table of {name!r} must have shape {wanted}; it has {table.shape}.")
+        if not np.isfinite(table).all() or (table < 0).any() or (np.abs(table.sum(axis=-1) - 1) > _SUM).any():
+            raise ValueError(f"Network: the rows of the table of {name!r} must be probabilities that sum to 1.")
+
+    # What the graph says ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of states of each node, 1 for a number."""
+        return [1 if one is None else len(one) for one in self.states]
+
+    def is_number(self, node: int) -> bool:
+        """Tell whether a node is Gaussian."""
+        return self.states[node] is None
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        """Pairs (parent, child), by name."""
+        return [(self.names[one], name) for name, above in zip(self.names, self.parents) for one in above]
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Nodes with parents before children."""
+        return _graph.topological_order(self.parents)
+
+    def n_parameters(self) -> int:
+        """Return the number of free parameters: (r - 1) for each row of a table of r states; of a Gaussian node its
+        coefficients and spread for each combination of states."""
+        return sum(
+            int(t.size if self.is_number(i) else t.size - t.size // t.shape[-1]) for i, t in enumerate(self.tables)
+        )
+
+    def d_separated(self, first: Any, second: Any, given: Any = ()) -> bool:
+        """Tell whether the graph says that nodes are independent of others, given some: names, or lists of names."""
+        return _graph.d_separated(self.parents, *(self._nodes(part) for part in (first, second, given)))
+
+    def markov_blanket(self, name: str) -> list[str]:
+        """Return parents, children and other parents of the children: given these, nothing else tells of the node."""
+        node = _position(self.names, name)
+        found = set(self.parents[node])
+        for child, above in enumerate(self.parents):
+            if node in above:
+                found |= {child, *above}
+        return [self.names[one] for one in sorted(found - {node})]
+
+    def _nodes(self, names: Any) -> list[int]:
+        return [_position(self.names, one) for one in ([names] if isinstance(names, str) else names)]
+
+    # Rows --------------------------------------------------------------------------------------------------------
+
+    def log_joint(self, rows: Any) -> np.ndarray:
+        """Return ln P(row) of rows of positions among the states, or numbers: (n, nodes), without gaps."""
+        rows = np.asarray(rows, dtype=np.float64)
+        for node, states in enumerate(self.states):
+            if states is not None and not np.isin(rows[:, node], np.arange(len(states))).all():
+                raise ValueError(f"Network: {self.names[node]!r} takes positions from 0 to {len(states) - 1} in rows.")
+        total = np.zeros(len(rows))
+        for node in range(len(self.names)):
+            total += self.log_conditional(node, rows)
+        return total
+
+    def log_conditional(self, node: int, rows: np.ndarray) -> np.ndarray:
+        """Return ln P(x | parents) of one node for each row."""
+        above, table = self.parents[node], self.tables[node]
+        where = tuple(rows[:, one].astype(np.intp) for one in above if not self.is_number(one))
+        if not self.is_number(node):
+            with np.errstate(divide="ignore"):
+                return np.log(table)[(*where, rows[:, node].astype(np.intp))]
+        numbers = [one for one in above if self.is_number(one)]
+        at = np.broadcast_to(table[where], (len(rows), table.shape[-1]))
+        mean = at[:, 0] + np.einsum("ij,ij->i", at[:, 1:-1], rows[:, numbers])
+        return -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Return rows drawn from the network, (n_samples, nodes): positions among the states, and numbers."""
+        from assay.bayes_net import _draws
+
+        return _draws.ancestral(self, int(n_samples), np.random.default_rng(random_state))
+
+    # Questions ---------------------------------------------------------------------------------------------------
+
+    def infer(
+        self,
+        query: Any,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        method: str = "elimination",
+        memory: int = _exact.MEMORY,
+        n_samples: int = 10_000,
+        burn_in: int = 500,
+        random_state: Any = 0,
+    ) -> Answer:
+        """Return P(query | evidence).
+
+        Parameters
+        ----------
+        query : a name, or several for their joint distribution
+        evidence : state (or number) of nodes that are known, by name
+        method : "elimination" and "enumeration" are exact, and so is "junction", which serves one query after the other
+            from tables made once; "weighting" draws rows forwards and weights them by the evidence, "gibbs" draws one
+            node at a time given its Markov blanket. Both tell a standard error.
+        memory : bytes that tables may take; a query that needs more is refused with its size
+        n_samples, burn_in, random_state : rows drawn, rows of Gibbs that are dropped first, and the seed
+        """
+        asked, known = self._nodes(query), self._known(evidence)
+        self._check_query(asked, known, method)
+        if method in ("weighting", "gibbs"):
+            from assay.bayes_net import _draws
+
+            draw = _draws.weighted if method == "weighting" else _draws.gibbs
+            table, error = draw(self, asked, known, int(n_samples), int(burn_in), np.random.default_rng(random_state))
+            return self._answer(asked, table, error, 0)
+        if method == "junction" and len(asked) == 1:
+            tree, tables = self._calibrated(known, memory)
+            return self._answer(asked, tables[asked[0]], None, tree.cells)
+        solve = _exact.enumerate_joint if method == "enumeration" else _exact.eliminate
+        found = solve(self.factors(known, asked), asked, self.sizes, memory)
+        total = found.table.sum()
+        self._possible(total > 0)
+        return self._answer(asked, found.table / total, None, found.cells)
+
+    def marginals(
+        self, evidence: Mapping[str, Any] | None = None, *, memory: int = _exact.MEMORY
+    ) -> dict[str, dict[str, float]]:
+        """Return P(node | evidence) of every node with states, by name and state, from one junction tree."""
+        found = self._calibrated(self._known(evidence), memory)[1]
+        return {self.names[k]: dict(zip(self.states[k] or (), table.tolist())) for k, table in sorted(found.items())}
+
+    def log_evidence(self, evidence: Mapping[str, Any], *, memory: int = _exact.MEMORY) -> float:
+        """Return ln P(evidence), the density of it if there are numbers in it; -infinity if it cannot be."""
+        known = self._known(evidence)
+        total = _exact.eliminate(self.factors(known, []), [], self.sizes, memory).table.sum()
+        return float(np.log(total)) if total > 0 else -np.inf
+
+    def factors(self, known: Mapping[int, float], asked: Iterable[int]) -> list[_exact.Factor]:
+        """Return the tables that a query needs, cut down to the evidence; nodes below everything asked are left out."""
+        needed = _graph.ancestors(self.parents, {*asked, *known})
+        hidden = [node for node in needed if self.is_number(node) and node not in known]
+        if hidden:
+            raise ValueError(
+                f"Network: {self.names[hidden[0]]!r} is a number that is not known, above what is; exact inference "
+                "sums over states alone: give it as evidence, or sample (method='weighting')."
+            )
+        return [self._factor(node, known) for node in sorted(needed)]
+
+    def _factor(self, node: int, known: Mapping[int, float]) -> _exact.Factor:
+        family = [one for one in (*self.parents[node], node) if not self.is_number(one)]
+        table = self.tables[node]
+        if self.is_number(node):
+            numbers = [known[one] for one in self.parents[node] if self.is_number(one)]
+            mean = table[..., 0] + table[..., 1:-1] @ np.array(numbers)
+            table = np.exp(-0.5 * ((known[node] - mean) / table[..., -1]) ** 2 - 0.5 * LOG_2PI) / table[..., -1]
+        cut = tuple(int(known[one]) if one in known else slice(None) for one in family)
+        return tuple(one for one in family if one not in known), table[cut]
+
+    def _calibrated(self, known: Mapping[int, float], memory: int) -> tuple[JunctionTree, dict[int, np.ndarray]]:
+        tree = self._tree(known, memory)
+        found, total = tree.marginals({k: int(v) for k, v in known.items() if k in tree.nodes})
+        self._possible(total > -np.inf)
+        return tree, found
+
+    def _tree(self, known: Mapping[int, float], memory: int) -> JunctionTree:
+        """Return the junction tree: one for all queries if every node has states, else one for this evidence."""
+        if any(one is None for one in self.states):
+            nodes = [node for node in range(len(self.names)) if not self.is_number(node)]
+            free = {k: v for k, v in known.items() if self.is_number(k)}
+            return JunctionTree(self.factors(free, nodes), self.sizes, memory)
+        made = self.__dict__.get("_made")
+        if made is None:
+            made = JunctionTree(self.factors({}, range(len(self.names))), self.sizes, memory)
+            self.__dict__["_made"] = made
+        return made
+
+    def _known(self, evidence: Mapping[str, Any] | None) -> dict[int, float]:
+        """Return evidence by position: the state's position, or the number."""
+        found: dict[int, float] = {}
+        for name, value in (evidence or {}).items():
+            node = _position(self.names, name)
+            states = self.states[node]
+            if states is None:
+                found[node] = float(value)
+                if not np.isfinite(found[node]):
+                    raise ValueError(f"Network: the value of {name!r} must be a finite number; got {value!r}.")
+            elif str(value) not in states:
+                raise ValueError(f"Network: {name!r} has no state {value!r}; its states are {', '.join(states)}.")
+            else:
+                found[node] = states.index(str(value))
+        return found
+
+    def _check_query(self, asked: list[int], known: Mapping[int, float], method: str) -> None:
+        if method not in _METHODS:
+            raise ValueError(f"Network: method must be one of {', '.join(_METHODS)}; got {method!r}.")
+        if not asked or len(set(asked)) < len(asked) or set(asked) & set(known):
+            raise ValueError("Network: the query must name at least one node, none twice, and none of the evidence.")
+        numbers = [self.names[node] for node in asked if self.is_number(node)]
+        if numbers:
+            raise ValueError(f"Network: {numbers[0]!r} is a number; ask `expectation` for its mean and spread.")
+
+    def _possible(self, possible: bool) -> None:
+        if not possible:
+            raise ValueError("Network: the evidence has probability 0, so that nothing follows from it.")
+
+    def _answer(self, asked: list[int], table: np.ndarray, error: np.ndarray | None, cells: int) -> Answer:
+        names = tuple(self.names[node] for node in asked)
+        return Answer(names, tuple(self.states[node] or () for node in asked), table, error, cells)
+
+    def expectation(
+        self, name: str, evidence: Mapping[str, Any] | None = None, *, n_samples: int = 10_000, random_state: Any = 0
+    ) -> tuple[float, float, float]:
+        """Return mean and standard deviation of a number given evidence, and the standard error of the mean, by
+        weighted draws."""
+        from assay.bayes_net import _draws
+
+        node = _position(self.names, name)
+        if not self.is_number(node):
+            raise ValueError(f"Network: {name!r} has states and no mean; ask `infer`.")
+        rng = np.random.default_rng(random_state)
+        return _draws.moments(self, node, self._known(evidence), int(n_samples), rng)
+
+    # Files -------------------------------------------------------------------------------------------------------
+
+    def to_bif(self, path: Any = None) -> str:
+        """Return the network as text in the Bayesian Interchange Format; with `path`, write it there too."""
+        from assay.bayes_net import _bif
+
+        return _bif.write(self, path)
+
+    def __repr__(self) -> str:
+        return f"Network of {len(self.names)} nodes, {len(self.edges)} edges and {self.n_parameters()} parameters"
+
+
+def _position(names: Sequence[str], name: Any) -> int:
+    if str(name) not in names:
+        raise ValueError(f"Network: there is no node {name!r}; the nodes are {', '.join(names[:20])}.")
+    return names.index(str(name))

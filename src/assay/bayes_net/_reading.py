@@ -1,0 +1,173 @@
+"""How rows reach a network: states as codes, numbers as they are, column by column.
+
+A frame says by its types which columns have states (text, categories, booleans). Of an array, or of numbers in a frame,
+`nominal` names the columns whose numbers are only names. A missing value, and a value that was not seen in `fit`, is a
+gap. Codes take one byte where a column has at most 255 states, so that the table of codes is small beside the data.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import _check_feature_names, validate_data
+
+from assay import data
+from assay.base import read_rows, streams
+from assay.data.columns import ColumnType
+from assay.params import refuse
+
+_MOST_STATES = 65_534
+
+
+class Coded(NamedTuple):
+    """Columns of a table: `codes` (d, n) of states (zeros where a column holds numbers; the number of states where
+    there is a gap), `numbers` (d, n) or (0, n) if no column holds any, `sizes` (d,), 0 for numbers."""
+
+    codes: np.ndarray
+    numbers: np.ndarray
+    sizes: np.ndarray
+    gaps: bool
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.shape[1]
+
+    def take(self, rows: np.ndarray) -> "Coded":
+        return Coded(np.ascontiguousarray(self.codes[:, rows]), self.numbers[:, rows], self.sizes, False)
+
+
+def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None = None) -> Coded:
+    """Return the rows of a fit, and remember their columns in `columns_`; `extra` is one more column, of classes."""
+    types, values, gaps = [], [], False
+    codes = np.zeros((0, 0), dtype=np.uint8)
+    numbers = np.empty((0, 0))
+    columns = _fresh(learner, X)
+    for j, (kind, column, known) in enumerate(columns if extra is None else chain(columns, [(*extra, None)])):
+        if j == 0:
+            codes = np.zeros((learner.n_features_in_ + (extra is not None), len(column)), dtype=np.uint8)
+            numbers = np.empty((0, len(column)))
+        types.append(kind)
+        values += [] if known is None else [known]
+        if kind.kind == "numeric":
+            _finite(learner, column[:, None])
+            numbers = np.empty(codes.shape) if not len(numbers) else numbers
+            numbers[j] = column
+            continue
+        _check_states(learner, kind)
+        codes = codes.astype(np.uint16) if len(kind.levels) > 255 and codes.dtype == np.uint8 else codes
+        codes[j] = column if column.dtype.kind == "i" else np.where(np.isnan(column), len(kind.levels), column)
+        gaps |= bool((codes[j] == len(kind.levels)).any())
+    learner.columns_, learner.values_ = tuple(types[: learner.n_features_in_]), np.concatenate(values)
+    return Coded(codes, numbers, np.array([len(kind.levels) for kind in types], dtype=np.int64), gaps)
+
+
+def raw(learner: Any, X: Any) -> np.ndarray:
+    """Return rows as a certificate sees them, (n, d) doubles: numbers of an array as they are, the states of a frame's
+    columns as codes, NaN where a value is missing."""
+    if _has_types(X):
+        _check_feature_names(learner, X, reset=False)
+        found = data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
+    else:
+        found = np.ascontiguousarray(_array(learner, X, reset=False), dtype=np.float64)
+    _finite(learner, found[:, [j for j, kind in enumerate(learner.columns_) if kind.kind == "numeric"]])
+    return found
+
+
+def places(found: np.ndarray, sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return rows with the value of each column that has states replaced by its position; NaN if it is none of them.
+
+    `values` lists, column by column, the `sizes` numbers that stand for the states; columns of numbers have size 0.
+    """
+    result, start = found.copy(), 0
+    for j, size in enumerate(sizes.tolist()):
+        if size:
+            known = values[start : start + size]
+            at = np.minimum(np.searchsorted(known, found[:, j]), size - 1)
+            result[:, j] = np.where(known[at] == found[:, j], at, np.nan)
+            start += size
+    return result
+
+
+def _fresh(learner: Any, X: Any) -> Iterator[tuple[ColumnType, np.ndarray, np.ndarray]]:
+    """Yield of each column of new rows its type, its values (numbers, or codes: doubles with NaN where there is a gap,
+    or integers with the number of states there), and the numbers that stand for its states."""
+    if _has_types(X):
+        _check_feature_names(learner, X, reset=True)
+        names = [str(name) for name in X.columns]
+        learner.n_features_in_ = len(names)
+        chosen = _nominal(learner, names)
+        for j, name in enumerate(X.columns):
+            column = data.read(X[[name]], nominal=[names[j]] if j in chosen else ()).column(names[j])
+            kind = column.type if column.type.kind == "numeric" else replace(column.type, kind="nominal")
+            yield kind, column.data, np.arange(float(len(kind.levels)))
+        return
+    X = _array(learner, X, reset=True)
+    names = [str(name) for name in getattr(learner, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
+    chosen = _nominal(learner, names)
+    for j, name in enumerate(names):
+        if j not in chosen:
+            yield ColumnType(name, "numeric"), X[:, j].astype(np.float64), np.empty(0)
+            continue
+        column = X[:, j]
+        known = np.unique(column)
+        known = known[~np.isnan(known)].astype(np.float64)
+        if not np.isfinite(known).all():
+            raise refuse(learner, f"Input X contains infinity in the column {name!r}.")
+        levels = tuple(repr(int(v)) if v % 1 == 0 else repr(v) for v in known.tolist())
+        yield ColumnType(name, "nominal", levels), np.searchsorted(known, column), known
+
+
+def _array(learner: Any, X: Any, reset: bool) -> np.ndarray:
+    if streams(X, () if is_classifier(learner) else None):
+        rows = read_rows(learner, X, None, reset=reset)
+        return rows.X if hasattr(rows, "X") else rows.take(np.arange(rows.n_rows))
+    return validate_data(learner, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+
+
+def _nominal(learner: Any, names: list[str]) -> set[int]:
+    """Return the positions of the columns that the parameter `nominal` names."""
+    given = learner.nominal
+    if given is None:
+        return set()
+    if isinstance(given, str):
+        if given != "all":
+            raise refuse(learner, f"nominal must be None, 'all', or a list of columns; got {given!r}.")
+        return set(range(len(names)))
+    found = set()
+    for one in np.asarray(given, dtype=object).ravel().tolist():
+        if isinstance(one, str) and one in names:
+            found.add(names.index(one))
+        elif isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < len(names):
+            found.add(int(one))
+        else:
+            raise refuse(learner, f"nominal names a column that is not there: {one!r}; there are {len(names)}.")
+    return found
+
+
+def _check_states(learner: Any, kind: ColumnType) -> None:
+    if not kind.levels:
+        raise refuse(learner, f"the column {kind.name!r} has no value.")
+    if len(kind.levels) > _MOST_STATES:
+        raise refuse(learner, f"the column {kind.name!r} has {len(kind.levels)} values; at most {_MOST_STATES}.")
+
+
+def _finite(learner: Any, numbers: np.ndarray) -> None:
+    if not np.isfinite(numbers).all():
+        what = "NaN" if np.isnan(numbers).any() else "infinity"
+        raise refuse(
+            learner,
+            f"Input X contains {what} in a column of numbers; gaps are learnt from in columns with states alone: fill "
+            "it, or name the column in nominal=.",
+        )
+
+
+def _has_types(X: Any) -> bool:
+    """Tell whether X is a frame with a column that is not a plain number."""
+    columns = getattr(X, "dtypes", None)
+    if columns is None or not hasattr(X, "columns"):
+        return False
+    kinds = list(columns.items()) if hasattr(columns, "items") else list(zip(X.columns, columns))
+    return any(not str(kind).lower().startswith(("int", "uint", "float")) for _, kind in kinds)

@@ -1,0 +1,264 @@
+"""Claims about networks hold for honest fits; what is forged and sealed again is accepted only if it is true.
+
+Truth is decided from the definitions, by code of this file and by formulas of `test_structure`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import assay
+from assay.bayes_net import BayesianNetwork, BayesianNetworkClassifier, ChowLiu
+from assay.checker.audit import audit, sizes
+from tests.bayes_net.networks import drawn, random_network
+from tests.bayes_net.test_learners import with_gaps
+from tests.bayes_net.test_structure import bdeu, log_likelihood, parameters
+from tests.certificate import forge
+
+
+def sealed(certificate, model):
+    """Return the certificate as one about this model, as whoever has the software can write it."""
+    stored = model.stored()
+    about = replace(certificate.model, learner=stored.learner, family=stored.family, digest=stored.digest())
+    return replace(certificate, model=about)
+
+
+def changed(certificate, code, **changes):
+    claims = tuple(replace(c, **changes) if c.template == code else c for c in certificate.claims)
+    return replace(certificate, claims=claims)
+
+
+def verdict(certificate, model, X, code, y=None):
+    report = assay.verify(certificate, model, X, y)
+    position = [claim.template for claim in certificate.claims].index(code)
+    return report.verdicts[position].status
+
+
+def parents_of(model):
+    return [tuple(model.edges_[model.edges_[:, 1] == i, 0].tolist()) for i in range(len(model.sizes_))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "model",
+    [
+        BayesianNetwork(nominal="all"),
+        BayesianNetwork(nominal="all", criterion="aic", max_parents=2, forbidden=[(0, 1)], required=[(2, 3)]),
+        BayesianNetwork("exact", nominal="all", criterion="bdeu", alpha=0.0),
+        BayesianNetwork("empty", nominal="all"),
+        BayesianNetwork([(0, 1), (1, 2)], nominal="all", alpha=0.3),
+        ChowLiu(nominal="all"),
+        ChowLiu(2, nominal="all", alpha=0.0),
+    ],
+    ids=lambda model: repr(model).replace("\n", ""),
+)
+def test_honest_certificates_hold(model, seed):
+    X = drawn(5, seed)
+    certificate = model.fit(X).certify(X)
+    report = assay.verify(certificate, model, X)
+    assert report.holds, report.reason
+    assert {"D23/1", "D26/2", "D26/5"} <= {claim.template for claim in certificate.claims}
+    assert certificate.find("D26/2").value == 0
+    assert not assay.verify(certificate, model, X[::-1]).holds
+    assert sizes(audit(certificate))[1] <= 500
+
+
+def test_values_that_are_no_codes_and_frames():
+    import pandas as pd
+
+    X = np.array([-3.5, 10.0, 1e6])[drawn(4, 1) % 3]
+    model = BayesianNetwork(nominal="all").fit(X)
+    assert assay.verify(model.certify(X), model, X).holds
+    frame = pd.DataFrame(np.array(["a", "b", "c"])[drawn(4, 1) % 3], columns=list("wxyz"))
+    model = BayesianNetwork().fit(frame)
+    assert assay.verify(model.certify(frame), model, model.codes(frame)).holds
+
+
+def test_files(tmp_path):
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": np.array(["x", "y"])[rng.integers(0, 2, 200)], "n": rng.normal(size=200)})
+    model = BayesianNetwork().fit(frame)
+    assay.save(model, tmp_path / "net.assay", certificate=model.certify(frame))
+    again = assay.load(tmp_path / "net.assay").model
+    assert np.array_equal(again.score_samples(frame), model.score_samples(frame))
+    assert again.network_.names == ("a", "n")
+
+
+def test_rows_with_gaps():
+    X = with_gaps(drawn(5, 2), 0.15)
+    for model in (BayesianNetwork(nominal="all"), ChowLiu(nominal="all", tol=1e-8)):
+        certificate = model.fit(X).certify(X)
+        report = assay.verify(certificate, model, X)
+        assert report.holds, report.reason
+        assert certificate.find("D26/2").value < 0.2
+        assert not [claim for claim in certificate.claims if claim.template in ("D26/1", "D26/3")]
+        tight = changed(certificate, "D26/2", value=certificate.find("D26/2").value / 10)
+        assert verdict(tight, model, X, "D26/2") == "REJECTED"
+    y = (np.nan_to_num(X[:, 0]) > 0).astype(int)
+    classifier = BayesianNetworkClassifier(nominal="all").fit(X, y)
+    report = assay.verify(classifier.certify(X, y), classifier, X, y)
+    assert report.holds, report.reason
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_new_data(seed):
+    net = random_network(5, seed)
+    X, held = net.sample(400, random_state=0), net.sample(3000, random_state=1)
+    model = BayesianNetwork(nominal="all").fit(X)
+    certificate = model.certify(X, holdout=(held, None), clip=(0.0, 20.0))
+    assert assay.verify(certificate, model, X, holdout=(held, None)).holds
+    truth = -np.mean(model.score_samples(net.sample(200_000, random_state=2)))
+    bounds = [claim.value for claim in certificate.claims if claim.template in ("P03/1", "P04/1", "P05/1")]
+    assert len(bounds) == 3
+    assert truth - 0.02 <= min(bounds) <= truth + 1
+
+
+class TestForgeries:
+    """Each is sealed with fingerprints that fit."""
+
+    def certified(self, model, seed=0):
+        X = drawn(5, seed)
+        return model.fit(X), X, model.certify(X)
+
+    def test_counts_of_other_rows(self):
+        model, X, certificate = self.certified(BayesianNetwork(nominal="all"))
+        model.counts_ = model.counts_.copy()
+        model.counts_[0] += 1
+        model._derive()
+        forged = sealed(certificate, model)
+        assert verdict(forged, model, X, "D26/2") == "REJECTED"
+        honest = changed(forged, "D26/2", value=1.001)
+        assert verdict(honest, model, X, "D26/2") == "PROVED"
+
+    @pytest.mark.parametrize("criterion", ["bic", "bdeu"])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_structure_that_one_change_would_better(self, criterion, seed):
+        X = drawn(5, seed)
+        greedy = BayesianNetwork(nominal="all", criterion=criterion).fit(X)
+        certificate = greedy.certify(X)
+        price = np.log(len(X)) / 2
+
+        def cost(parents):
+            if criterion == "bdeu":
+                return bdeu(X, parents, 10.0)
+            return price * parameters(X, parents) - log_likelihood(X, parents)
+
+        for k in range(len(greedy.edges_)):
+            fewer = np.delete(greedy.edges_, k, axis=0).tolist()
+            other = BayesianNetwork(fewer, nominal="all").fit(X)
+            model = BayesianNetwork(nominal="all", criterion=criterion).fit(X)
+            model._keep(other._arrays())
+            gain = cost(parents_of(model)) - cost(parents_of(greedy))  # at least this, by adding the edge again
+            forged = sealed(certificate, model)
+            assert verdict(forged, model, X, "D26/3") == "REJECTED"
+            assert verdict(changed(forged, "D26/3", value=0.99 * gain), model, X, "D26/3") == "REJECTED"
+
+    def test_the_best_of_all_graphs(self):
+        X = drawn(4, 1)
+        exact = BayesianNetwork("exact", nominal="all").fit(X)
+        certificate = exact.certify(X)
+        empty = BayesianNetwork("empty", nominal="all").fit(X)
+        lead = empty.score_ - exact.score_
+        assert lead > 1
+        exact._keep(empty._arrays())
+        forged = sealed(certificate, exact)
+        assert verdict(forged, exact, X, "D26/4") == "REJECTED"
+        assert verdict(changed(forged, "D26/4", value=lead - 0.01), exact, X, "D26/4") == "REJECTED"
+        assert verdict(changed(forged, "D26/4", value=lead + 0.01), exact, X, "D26/4") == "PROVED"
+
+    def test_the_best_tree(self):
+        X = drawn(5, 3, n=1000)
+        model = ChowLiu(nominal="all").fit(X)
+        certificate = model.certify(X)
+        best = model.information_ * len(X)
+        rejected = 0
+        for edges in (
+            [(0, 1), (1, 2), (2, 3), (3, 4)],
+            [(0, 4), (0, 3), (0, 2), (0, 1)],
+            [(4, 1), (1, 0), (3, 2), (0, 3)],
+        ):
+            other = BayesianNetwork(edges, nominal="all").fit(X)
+            gained = BayesianNetwork("empty", criterion="ll", nominal="all").fit(X).score_
+            gained -= BayesianNetwork(edges, criterion="ll", nominal="all").fit(X).score_
+            model._keep(other._arrays())
+            forged = sealed(certificate, model)
+            if gained < best - 1e-3:
+                rejected += 1
+                assert verdict(forged, model, X, "D26/1") == "REJECTED"
+                assert (
+                    verdict(changed(forged, "D26/1", value=0.9 * (best - gained) / 4), model, X, "D26/1") == "REJECTED"
+                )
+        assert rejected == 3
+
+    @pytest.mark.parametrize(
+        "edges", [[(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (1, 2), (3, 4)], [(0, 1), (2, 1), (3, 4), (1, 3)]]
+    )
+    def test_what_is_no_tree(self, edges):
+        X = drawn(5, 3)
+        model = ChowLiu(nominal="all").fit(X)
+        certificate = model.certify(X)
+        model._keep(BayesianNetwork(edges, nominal="all").fit(X)._arrays())
+        assert verdict(sealed(certificate, model), model, X, "D26/1") == "REJECTED"
+
+    def test_marginals(self):
+        model, X, certificate = self.certified(BayesianNetwork(nominal="all"))
+        claim = certificate.find("D26/5")
+        told = claim.witness["marginals"]
+        net = model.network_
+        by_list = np.concatenate([net.infer(name, method="enumeration").table for name in net.names])
+        assert told == pytest.approx(by_list, abs=1e-12)
+        moved = told.copy()
+        moved[0] += 1e-6
+        forged = changed(certificate, "D26/5", witness={"marginals": moved})
+        assert verdict(forged, model, X, "D26/5") == "REJECTED"
+        assert verdict(changed(forged, "D26/5", value=1.1e-6), model, X, "D26/5") == "PROVED"
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("edges_", lambda a: np.vstack([a, [[a[0, 1], a[0, 0]]]])),  # a cycle of two
+            ("edges_", lambda a: a[::-1]),
+            ("edges_", lambda a: np.vstack([a, a[-1:]])),
+            ("edges_", lambda a: a + 7),
+            ("sizes_", lambda a: a + 1),
+            ("sizes_", lambda a: -a),
+            ("counts_", lambda a: -a),
+            ("counts_", lambda a: a[:-1]),
+            ("values_", lambda a: a[::-1]),
+            ("values_", lambda a: a * 0),
+            ("gaussians_", lambda a: np.ones(3)),
+        ],
+    )
+    def test_arrays_that_are_no_network(self, name, change):
+        model, X, certificate = self.certified(BayesianNetwork(nominal="all"))
+        setattr(model, name, np.ascontiguousarray(change(getattr(model, name))))
+        report = assay.verify(sealed(certificate, model), model, X)
+        assert not report.holds
+
+    def test_parameters_of_the_claim_are_read(self):
+        model, X, certificate = self.certified(
+            BayesianNetwork(nominal="all", max_parents=1, forbidden=[(0, 1)]), seed=4
+        )
+        claim = certificate.find("D26/3")
+        for params in ({"max_parents": 4}, {"factor": 1e3}, {"rows": 12}, {"score": "aic"}, {"more": 1}):
+            forged = changed(certificate, "D26/3", params={**claim.params, **params})
+            assert verdict(forged, model, X, "D26/3") == "REJECTED", params
+
+    def test_forged_with_the_old_seal(self):
+        model, X, certificate = self.certified(BayesianNetwork(nominal="all"))
+        model.counts_ = model.counts_ + 1
+        assert not assay.verify(certificate, model, X).holds
+
+
+def test_the_claim_of_a_case_is_bound_to_its_rows():
+    X = drawn(4, 0)
+    model = BayesianNetwork(nominal="all").fit(X)
+    other = X.copy()
+    other[0] = (other[0] + 1) % np.maximum(model.sizes_, 1)
+    about = forge.data_reference(other.astype(float))
+    certificate = model.certify(X)
+    moved = replace(certificate, data={"train": replace(certificate.data["train"], digest=about.digest)})
+    assert verdict(moved, model, other, "D26/2") == "REJECTED"

@@ -15,6 +15,7 @@ from assay import ensemble, tree
 from assay.cluster import KMeans
 from assay.decomposition import PCA, KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis, LinearDiscriminantAnalysis
+from assay.hmm import GMMHMM, GaussianHMM
 from assay.kernel_ridge import KernelRidge
 from assay.kernels import Gaussian, Linear
 from assay.linear_model import (
@@ -31,6 +32,7 @@ from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNe
 from assay.neural_network import MLPClassifier, MLPRegressor
 from assay.persist import built
 from assay.svm import SVC, SVR, NuSVC
+from tests.contract.test_contract import suited
 
 SAID = (
     "predict",
@@ -111,6 +113,8 @@ SPECIAL = [
     (GaussianMixtureClassifier(2, covariance_type="tied"), "three"),
     (GaussianDensity(covariance_type="diag"), "none"),
     (HistogramDensity(alpha=0.5), "none"),
+    *((GaussianHMM(2, covariance_type=kind), "none") for kind in ("full", "tied", "diag", "spherical")),
+    *((GMMHMM(2, n_mix=2, covariance_type=kind), "none") for kind in ("full", "tied", "diag", "spherical")),
     (KMeans(3), "none"),
     (PCA(0.8, whiten=True), "none"),
     (KernelPCA(2, kernel="rbf"), "none"),
@@ -153,7 +157,7 @@ def with_gaps(rows):
 
 
 CASES = [
-    *((model, y, X, FRESH) for model, y in [*with_defaults(), *SPECIAL]),
+    *((model, y, suited(model, X), suited(model, FRESH)) for model, y in [*with_defaults(), *SPECIAL]),
     *((model, y, with_gaps(X), with_gaps(FRESH)) for model, y in NOMINAL),
     *((model, "three", X @ X.T, FRESH @ X.T) for model in (SVC(kernel="precomputed"),)),
     *((model, "numbers", X @ X.T, FRESH @ X.T) for model in (SVR(kernel="precomputed"),)),

@@ -13,11 +13,14 @@ from assay.base import Learner
 from assay.registry import learners
 
 _MIXTURES = [{"n_components": 2, "covariance_type": kind} for kind in ("full", "tied", "diag", "spherical")]
+_CHAINS = [{"n_components": 2, "covariance_type": kind} for kind in ("full", "diag")]
 _SEARCHES = [{"algorithm": name} for name in ("brute", "kd_tree")]
 _SOLVERS = [{"solver": name, "max_iter": 2} for name in ("lbfgs", "sgd", "standard_bp", "accumulated_bp")]
 _SETTINGS: dict[str, list[dict[str, Any]]] = {
     "GaussianMixture": _MIXTURES,
     "GaussianMixtureClassifier": _MIXTURES[:1],
+    "GMMHMM": _CHAINS,
+    "GaussianHMM": _CHAINS,
     "KMeans": [{"algorithm": "exact"}],
     "KNeighborsClassifier": _SEARCHES,
     "KNeighborsRegressor": _SEARCHES,
@@ -42,12 +45,14 @@ def _exercise(kind: type[Learner]) -> None:
         weights.append({"sample_weight": np.ones(60)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        counts = get_tags(kind()).input_tags.positive_only
         for X in (easy, hard):
+            X = np.abs(np.round(X)) if counts else X
             for y in _targets(kind, X):
                 for weight in weights:
                     _run(kind(), X, y, weight)
         for setting in _SETTINGS.get(kind.__name__, ()):
-            X = many[:, :1] if setting.get("algorithm") == "exact" else many
+            X = many[:, :1] if setting.get("algorithm") == "exact" else np.abs(np.round(many)) if counts else many
             _run(kind(**setting), X, _targets(kind, many)[0], {})
 
 

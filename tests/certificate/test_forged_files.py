@@ -18,6 +18,7 @@ from sklearn.base import is_classifier, is_regressor
 import assay
 from assay.checker.family import read_model
 from assay.checker.predictors import DensityModel, DistanceModel, margins
+from assay.checker.rules.chains import Chain
 from assay.claims.document import DocumentError, from_json
 from assay.persist import ModelFileError
 from tests.certificate.forged_files import Parts, certificate_forgeries, forgeries
@@ -56,7 +57,12 @@ def said(model, X):
     """Return what the methods of a model say of rows."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return {name: np.asarray(getattr(model, name)(X)) for name in METHODS if hasattr(model, name)}
+        return {name: _array(getattr(model, name)(X)) for name in METHODS if hasattr(model, name)}
+
+
+def _array(told):
+    """Return an answer as one array; a log-likelihood beside probabilities of states as one row more."""
+    return np.concatenate([np.ravel(part) for part in told]) if isinstance(told, tuple) else np.asarray(told)
 
 
 def same(one, other):
@@ -72,6 +78,8 @@ def contradiction(model, X):
     predictor = read_model(model.stored())
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        if isinstance(predictor, Chain):
+            return _outside(np.array(model.score(X)), *predictor.log_likelihood(X))
         if isinstance(predictor, DensityModel):
             low, high = predictor.log_bounds(X, np.abs(X).max(axis=0))
             return _outside(model.score_samples(X), low, high)

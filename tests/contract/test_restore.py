@@ -15,6 +15,7 @@ from assay import ensemble, tree
 from assay.cluster import KMeans
 from assay.decomposition import PCA, KernelPCA
 from assay.discriminant_analysis import KernelDiscriminantAnalysis, LinearDiscriminantAnalysis
+from assay.hmm import GMMHMM, GaussianHMM
 from assay.kernel_ridge import KernelRidge
 from assay.kernels import Gaussian, Linear
 from assay.linear_model import (
@@ -112,6 +113,8 @@ SPECIAL = [
     (GaussianMixtureClassifier(2, covariance_type="tied"), "three"),
     (GaussianDensity(covariance_type="diag"), "none"),
     (HistogramDensity(alpha=0.5), "none"),
+    *((GaussianHMM(2, covariance_type=kind), "none") for kind in ("full", "tied", "diag", "spherical")),
+    *((GMMHMM(2, n_mix=2, covariance_type=kind), "none") for kind in ("full", "tied", "diag", "spherical")),
     (KMeans(3), "none"),
     (PCA(0.8, whiten=True), "none"),
     (KernelPCA(2, kernel="rbf"), "none"),

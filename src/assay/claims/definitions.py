@@ -16,6 +16,8 @@ from typing import Any
 ASSUMPTIONS = {
     "A-IID(train)": "the training rows are independent draws from one distribution, from which new data come too",
     "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, from which new data come too",
+    "A-SEQUENCES(holdout)": "the hold-out sequences, cut as the claim lists them, are independent draws from one "
+    "distribution, from which new sequences come too",
     "A-SPLIT(holdout)": "nothing about the model (preprocessing, features, hyper-parameters, stopping) was chosen "
     "by looking at the hold-out rows",
     "A-RANGE": "the loss lies in the stated range by construction",

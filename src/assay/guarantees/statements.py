@@ -10,7 +10,7 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees import holdout
 from assay.guarantees.distances import by_radius, of_distances
-from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions
+from assay.guarantees.evidence import Decided, Density, Distances, Gathered, OwnUnits, Predictions
 from assay.guarantees.ledger import CertifyOptions, Prepared, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
 from assay.guarantees.stability import in_ball
@@ -47,6 +47,8 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
             list(by_radius(distances, cut.train, asked)) if asked.hypothesis_class_fixed else [],
             list(of_distances(cut.holdout, held, asked)),
         )
+    if own := train.get(OwnUnits):
+        return Prepared([], list(own.about(cut.holdout, asked, *own.parameters)))
     if train.get(Predictions) is None and learner.card.task != "regress":
         return Prepared([], [])
     training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]

@@ -12,6 +12,7 @@ a fixed point and nowhere else. An amount `reg` on the diagonals adds reg U_k' U
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import logsumexp
@@ -24,6 +25,7 @@ from assay.checker.rules.densities import (
     Histogram,
     Mixture,
     MixtureClassifier,
+    Whitened,
     check_factor,
     summed,
 )
@@ -97,7 +99,10 @@ class Shares:
         apart = 2 * (errors + np.maximum(high - total, total - low)[:, None]) + 64 * U
         if not np.max(apart) < _FARTHEST:
             raise Refused("rounding leaves the shares of the components open; scale the columns")
-        lost = share * np.expm1(apart) + UNDERFLOW * (1 + weight[:, None])
+        self.take(share, share * np.expm1(apart) + UNDERFLOW * (1 + weight[:, None]), seen, weight)
+
+    def take(self, share: np.ndarray, lost: np.ndarray, seen: Sequence[Whitened], weight: np.ndarray) -> None:
+        """Add rows by their shares (rows, k), which are off by at most `lost`."""
         self.mass.add(share)
         self.weight.add(weight[:, None])
         self.off += lost.sum(axis=0)
@@ -109,7 +114,7 @@ class Shares:
             self.square_size[k] += r @ one.length**2
             self.linear_off[k] += lost[:, k] @ one.length + sure.sum() * one.reach
             self.square_off[k] += lost[:, k] @ one.length**2 + sure @ (2 * one.length * one.reach + one.reach**2)
-        self.longest, self.adds = max(self.longest, len(X)), self.adds + 1
+        self.longest, self.adds = max(self.longest, len(share)), self.adds + 1
 
     @property
     def _roundings(self) -> int:

@@ -1,0 +1,174 @@
+"""Hidden Markov models that emit symbols."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from assay.card import Card
+from assay.hmm._base import HiddenMarkovModel, _normalised, log_dirichlet
+from assay.hmm._chain import Arrays, Emissions, Sequences
+from assay.params import Count, Maybe, refuse
+
+
+@dataclass(eq=False, repr=False)
+class CategoricalHMM(HiddenMarkovModel):
+    """A hidden Markov chain each of whose states emits symbols 0, 1, ... with probabilities of its own.
+
+        p(x_1..x_T) = sum over states s_1..s_T of  pi(s_1) B(s_1, x_1) prod_t A(s_{t-1}, s_t) B(s_t, x_t)
+
+    Parameters are fitted by EM (Baum and Welch), or counted where the states are known (`fit(X, states=...)`). Several
+    columns are independent given the state, each with a table of its own. A missing symbol (NaN) is left out.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Number of states.
+    startprob_prior, transmat_prior, emissionprob_prior : float >= 0, or arrays
+        Dirichlet priors of the rows of the tables; 1 is none. Above 1 pulls towards even tables, below 1 makes
+        entries zero (the objective then has no bound, and may fall).
+    n_features : int, optional
+        Number of symbols; the largest one seen plus one if not given.
+    algorithm : "viterbi" or "map"
+        How `predict` decodes.
+    random_state : int, RandomState or None
+    n_iter : int >= 0
+        Steps of EM allowed.
+    tol : float
+        In nats. After a step that gains less, one more is made and EM ends.
+    verbose : bool
+    params, init_params : str
+        Letters of the parts that the fit changes, and of those that it draws anew: s(tart), t(ransitions), e(missions).
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    startprob_ (k,), transmat_ (k, k), emissionprob_ (k, symbols), or (columns, k, symbols)
+        They may also be set by hand instead of fitted.
+    monitor_ : history, iter, converged, tol
+        The log-likelihood at the start and after each step.
+
+    Examples
+    --------
+    Three boxes with red (0) and white (1) balls; red, white, red is drawn (Li Hang, example 10.2).
+
+    >>> import numpy as np
+    >>> from assay.hmm import CategoricalHMM
+    >>> model = CategoricalHMM(3)
+    >>> model.startprob_ = np.array([0.2, 0.4, 0.4])
+    >>> model.transmat_ = np.array([[0.5, 0.2, 0.3], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]])
+    >>> model.emissionprob_ = np.array([[0.5, 0.5], [0.4, 0.6], [0.7, 0.3]])
+    >>> balls = [[0], [1], [0]]
+    >>> round(float(np.exp(model.score(balls))), 6)
+    0.130218
+    >>> log_p, states = model.decode(balls)
+    >>> round(float(np.exp(log_p)), 4), states.tolist()
+    (0.0147, [2, 2, 2])
+    """
+
+    card = Card(
+        name="Hidden Markov model of symbols",
+        zh="隐马尔可夫模型",
+        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19", "LAT-20"),
+        task="density",
+        model="distributions of sequences of symbols by a hidden Markov chain",
+        strategy="log-likelihood of the sequences, plus the logarithms of priors",
+        algorithm="EM (Baum and Welch), forward and backward passes for each step; counts where states are known",
+        guarantee=("hmm.log-likelihood", "hmm.stationary", "hmm.monotone", "hmm.holdout"),
+        input=("numbers", "missing"),
+    )
+    family = "hmm.categorical"
+
+    constraints: ClassVar = {"n_features": Maybe(Count())}
+    letters: ClassVar = {**HiddenMarkovModel.letters, "e": "emissionprob_"}
+    dirichlet: ClassVar = (*HiddenMarkovModel.dirichlet, "emissionprob_prior")
+
+    _: KW_ONLY
+    emissionprob_prior: Any = 1.0
+    n_features: int | None = None
+    params: str = "ste"
+    init_params: str = "ste"
+
+    if TYPE_CHECKING:
+        emissionprob_: np.ndarray
+
+    def _check_rows(self, X: np.ndarray, *, reset: bool) -> None:
+        there = X[~np.isnan(X)]
+        if there.size and (there.min() < 0 or (there != np.floor(there)).any()):
+            raise refuse(self, "Negative values in data passed to X, or fractions: symbols are integers 0, 1, 2, ...")
+        most = int(there.max()) if there.size else 0
+        known = self.n_features if reset else self._emission()[0].shape[2]
+        if known is not None and most >= known:
+            raise refuse(self, f"symbol {most} is not among the {known} symbols 0 .. {known - 1}.")
+        if most >= 2**20:
+            raise refuse(self, f"symbol {most} is beyond the 2^20 that are held; number the symbols 0, 1, 2, ...")
+
+    def _emission(self) -> Arrays:
+        table = np.asarray(self.emissionprob_, dtype=float)
+        columns = len(table) if table.ndim == 3 else 1
+        shape = (self.n_components, table.shape[-1])
+        return (self._table("emissionprob_", shape if table.ndim < 3 else (columns, *shape)).reshape(columns, *shape),)
+
+    def _columns(self, emission: Arrays) -> int:
+        return len(emission[0])
+
+    def _attributes(self, emission: Arrays) -> dict[str, np.ndarray]:
+        (table,) = emission
+        return {"emissionprob_": table[0] if len(table) == 1 else table}
+
+    def _begin(self, X: np.ndarray) -> Arrays:
+        if not self._draws("e"):
+            return self._emission()
+        seen = X[~np.isnan(X)]
+        symbols = self.n_features or (int(seen.max()) + 1 if seen.size else 1)
+        table = check_random_state(self.random_state).rand(X.shape[1], self.n_components, symbols)
+        return (table / table.sum(axis=2, keepdims=True),)
+
+    def _see(self, sequences: Sequences, emission: Arrays) -> Emissions:
+        (tables,), (rows, index) = emission, sequences.distinct
+        logs = np.zeros((len(rows), self.n_components))
+        with np.errstate(divide="ignore"):
+            for j, table in enumerate(tables):
+                logs += np.concatenate([np.zeros((1, len(table))), np.log(table).T])[rows[:, j] + 1]
+        top = logs.max(axis=1)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        table = np.exp(logs - shift[:, None])
+        clamped = bool(((table == 0) & np.isfinite(logs)).any())
+        return Emissions(table, shift, index, lambda here: logs[index[here]], clamped, False)
+
+    def _count(self, sequences: Sequences, seen: Emissions, shares: np.ndarray, emission: Arrays) -> Any:
+        (tables,), (rows, _) = emission, sequences.distinct
+        found = np.zeros_like(tables)
+        for j, counts in enumerate(found):
+            there = rows[:, j] >= 0
+            np.add.at(counts.T, rows[there, j], shares[there])
+        return found
+
+    def _maximise(self, counts: Any, emission: Arrays) -> tuple[Arrays, int]:
+        if "e" not in self.params:
+            return emission, 0
+        return (_normalised(counts, self.emissionprob_prior, emission[0]),), 0
+
+    def _log_prior(self, emission: Arrays) -> float:
+        return log_dirichlet(emission[0], self.emissionprob_prior)
+
+    def _draw(self, states: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        (tables,) = self._emission()
+        X = np.empty((len(states), len(tables)), np.int64)
+        for j, table in enumerate(tables):
+            cumulative = np.cumsum(table, axis=1)
+            draws = random.random_sample(len(states)) * cumulative[states, -1]
+            X[:, j] = np.minimum((draws[:, None] >= cumulative[states]).sum(axis=1), table.shape[1] - 1)
+        return X
+
+    def n_parameters(self) -> int:
+        (tables,) = self._emission()
+        columns, k, symbols = tables.shape
+        return super().n_parameters() + columns * k * (symbols - 1) * ("e" in self.params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.positive_only = True
+        return tags

@@ -1,0 +1,187 @@
+"""The hidden chain: probabilities of states given the rows, and what EM sums of them.
+
+Work is cut in pieces that do not depend on the number of threads, and their sums are added in order. Forward and
+backward passes need only the emissions, so that even a single long sequence keeps two threads busy; what follows
+(shares of states and of neighbouring pairs) is cut into stretches of steps.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.scan import thread_map
+
+Arrays = tuple[np.ndarray, ...]
+_STRETCH = 8192  # steps of one piece of work
+_PIECES = 32  # groups of sequences, at most; pieces that hold counts of distinct rows, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Rows of all sequences below each other; sequence s has the rows offsets[s] to offsets[s + 1] - 1."""
+
+    X: np.ndarray
+    offsets: np.ndarray
+    n_jobs: int | None = None
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether no entry is missing."""
+        return not np.isnan(self.X).any()
+
+    @cached_property
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """The distinct rows, of integers with -1 for a missing one, and which of them each row is."""
+        codes = np.where(np.isnan(self.X), -1.0, self.X).astype(np.int64)
+        if codes.shape[1] == 1:
+            return np.arange(-1, codes.max() + 1)[:, None], (codes[:, 0] + 1).astype(np.int64)
+        rows, index = np.unique(codes, axis=0, return_inverse=True)
+        return rows, index.ravel().astype(np.int64)
+
+    def stretches(self, size: int = _STRETCH) -> list[tuple[int, int]]:
+        n = len(self.X)
+        return [(low, min(low + size, n)) for low in range(0, n, size)]
+
+    def groups(self) -> list[tuple[int, int]]:
+        """Return ranges of sequences, of about equally many rows."""
+        count = len(self.offsets) - 1
+        wanted = min(count, _PIECES)
+        cuts = np.searchsorted(self.offsets[1:], len(self.X) * np.arange(1, wanted) / wanted, side="left") + 1
+        ends = np.unique(np.concatenate([[0], np.minimum(cuts, count), [count]]))
+        return list(zip(ends[:-1].tolist(), ends[1:].tolist()))
+
+
+class Emissions(NamedTuple):
+    """Densities of the rows in each state: ln b_j(x_t) = ln table[which[t], j] + shift[which[t]].
+
+    `log_rows(rows)` returns the logarithms themselves for a slice of rows; `clamped` tells that an entry of the table
+    is larger than it should be; `each` that the table has a row of its own for every row.
+    """
+
+    table: np.ndarray
+    shift: np.ndarray
+    which: np.ndarray
+    log_rows: Callable[[slice], np.ndarray]
+    clamped: bool
+    each: bool
+
+
+class Expected(NamedTuple):
+    """ln p of each sequence; expected first states (k,), expected steps from i to j (k, k); probabilities of states,
+    (T, k) or summed over the steps of each distinct row (distinct, k)."""
+
+    logs: np.ndarray
+    start: np.ndarray
+    pairs: np.ndarray
+    shares: np.ndarray
+
+
+def log_likelihoods(sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray) -> np.ndarray:
+    """Return ln p of each sequence."""
+    alpha = np.empty((len(sequences.X), len(start)))
+    logs = _forward(sequences, seen, start, trans, alpha, [])
+    for s in np.flatnonzero(np.isnan(logs)):
+        logs[s] = _in_logarithms(sequences, seen, start, trans, int(s))[0]
+    return logs
+
+
+def expect(
+    sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray, *, each: bool | None = None
+) -> Expected:
+    """Return the expectations of an E step; with `each`, the probabilities of states at every step."""
+    from assay.hmm._loops import shares
+
+    (n, k), offsets = (len(sequences.X), len(start)), sequences.offsets
+    each = seen.each if each is None else each
+    alpha, beta, scales = np.empty((n, k)), np.empty((n, k)), np.empty(n)
+    logs = _forward(sequences, seen, start, trans, alpha, [beta, scales])
+    role = np.zeros(n, np.int8)
+    role[offsets[1:] - 1] = 1
+    apart = np.flatnonzero(np.isnan(logs) | (logs == -np.inf))
+    for s in apart:
+        role[offsets[s] : offsets[s + 1]] = 2
+    pieces = sequences.stretches(_STRETCH if each else max(_STRETCH, -(-n // _PIECES)))
+
+    def work(piece: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        counts, pairs = np.zeros((0 if each else len(seen.table), k)), np.zeros((k, k))
+        shares(seen.table, seen.which, alpha, beta, scales, role, *piece, each, counts, pairs)
+        return counts, pairs
+
+    firsts = offsets[:-1][role[offsets[:-1]] != 2]
+    first = alpha[firsts] * beta[firsts]  # before alpha is overwritten
+    found = thread_map(work, pieces, n_jobs=sequences.n_jobs)
+    counts, pairs = (sum(parts[1:], start=parts[0].copy()) for parts in zip(*found))
+    first_states = (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+    pairs *= trans
+    for s in apart:
+        here = slice(offsets[s], offsets[s + 1])
+        logs[s], posterior, more = _in_logarithms(sequences, seen, start, trans, int(s))
+        pairs += more
+        first_states += posterior[0]
+        if each:
+            alpha[here] = posterior
+        else:
+            np.add.at(counts, seen.which[here], posterior)
+    return Expected(logs, first_states, pairs, alpha if each else counts)
+
+
+def _forward(
+    sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray, alpha: np.ndarray, also: list[Any]
+) -> np.ndarray:
+    """Run the forward pass, and the backward pass if arrays for it are given; return ln p, NaN where logarithms are
+    needed."""
+    from assay.hmm._loops import backward, forward
+
+    offsets = sequences.offsets
+    logs = np.empty(len(offsets) - 1)
+    trans, trans_t = np.ascontiguousarray(trans), np.ascontiguousarray(trans.T)
+
+    def work(task: tuple[bool, int, int]) -> None:
+        ahead, first, last = task
+        if ahead:
+            forward(seen.table, seen.which, start, trans, offsets, first, last, alpha, logs, seen.clamped)
+        else:
+            backward(seen.table, seen.which, trans_t, offsets, first, last, *also)
+
+    ways = (True, False) if also else (True,)
+    thread_map(work, [(way, *group) for group in sequences.groups() for way in ways], n_jobs=sequences.n_jobs)
+    shifts = seen.shift if seen.each else seen.shift[seen.which]
+    return logs + np.add.reduceat(shifts, offsets[:-1])
+
+
+def _in_logarithms(
+    sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray, s: int
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return ln p of one sequence, probabilities of its states and expected steps, all through logarithms."""
+    from assay.hmm._loops import in_logarithms
+
+    logs = seen.log_rows(slice(sequences.offsets[s], sequences.offsets[s + 1]))
+    posterior, pairs = np.zeros_like(logs), np.zeros_like(trans)
+    with np.errstate(divide="ignore"):
+        value = in_logarithms(logs, np.log(start), np.log(trans), posterior, pairs)
+    return value, posterior, pairs
+
+
+def best_paths(
+    sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the most probable states, and ln p(rows, states) of each sequence."""
+    from assay.hmm._loops import best_path
+
+    offsets = sequences.offsets
+    states = np.empty(len(sequences.X), np.int64)
+    with np.errstate(divide="ignore"):
+        log_start, log_trans = np.log(start), np.log(trans)
+
+    def work(group: tuple[int, int]) -> list[float]:
+        found = []
+        for s in range(*group):
+            here = slice(offsets[s], offsets[s + 1])
+            found.append(best_path(seen.log_rows(here), log_start, log_trans, states[here]))
+        return found
+
+    values = thread_map(work, sequences.groups(), n_jobs=sequences.n_jobs)
+    return states, np.array([one for part in values for one in part])

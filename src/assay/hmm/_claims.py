@@ -1,0 +1,316 @@
+"""What the certificate of a hidden Markov model says: facts of the fit (D50), and new sequences (P50)."""
+
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
+from assay.hmm._base import ChainProblem, Parameters
+from assay.hmm._categorical import CategoricalHMM
+from assay.hmm._chain import Sequences, expect
+from assay.optim.duality import outward
+from assay.optim.em import em
+from assay.scan import Rows
+from assay.theory import concentration
+
+_UNIT = 2.0**-53
+_MOST_ENTRIES = 2**26  # rows times states that the checker holds
+_MOST_STEPS = 5e4  # rows times steps of EM that are worth making again
+_AGREE = 1e-6  # two runs of EM that end farther apart were near a saddle
+
+
+class Seen(NamedTuple):
+    """Expectations at the fitted parameters, and how far rounding can move ln p of each sequence."""
+
+    at: Parameters
+    sequences: Sequences
+    expected: Any
+    counts: Any
+    errors: np.ndarray
+
+
+def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
+    """Yield the claims D50 about a fitted model on the rows it was fitted to."""
+    sequences = rows.sequences  # type: ignore[attr-defined]
+    why = _why_not(model, sequences)
+    if why:
+        yield NotApplicable("D50/1", why)
+        return
+    seen = _seen(model, sequences)
+    if not np.isfinite(seen.expected.logs).all():
+        yield NotApplicable("D50/1", "A sequence has probability 0.")
+        return
+    n, lengths = len(sequences.X), np.diff(sequences.offsets)
+    center, slack = float(seen.expected.logs.sum()) / n, float(seen.errors.sum()) / n
+    value = outward(4 * slack + 1e-13 * (1 + abs(center)))
+    yield Claim("D50/1", value, params={"center": center}, witness={"lengths": lengths})
+    why = _why_no_step(model, sequences)
+    if why:
+        yield NotApplicable("D50/2", why)
+        return
+    yield _stationary(model, seen, lengths)
+    yield _monotone(model, sequences, lengths)
+
+
+def _why_not(model: Any, sequences: Sequences) -> str:
+    if sequences.X.shape[0] * model.n_components > _MOST_ENTRIES:
+        return "So many rows are not held by the checker."
+    partial_rows = np.isnan(sequences.X).any(axis=1) & ~np.isnan(sequences.X).all(axis=1)
+    full = not isinstance(model, CategoricalHMM) and model.covariance_type in ("full", "tied")
+    return "Rows that lack entries are not judged under full covariances." if full and partial_rows.any() else ""
+
+
+def _why_no_step(model: Any, sequences: Sequences) -> str:
+    """Return why nothing is claimed of a step of EM; empty if something is."""
+    if not hasattr(model, "start_"):
+        return FIT_NOT_KEPT if getattr(model, "_from_file", False) else "The parameters were counted, not fitted by EM."
+    if model.mended_:
+        return "A component was widened on the way, which is no step of EM."
+    if any(np.ndim(getattr(model, name)) or getattr(model, name) < 1 for name in model.dirichlet):
+        return "Priors of the tables are arrays, or below 1."
+    if isinstance(model, CategoricalHMM):
+        return ""
+    prior = model._prior(sequences.X.shape[1])
+    if np.any(prior.weight) or np.ndim(prior.scale) or np.ndim(prior.count) or prior.count < 0 or prior.scale < 0:
+        return "The prior of means and covariances is more than a number that is added to each."
+    whole = np.isnan(sequences.X).any(axis=1) == np.isnan(sequences.X).all(axis=1)
+    return "" if whole.all() else "Moments of rows that lack entries are not judged."
+
+
+def _seen(model: Any, sequences: Sequences) -> Seen:
+    at = model._parameters()
+    emissions = model._see(sequences, at.emission)
+    expected = expect(sequences, emissions, at.start, at.trans, each=True)
+    shares = expected.shares
+    if not emissions.each:
+        shares = np.zeros((len(emissions.table), model.n_components))
+        np.add.at(shares, emissions.which, expected.shares)
+    counts = model._count(sequences, emissions, shares, at.emission)
+    k = model.n_components
+    logs = np.abs(np.nan_to_num(emissions.log_rows(slice(0, len(sequences.X))), neginf=0.0))
+    per_row = (expected.shares * (_emission_errors(model, sequences, at) + 64 * _UNIT * logs)).sum(axis=1)
+    per_row += (4 * k + 64) * _UNIT
+    return Seen(at, sequences, expected, counts, 2 * np.add.reduceat(per_row, sequences.offsets[:-1]))
+
+
+def _emission_errors(model: Any, sequences: Sequences, at: Parameters) -> np.ndarray:
+    """Return how far rounding can move ln b_j(x_t) (rows, k), about."""
+    X = sequences.X
+    if isinstance(model, CategoricalHMM):
+        return np.full((len(X), model.n_components), 16 * (X.shape[1] + 8) * _UNIT)
+    means, factors = model._flat(*at.emission[-2:])
+    d, k = X.shape[1], model.n_components
+    largest = np.nan_to_num(np.nanmax(np.abs(np.concatenate([X, np.zeros((1, d))])), axis=0))
+    size = largest + np.abs(means)
+    each = np.einsum("kj,kji->ki", size, np.abs(factors)) if factors.ndim == 3 else size * factors
+    reach = (2 * d + 32) * _UNIT * np.sqrt((each**2).sum(axis=1))
+    filled = np.where(np.isnan(X), 0.0, X)
+    errors = np.empty((len(X), len(means)))
+    for c, (m, factor) in enumerate(zip(means, factors)):
+        z = (filled - m) @ factor if factor.ndim == 2 else (filled - m) * factor
+        length = np.sqrt((z**2).sum(axis=1))
+        logs = np.abs(np.log(np.diag(factor) if factor.ndim == 2 else factor)).sum()
+        errors[:, c] = 2 * length * reach[c] + reach[c] ** 2 + (d + 32) * _UNIT * (length**2 + logs + d + 8)
+    return errors.reshape(len(X), k, -1).max(axis=2)
+
+
+def _stationary(model: Any, seen: Seen, lengths: np.ndarray) -> Claim | NotApplicable:
+    """Return how much an M step would gain."""
+    n, at, gain = len(seen.sequences.X), seen.at, 0.0
+    wide = 16 * float(seen.errors.max()) + 64 * n * _UNIT
+    tables = [("s", seen.expected.start[None], model.startprob_prior, at.start[None])]
+    tables += [("t", seen.expected.pairs, model.transmat_prior, at.trans)]
+    if isinstance(model, CategoricalHMM):
+        symbols = at.emission[0].shape[2]
+        counts = seen.counts.reshape(-1, symbols)
+        tables += [("e", counts, model.emissionprob_prior, at.emission[0].reshape(-1, symbols))]
+    elif model.per_state:
+        tables += [("w", seen.counts[0], model.weights_prior, at.emission[0])]
+    for letter, counts, prior, table in tables:
+        if letter in model.params:
+            if prior > 1 and np.any(table == 0):
+                return NotApplicable("D50/2", "An entry of a table is 0, which its prior does not allow.")
+            gain += _table_gain(counts, float(prior), table, wide)
+    if not isinstance(model, CategoricalHMM) and {"m", "c"} & set(model.params):
+        more = _gaussian_gain(model, seen, wide)
+        if more is None:
+            return NotApplicable("D50/2", "A component has hardly any rows, or its covariance is nearly singular.")
+        gain += more
+    value = float(outward(gain / n + 1e-13))
+    return Claim("D50/2", value, params=_params(model, seen.sequences), witness={"lengths": lengths})
+
+
+def _params(model: Any, sequences: Sequences) -> dict[str, Any]:
+    """Return the priors, and the parts that a step changes, as the claims state them."""
+    found: dict[str, Any] = {"start_prior": float(model.startprob_prior), "trans_prior": float(model.transmat_prior)}
+    if isinstance(model, CategoricalHMM):
+        return {**found, "emission_prior": float(model.emissionprob_prior), "parts": model.params}
+    prior = model._prior(sequences.X.shape[1])
+    weights = float(getattr(model, "weights_prior", 1.0))
+    return {
+        **found,
+        "weights_prior": weights,
+        "scale": float(prior.scale),
+        "count": float(prior.count),
+        "parts": model.params,
+    }
+
+
+def _excess(x: np.ndarray) -> np.ndarray:
+    """Return (1 + x) ln(1 + x) - x, a little enlarged."""
+    near, x = np.abs(x) < 1e-3, np.maximum(x, -1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.where(x <= -1, 1.0, (1 + x) * np.log1p(x) - x)
+    return np.where(near, x**2 / 2 * (1 + np.abs(x)), far) * (1 + 1e-6)
+
+
+def _table_gain(counts: np.ndarray, prior: float, table: np.ndarray, wide: float) -> float:
+    total = 0.0
+    for row, p in zip(counts, table):
+        live = p > 0
+        c, q = row[live] + prior - 1, p[live]
+        C = float(c.sum())
+        bound = C * (1 + wide) * float(np.max(-np.log(q))) * 1.001 + 1e-13
+        if C > 0:
+            ratio = c / (C * q)
+            ends = np.maximum(_excess(ratio * (1 + 4 * wide) - 1), _excess(ratio * (1 - 4 * wide) - 1))
+            bound = min(bound, C * (1 + wide) * (float(q @ ends) + abs(1 - float(q.sum())) + 64 * _UNIT))
+        total += bound
+    return total * (1 + 1e-9)
+
+
+def _gaussian_gain(model: Any, seen: Seen, wide: float) -> float | None:
+    """Return what means and covariances gain at an M step; None if that is not bounded."""
+    found = seen.counts[1] if model.per_state else seen.counts
+    means, factors = model._flat(*seen.at.emission[-2:])
+    d, K = means.shape[1], len(means)
+    prior = model._prior(d)
+    groups = {"tied": np.arange(K) // (K // (model.n_components if model.per_state else 1))}
+    group = groups.get(model.covariance_type, np.arange(K))
+    gain, sums = 0.0, dict[int, tuple[np.ndarray, float, float, np.ndarray]]()
+    largest = np.nanmax(np.abs(seen.sequences.X), axis=0)
+    for c in range(K):
+        U = factors[c] if factors.ndim == 3 else np.diag(factors[c])
+        N = float(found.mass[c] if found.mass.ndim == 1 else found.mass[c].max())
+        if N < 1e-6:
+            return None
+        s = U.T @ found.linear[c] / N
+        square = found.square[c] if found.square.ndim == 3 else np.diag(found.square[c])
+        second = U.T @ square @ U / N
+        reach = (2 * d + 64) * _UNIT * float(np.linalg.norm((largest + np.abs(means[c])) @ np.abs(U)))
+        size = float(np.linalg.norm(second)) + d + float(s @ s)
+        off = 8 * (wide * size + reach * (np.sqrt(size) + reach) + 64 * d * d * _UNIT * size)
+        S, error, mass, _ = sums.get(group[c], (np.zeros((d, d)), 0.0, 0.0, U))
+        if "m" in model.params:
+            gain += N * (1 + wide) * (float(np.linalg.norm(s)) + off) ** 2 / 2
+            second = second - np.outer(s, s)
+        sums[group[c]] = S + N * second, error + N * off, mass + N, U
+    for S, error, N, U in sums.values() if "c" in model.params else ():
+        one = U.sum(axis=0)
+        added = float(prior.scale) * (np.outer(one, one) if factors.ndim == 3 else U.T @ U)
+        B = (S + added) / (N + prior.count)
+        values = np.diag(B) if model.covariance_type == "diag" else np.full(d, np.trace(B) / d)
+        if factors.ndim == 3:
+            values = np.linalg.eigvalsh((B + B.T) / 2)
+        error = 4 * (error / N + 512 * d * d * _UNIT * (1 + float(np.abs(values).max())))
+        error += 4 * wide * (float(np.linalg.norm(B)) + d)
+        ends = np.stack([values - error, values + error])
+        if ends.min() <= 1e-3:
+            return None
+        gain += 0.5 * (N + prior.count) * (1 + wide) * float((ends - 1 - np.log(ends)).max(axis=0).sum() + d * 1e-15)
+    return gain * (1 + 1e-6)
+
+
+# The way there ---------------------------------------------------------------------------------------------------
+
+
+def _monotone(model: Any, sequences: Sequences, lengths: np.ndarray) -> Claim | NotApplicable:
+    """Return that EM from the start did not lower the objective; the run is made once more, from nearly the same."""
+    steps, n = model.monitor_.iter, len(sequences.X)
+    if not steps:
+        return NotApplicable("D50/3", "No step of EM was made.")
+    if n * steps > _MOST_STEPS:
+        return NotApplicable("D50/3", f"Making {steps} steps again on {n} rows costs more than the fit.")
+    blurred = model.start_._replace(start=_blurred(model.start_.start))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem = ChainProblem(model, sequences)
+        found = em(problem, blurred, tol=-np.inf, max_iter=steps)
+    distance = _apart(model, model._parameters(), found.parameters)
+    if problem.mended or not distance < _AGREE:
+        return NotApplicable("D50/3", "The way passes so near to a saddle that rounding decides where it leads.")
+    errors = float(_seen(model, sequences).errors.sum()) / n
+    fall = max(0.0, float(-np.min(np.diff(found.history)))) / n
+    value = fall + 1e-9 * (1 + abs(found.log_likelihood) / n) + 32 * errors
+    params = {**_params(model, sequences), "steps": int(steps), "distance": outward(100 * distance + 1e-8)}
+    return Claim("D50/3", outward(value), params=params, witness={"lengths": lengths, **_witness(model)})
+
+
+def _blurred(start: np.ndarray) -> np.ndarray:
+    """Return probabilities that differ by less than anybody can tell: a run from them shows what rounding can do."""
+    moved = start * (1 + 1e-12 * np.cos(np.arange(len(start))))
+    return moved / moved.sum()
+
+
+def _witness(model: Any) -> dict[str, np.ndarray]:
+    start = model.start_
+    found = {"start": start.start, "trans": start.trans}
+    if isinstance(model, CategoricalHMM):
+        return {**found, "tables": start.emission[0]}
+    means, factors = model._flat(*start.emission[-2:])
+    factors = factors if factors.ndim == 3 else factors[:, :, None] * np.eye(means.shape[1])
+    weights = start.emission[0] if model.per_state else np.ones((model.n_components, 1))
+    return {**found, "weights": weights, "means": means, "factors": factors}
+
+
+def _apart(model: Any, one: Parameters, other: Parameters) -> float:
+    found = [float(np.abs(a - b).max()) for a, b in zip(one[:2], other[:2])]
+    if isinstance(model, CategoricalHMM):
+        return max(*found, float(np.abs(one.emission[0] - other.emission[0]).max()))
+    if model.per_state:
+        found.append(float(np.abs(one.emission[0] - other.emission[0]).max()))
+    (m, U), (l, V) = (model._flat(*at.emission[-2:]) for at in (one, other))
+    for c in range(len(m)):
+        A, B = (f if f.ndim == 2 else np.diag(f) for f in (U[c], V[c]))
+        back = np.linalg.inv(B) @ A
+        found.append(float(np.linalg.norm(A.T @ (l[c] - m[c]))))
+        found.append(float(np.linalg.norm(back.T @ back - np.eye(len(A)))))
+    return max(found)
+
+
+# New sequences ----------------------------------------------------------------------------------------------------
+
+
+def holdout(rows: Rows | None, asked: CertifyOptions, model: Any) -> Iterator[Statement | NotApplicable]:
+    """Yield a bound of the mean over new sequences of -ln p / T, clipped to a range fixed in advance."""
+    if rows is None:
+        yield NotApplicable("P50/1", "No hold-out sequences were given.")
+        return
+    sequences = rows.sequences  # type: ignore[attr-defined]
+    if len(asked.compared):
+        yield NotApplicable("P50/1", "Models compared on the hold-out sequences are not paid for.")
+    elif asked.clip is None:
+        yield NotApplicable("P50/1", "A log-loss has no range: pass clip=(least, largest), fixed before.")
+    elif len(sequences.offsets) < 3:
+        yield NotApplicable("P50/1", "One hold-out sequence says next to nothing about a mean over sequences.")
+    elif why := _why_not(model, sequences):
+        yield NotApplicable("P50/1", why)
+    else:
+        yield partial(_betting, model, sequences, asked.clip)
+
+
+def _betting(model: Any, sequences: Sequences, clip: Any, delta: str) -> Claim | NotApplicable:
+    low, width = float(clip[0]), float(clip[1]) - float(clip[0])
+    seen, lengths = _seen(model, sequences), np.diff(sequences.offsets)
+    with np.errstate(invalid="ignore"):
+        losses = (-seen.expected.logs + 8 * np.nan_to_num(seen.errors)) / lengths - low
+    losses = np.clip(np.nan_to_num(losses, nan=width, posinf=width), 0.0, width)
+    bound = width * concentration.betting_upper(losses / width, float(delta))
+    if bound >= width or not np.isfinite(seen.expected.logs).all():
+        return Vacuous("P50/1", f"With {len(losses)} hold-out sequences the bound is the largest loss.", delta)
+    params = {"low": low, "clip": width, "sequences": len(losses)}
+    return claim("P50/1", bound + width * OUTWARD, params, "holdout", delta, witness={"lengths": lengths})

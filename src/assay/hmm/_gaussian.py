@@ -1,0 +1,332 @@
+"""Hidden Markov models that emit rows of numbers: a Gaussian for each state."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from assay.card import Card
+from assay.cluster import KMeans
+from assay.hmm._base import HiddenMarkovModel
+from assay.hmm._chain import Arrays, Emissions, Sequences
+from assay.hmm._emissions import (
+    KINDS,
+    NARROWEST,
+    Moments,
+    Prior,
+    covariances_of,
+    factors_of,
+    log_densities,
+    maximise,
+    moments,
+    widened,
+)
+from assay.params import Choice, Number, refuse
+from assay.scan import thread_map
+
+
+@dataclass(eq=False, repr=False)
+class GaussianEmissions(HiddenMarkovModel):
+    """What models with Gaussian components share; `means_` and `precisions_cholesky_` define them."""
+
+    constraints: ClassVar = {"covariance_type": Choice(*KINDS), "min_covar": Number(low=0.0)}
+
+    _: KW_ONLY
+    covariance_type: str = "diag"
+    min_covar: float = 1e-3
+    means_prior: Any = 0.0
+    means_weight: Any = 0.0
+
+    per_state: ClassVar[bool] = False  # whether each state has several components
+    if TYPE_CHECKING:
+        means_: np.ndarray
+        precisions_cholesky_: np.ndarray
+
+    def _prior(self, d: int) -> Prior:
+        """Return the prior of means and covariances."""
+        raise NotImplementedError
+
+    def _flat(self, means: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return means (K, d) and a factor, (K, d, d) or (K, d), of each component."""
+        d = means.shape[-1]
+        flat = means.reshape(-1, d)
+        kind = self.covariance_type
+        if kind == "tied":
+            each = factors.reshape(-1, d, d)
+            return flat, np.repeat(each, len(flat) // len(each), axis=0)
+        if kind == "full":
+            return flat, factors.reshape(-1, d, d)
+        if kind == "diag":
+            return flat, factors.reshape(-1, d)
+        return flat, np.repeat(factors.reshape(-1, 1), d, axis=1)
+
+    def _shape(self, d: int) -> tuple[int, ...]:
+        """Return the shape of covariances and factors."""
+        k = self.n_components
+        each = (k, self.n_mix) if self.per_state else (k,)  # type: ignore[attr-defined]
+        tied = (k, d, d) if self.per_state else (d, d)
+        return {"full": (*each, d, d), "tied": tied, "diag": (*each, d), "spherical": each}[self.covariance_type]
+
+    def _factors_from(self, covariances: Any, d: int) -> np.ndarray:
+        """Return the factors of covariances that a user gives."""
+        given = np.asarray(covariances, dtype=float)
+        shape = self._shape(d)
+        if given.shape != shape:
+            raise refuse(self, f"covars_ of type {self.covariance_type!r} must have shape {shape}; got {given.shape}.")
+        if self.covariance_type in ("diag", "spherical"):
+            if not (given > 0).all():
+                raise refuse(self, "variances must be > 0.")
+            return 1.0 / np.sqrt(given)
+        try:
+            if not np.allclose(given, given.swapaxes(-1, -2)):
+                raise np.linalg.LinAlgError
+            return factors_of(given.reshape(-1, d, d)).reshape(shape)
+        except np.linalg.LinAlgError:
+            raise refuse(self, "covars_ must be symmetric and positive definite.") from None
+
+    def _covariances(self) -> np.ndarray:
+        """Return the covariances in the shape of their kind."""
+        U, d = self.precisions_cholesky_, self.means_.shape[-1]
+        if self.covariance_type in ("diag", "spherical"):
+            return 1.0 / U**2
+        return covariances_of(U.reshape(-1, d, d)).reshape(U.shape)
+
+    def _gaussians(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and factors, after checking those that a user has set."""
+        k, means = self.n_components, np.array(self.means_, dtype=float)
+        shape = (k, self.n_mix) if self.per_state else (k,)  # type: ignore[attr-defined]
+        if means.ndim != len(shape) + 1 or means.shape[:-1] != shape or not np.isfinite(means).all():
+            raise refuse(self, f"means_ must be finite and have shape {(*shape, 'columns')}; got {means.shape}.")
+        if np.shape(self.precisions_cholesky_) != self._shape(means.shape[-1]):
+            raise refuse(self, "covars_ do not go with means_, n_components and covariance_type.")
+        return means, self.precisions_cholesky_
+
+    def _columns(self, emission: Arrays) -> int:
+        return emission[-2].shape[-1]
+
+    def _start_covariance(self, X: np.ndarray) -> np.ndarray:
+        """Return the factors of the covariance of all rows for each component, and note how narrow one may become."""
+        d = X.shape[1]
+        filled = np.where(np.isnan(X), np.nanmean(X, axis=0) if len(X) else 0.0, X)
+        whole = np.cov(filled.T).reshape(d, d) if len(X) > 1 else np.zeros((d, d))
+        variances = np.diag(whole)
+        floor = self.min_covar if self.min_covar > 0 else 1e-12
+        self._least = NARROWEST * np.where(variances > 0, variances, floor)
+        whole = whole + self.min_covar * np.eye(d)
+        if np.linalg.eigvalsh(whole)[0] <= 0 or not np.isfinite(whole).all():
+            whole = np.diag(np.maximum(np.nan_to_num(variances), 1.0))
+        given = {"full": whole, "tied": whole, "diag": np.diag(whole), "spherical": np.diag(whole).mean()}
+        return self._factors_from(np.broadcast_to(given[self.covariance_type], self._shape(d)), d)
+
+    def _centres(self, X: np.ndarray, count: int, random: Any) -> np.ndarray:
+        """Return centres of the rows by k-means; fewer distinct rows than centres give some of them twice."""
+        whole = X[~np.isnan(X).any(axis=1)]
+        if not len(whole):
+            whole = np.where(np.isnan(X), np.nan_to_num(np.nanmean(X, axis=0)), X)
+        distinct = np.unique(whole, axis=0)
+        if len(distinct) <= count:
+            return distinct[np.arange(count) % len(distinct)]
+        return KMeans(n_clusters=count, n_init=4, random_state=random, n_jobs=self.n_jobs).fit(whole).cluster_centers_
+
+    def _log_rows(self, X: np.ndarray, emission: Arrays) -> np.ndarray:
+        """Return ln b_j(x) of each row (n, k)."""
+        return log_densities(X, *self._flat(*emission))
+
+    def _see(self, sequences: Sequences, emission: Arrays) -> Emissions:
+        from assay.hmm._loops import FLOOR, diagonal_emissions
+
+        n, X = len(sequences.X), sequences.X
+        table, shift = np.empty((n, self.n_components)), np.empty(n)
+        means, factors = self._flat(*emission[-2:])
+
+        def fill(piece: tuple[int, int]) -> float:
+            if factors.ndim == 2 and not self.per_state:
+                return diagonal_emissions(X, means, factors, *piece, table, shift)
+            here = slice(*piece)
+            logs = self._log_rows(X[here], emission)
+            shift[here] = logs.max(axis=1)
+            logs -= shift[here, None]
+            np.exp(np.maximum(logs, -FLOOR), out=table[here])
+            return float(logs.min())
+
+        least = min(thread_map(fill, sequences.stretches(), n_jobs=sequences.n_jobs))
+        index = np.arange(n)
+        return Emissions(table, shift, index, lambda here: self._log_rows(X[here], emission), least < -FLOOR, True)
+
+    def _maximised(self, found: Moments, emission: Arrays) -> tuple[Arrays, int]:
+        """Return means and factors of the M step, and how many were widened."""
+        means, factors = emission[-2:]
+        flat, each = self._flat(means, factors)
+        groups = self.n_components if self.per_state else 1
+        new, covariances, empty = maximise(
+            self.covariance_type, found, flat, self._prior(flat.shape[1]), groups, self.params
+        )
+        if "c" not in self.params:
+            return (new.reshape(means.shape), factors), 0
+        if self.covariance_type == "tied":
+            empty = np.asarray(empty.reshape(groups, -1).all(axis=1))
+            each = each.reshape(groups, -1, *each.shape[1:])[:, 0]
+        old = covariances_of(each)
+        covariances = np.where(empty.reshape(-1, *[1] * (covariances.ndim - 1)), old, covariances)
+        covariances, narrow = widened(covariances, self._least)
+        made = factors_of(covariances)
+        made = made[:, 0] if self.covariance_type == "spherical" else made
+        return (new.reshape(means.shape), made.reshape(self._shape(flat.shape[1]))), narrow
+
+    def _log_prior(self, emission: Arrays) -> float:
+        means, factors = self._flat(*emission[-2:])
+        prior = self._prior(means.shape[1])
+        if not np.any(prior.scale) and not np.any(prior.count) and not np.any(prior.weight):
+            return 0.0
+        if self.covariance_type == "tied":
+            factors = factors[:: len(means) // (self.n_components if self.per_state else 1)]
+        covariances = covariances_of(factors)
+        count = np.asarray(prior.count, dtype=float)
+        prior = prior._replace(count=count.mean(axis=-1) if count.ndim == 2 else count)
+        return prior.log(self.covariance_type, means, covariances)
+
+    def _rows_of(self, means: np.ndarray, factors: np.ndarray, which: np.ndarray, random: Any) -> np.ndarray:
+        """Return a row drawn from the component that `which` names, for each of its entries."""
+        noise = random.standard_normal((len(which), means.shape[1]))
+        if factors.ndim == 2:
+            return means[which] + noise / factors[which]
+        back = np.linalg.inv(factors)  # x = m + U^-T z
+        return means[which] + np.einsum("nji,nj->ni", back[which], noise)
+
+    def _n_covariances(self, d: int) -> int:
+        groups = int(np.prod(self._shape(d)[: -2 if self.covariance_type in ("full", "tied") else None]))
+        return groups * (d * (d + 1) // 2) if self.covariance_type in ("full", "tied") else groups
+
+
+@dataclass(eq=False, repr=False)
+class GaussianHMM(GaussianEmissions):
+    """A hidden Markov chain each of whose states emits rows from a Gaussian of its own.
+
+        p(x_1..x_T) = sum over states s_1..s_T of  pi(s_1) N(x_1; m, S of s_1) prod_t A(s_{t-1}, s_t) N(x_t; of s_t)
+
+    Missing entries (NaN) are integrated out, and a row of NaN is a step at which nothing was seen.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Number of states.
+    covariance_type : "diag", "full", "tied" or "spherical"
+        Variances of the columns for each state; a covariance for each state; one for all; one variance for each.
+    min_covar : float >= 0
+        Added to the variances that the fit starts from.
+    startprob_prior, transmat_prior : float >= 0, or arrays
+        Dirichlet priors of the rows of the tables; 1 is none.
+    means_prior, means_weight : float, or arrays
+        As if so many rows had been seen at `means_prior` in each state; 0 is none.
+    covars_prior, covars_weight : float
+        `covars_prior` is added to sums of squares ("full", "tied": to every entry of them, as in hmmlearn), and
+        max(covars_weight - 1, 0), of full matrices max(covars_weight - columns, 0), to the counts that they are
+        divided by. The defaults are hmmlearn's, and keep variances above 0; covars_prior=0 is none.
+    algorithm : "viterbi" or "map"
+        How `predict` decodes.
+    random_state : int, RandomState or None
+    n_iter : int >= 0
+        Steps of EM allowed.
+    tol : float
+        In nats. After a step that gains less, one more is made and EM ends.
+    verbose : bool
+    params, init_params : str
+        Letters of the parts that the fit changes, and of those that it starts anew: s(tart), t(ransitions), m(eans),
+        c(ovariances).
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+
+    Attributes
+    ----------
+    startprob_ (k,), transmat_ (k, k), means_ (k, d)
+    covars_ : (k, d, d)
+        Set it in the shape of its type: (k, d), (k, d, d), (d, d) or (k,).
+    precisions_cholesky_
+        Upper triangular U with U U' = S^-1, or 1 / s; the model is that of these numbers.
+    monitor_ : history, iter, converged, tol
+        The log-likelihood at the start and after each step.
+    mended_ : int
+        How often a component had shrunk to a point, or to fewer dimensions, and was widened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.hmm import GaussianHMM
+    >>> X = np.array([0.0, 0.1, -0.1, 5.0, 5.1, 4.9, 0.0, 0.2])[:, None]
+    >>> model = GaussianHMM(2, random_state=0).fit(X)
+    >>> states = model.predict(X)
+    >>> (states == states[0]).tolist()
+    [True, True, True, False, False, False, True, True]
+    """
+
+    card = Card(
+        name="Hidden Markov model of Gaussian rows",
+        zh="高斯隐马尔可夫模型",
+        mission=("LAT-16", "LAT-17", "LAT-18", "LAT-19", "LAT-20"),
+        task="density",
+        model="densities of sequences of rows by a hidden Markov chain with a Gaussian for each state",
+        strategy="log-likelihood of the sequences, plus the logarithms of priors",
+        algorithm="EM (Baum and Welch), forward and backward passes for each step; counts where states are known",
+        guarantee=("hmm.log-likelihood", "hmm.stationary", "hmm.monotone", "hmm.holdout"),
+        input=("numbers", "missing"),
+    )
+
+    letters: ClassVar = {**HiddenMarkovModel.letters, "m": "means_", "c": "precisions_cholesky_"}
+
+    _: KW_ONLY
+    covars_prior: Any = 1e-2
+    covars_weight: Any = 1.0
+    params: str = "stmc"
+    init_params: str = "stmc"
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        """Which of the checker's predictors reads the fitted parameters."""
+        return f"hmm.{self.covariance_type}"
+
+    @property
+    def covars_(self) -> np.ndarray:
+        """Covariances (k, d, d)."""
+        found, (k, d) = self._covariances(), self.means_.shape
+        if self.covariance_type == "tied":
+            return np.repeat(found[None], k, axis=0)
+        if self.covariance_type == "full":
+            return found
+        found = found if found.ndim == 2 else np.repeat(found[:, None], d, axis=1)
+        return found[:, :, None] * np.eye(d)
+
+    @covars_.setter
+    def covars_(self, value: Any) -> None:
+        self.precisions_cholesky_ = self._factors_from(value, np.shape(self.means_)[-1])
+
+    def _prior(self, d: int) -> Prior:
+        less = 1 if self.covariance_type in ("diag", "spherical") else d
+        weight = np.broadcast_to(np.asarray(self.means_weight, dtype=float), (self.n_components,))
+        mean = np.broadcast_to(np.asarray(self.means_prior, dtype=float), (self.n_components, d))
+        return Prior(mean, weight, np.asarray(self.covars_prior, dtype=float), max(float(self.covars_weight) - less, 0))
+
+    def _emission(self) -> Arrays:
+        return self._gaussians()
+
+    def _attributes(self, emission: Arrays) -> dict[str, np.ndarray]:
+        return dict(zip(("means_", "precisions_cholesky_"), emission))
+
+    def _begin(self, X: np.ndarray) -> Arrays:
+        factors = self._start_covariance(X)
+        random = check_random_state(self.random_state)
+        means = self._centres(X, self.n_components, random) if self._draws("m") else np.asarray(self.means_, float)
+        return means, factors if self._draws("c") else self.precisions_cholesky_
+
+    def _count(self, sequences: Sequences, seen: Emissions, shares: np.ndarray, emission: Arrays) -> Any:
+        return moments(sequences, *self._flat(*emission), shares)
+
+    def _maximise(self, counts: Any, emission: Arrays) -> tuple[Arrays, int]:
+        return self._maximised(counts, emission)
+
+    def _draw(self, states: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        return self._rows_of(*self._flat(*self._emission()), states, random)
+
+    def n_parameters(self) -> int:
+        k, d = self.means_.shape
+        return super().n_parameters() + k * d * ("m" in self.params) + self._n_covariances(d) * ("c" in self.params)

@@ -211,4 +211,3 @@ def drawn_ties(shares: np.ndarray, X: Any, seed: int) -> np.ndarray:
         drawn = int.from_bytes(hashlib.blake2b(content, digest_size=8, key=str(seed).encode()).digest(), "little")
         best[i] = options[drawn % len(options)]
     return best
-

@@ -4,10 +4,10 @@
     majority    the same if  s_k(x) > share * sum_t w_t,  else the row is rejected
     mean        H(x) = sum_t w_t h_t(x) / sum_t w_t
 
-h_t^k is 1 for the class that member t decides for ("hard") or its probability ("soft"). With the labels -1 and +1 a vote
-is the sign of the members' sum. Weights are given, equal, or learnt from rows that no member was fitted to. A rejected
-row is visible: `predict` returns `reject_label`, `score` counts it as wrong, and the certificate bounds how often the
-rows that are not rejected are wrong, for every share that could be asked for at once.
+h_t^k is 1 for the class that member t decides for ("hard") or its probability ("soft"). With the labels -1 and +1 a
+vote is the sign of the members' sum. Weights are given, equal, or learnt from rows that no member was fitted to. A
+rejected row is visible: `predict` returns `reject_label`, `score` counts it as wrong, and the certificate bounds how
+often the rows that are not rejected are wrong, for every share that could be asked for at once.
 """
 
 from collections.abc import Iterator
@@ -318,5 +318,3 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
         return np.array([f"votingregressor_{name}" for name, _ in self._named()], dtype=object)
-
-

@@ -6,7 +6,8 @@ A member is read through a link, a number that the model stores for each member:
     1  shares    its scores are class probabilities
     2  logistic  class probabilities are the logistic function of its score, or the softmax of its scores
     3  leaves    the class shares of the leaf of a single tree
-    4  score     one number: its score, or of two scores the second less the first
+    4  score     one number: its score, or of two scores (of a single tree: of the leaf's two shares) the second less
+                 the first
     5  raw       its scores as they are
     6  counts    class probabilities are its scores, none of them negative, divided by their sum
 """
@@ -36,9 +37,10 @@ class Reading:
 
     def values(self, X: np.ndarray, *, by_row: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return what it says (rows, outputs), and a bound of its error for each row and output."""
-        if self.link == LEAVES:
+        if self._of_leaves:
             shares = self.member.value[self.member.ends(X)[:, 0]]  # type: ignore[attr-defined]
-            return shares, np.zeros_like(shares)
+            shares = shares[:, 1:] - shares[:, :1] if self.link == SCORE else shares
+            return shares, U * np.abs(shares) if self.link == SCORE else np.zeros_like(shares)
         scores, errors = self.member.scores(X, np.abs(X).max(axis=0, initial=0.0))
         errors = np.broadcast_to(self.member.row_errors(X) if by_row else errors, scores.shape)
         if self.link == VOTE:
@@ -54,6 +56,11 @@ class Reading:
             return difference, above(errors.sum(axis=1, keepdims=True) + U * np.abs(difference), 2)
         return scores, errors
 
+    @property
+    def _of_leaves(self) -> bool:
+        """Whether the shares of a single tree's leaves are read; its own scores are votes."""
+        return self.link == LEAVES or (self.link == SCORE and getattr(self.member, "kind", "") == "classifier")
+
     def _vote(self, scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         guess = (scores[:, 0] > 0).astype(np.int64) if self.member.binary else scores.argmax(axis=1)
         margin, error = margins(self.member, scores, errors, guess)
@@ -64,8 +71,11 @@ class Reading:
 
     def exact(self, x: np.ndarray) -> list[Fraction]:
         """Return what it says of one row in rational arithmetic."""
-        if self.link == LEAVES:
-            return [Fraction(value) for value in self.values(x[None])[0][0].tolist()]
+        if self._of_leaves:
+            shares = [
+                Fraction(value) for value in Reading(self.member, LEAVES, self.classes).values(x[None])[0][0].tolist()
+            ]
+            return [shares[1] - shares[0]] if self.link == SCORE else shares
         if self.link == VOTE:
             votes, unsure = self.values(x[None])
             if not unsure.any():

@@ -105,13 +105,21 @@ class OfLearners(Learner):
     def _rows(self, X: Any, *, reset: bool) -> Any:
         """Return X as members take it: an array of numbers, or as it is if a learner from outside may read more."""
         if all(is_ours(one) for one in self._bases()):
-            gaps = all(get_tags(one).input_tags.allow_nan for one in self._bases())
-            finite: Any = "allow-nan" if gaps else True
+            finite: Any = "allow-nan" if self._reads_gaps() else True
             return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
         _check_feature_names(self, X, reset=reset)
         if hasattr(X, "shape") and len(X.shape) == 2:
             return validate_data(self, X, reset=reset, skip_check_array=True)
         return X
+
+    def _reads_gaps(self) -> bool:
+        """Tell whether every learner reads rows that lack values."""
+        return all(hasattr(one, "fit") and get_tags(one).input_tags.allow_nan for one in self._bases())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._reads_gaps()
+        return tags
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
         """Return the target, as positions among `classes_` for a classifier, and the row weights."""

@@ -9,6 +9,7 @@ from assay.ensemble._committee_votes import VotingClassifier, VotingRegressor
 from assay.ensemble._extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from assay.ensemble._forest import RandomForestClassifier, RandomForestRegressor
 from assay.ensemble._lpboost import LPBoost
+from assay.ensemble._stacking import StackingClassifier, StackingRegressor
 from assay.ensemble._subspace import RandomSubspaceClassifier, RandomSubspaceRegressor
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "RandomForestRegressor",
     "RandomSubspaceClassifier",
     "RandomSubspaceRegressor",
+    "StackingClassifier",
+    "StackingRegressor",
     "VotingClassifier",
     "VotingRegressor",
 ]

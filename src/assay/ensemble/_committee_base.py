@@ -30,20 +30,11 @@ class Named:
         return owner._named()
 
 
-@dataclass(eq=False, repr=False)
-class CommitteeOf(OfLearners, _BaseComposition):
-    """Members by name, with weights."""
+class NamedMembers(OfLearners, _BaseComposition):
+    """Members by name, as scikit-learn's heterogeneous ensembles have them."""
 
-    combines: ClassVar = "votes and means of learners of any class"
-    constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}
-
-    estimators: Any = None
-    _: KW_ONLY
-    weights: Any = None
-    holdout: float | None = 0.25
-    cv: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
+    estimators: Any
+    estimators_: Any
 
     def _default(self) -> list[tuple[str, Any]]:
         raise NotImplementedError
@@ -74,16 +65,10 @@ class CommitteeOf(OfLearners, _BaseComposition):
         return self._set_params("estimators", **params)
 
     @property
-    def estimators_(self) -> list[Any]:
-        """The fitted members; classifiers among them know the classes as 0, 1, ..."""
-        check_is_fitted(self, "members_")
-        return self.members_
-
-    @property
     def named_estimators_(self) -> Any:
         """The fitted members by name."""
         check_is_fitted(self, "members_")
-        return Bunch(**dict(zip([name for name, _ in self._named()], self.members_)))
+        return Bunch(**dict(zip([name for name, _ in self._named()], self.estimators_)))
 
     @property
     def member_kinds_(self) -> dict[str, Any]:
@@ -91,6 +76,28 @@ class CommitteeOf(OfLearners, _BaseComposition):
         check_is_fitted(self, "members_")
         kinds = {name: type(one).__name__ for name, one in self.named_estimators_.items()}
         return {**kinds, "homogeneous": len(set(kinds.values())) == 1}
+
+
+@dataclass(eq=False, repr=False)
+class CommitteeOf(NamedMembers):
+    """Members by name, with weights."""
+
+    combines: ClassVar = "votes and means of learners of any class"
+    constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}
+
+    estimators: Any = None
+    _: KW_ONLY
+    weights: Any = None
+    holdout: float | None = 0.25
+    cv: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted members; classifiers among them know the classes as 0, 1, ..."""
+        check_is_fitted(self, "members_")
+        return self.members_
 
     @property
     def weights_(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from assay.checker.numerics import Sums, above, gamma
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.members import RAW, SCORE, Combined, Reading, fractions, readings
+from assay.checker.rules.members import RAW, SCORE, UNKNOWN, Combined, Reading, fractions, readings
 from assay.claims.definitions import HOLDOUT, Definition, percent, up
 
 GRID = 64
@@ -111,7 +111,7 @@ def read_vote(
 def read_mean(members: list[Predictor], weights: np.ndarray, links: np.ndarray, classes: Any) -> Mean:
     """Return the mean after checking weights and links."""
     _check_weights(weights, members)
-    if np.any(links != RAW):
+    if not np.isin(links, (RAW, UNKNOWN)).all():
         raise Rejected("a mean reads its members' numbers as they are")
     return Mean(readings(members, links, 0), weights)
 

@@ -10,6 +10,7 @@ A member is read through a link, a number that the model stores for each member:
                  the first
     5  raw       its scores as they are
     6  counts    class probabilities are its scores, none of them negative, divided by their sum
+    -1           nothing is known of it: such a model is stored and loaded, and no claim is about its predictions
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from assay.checker.numerics import U, above
 from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected
 
+UNKNOWN = -1
 VOTE, SHARES, LOGISTIC, LEAVES, SCORE, RAW, COUNTS = range(7)
 
 
@@ -37,6 +39,8 @@ class Reading:
 
     def values(self, X: np.ndarray, *, by_row: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return what it says (rows, outputs), and a bound of its error for each row and output."""
+        if self.link == UNKNOWN:
+            raise Refused("it is not known what a member says")
         if self._of_leaves:
             shares = self.member.value[self.member.ends(X)[:, 0]]  # type: ignore[attr-defined]
             shares = shares[:, 1:] - shares[:, :1] if self.link == SCORE else shares
@@ -120,7 +124,7 @@ def readings(members: Sequence[Predictor], links: np.ndarray, classes: int) -> t
 
     A classifier of `classes` classes was fitted to the labels 0, 1, ...; with 0 classes members are regressions.
     """
-    if links.shape != (len(members),) or np.any((links < 0) | (links > COUNTS)):
+    if links.shape != (len(members),) or np.any((links < UNKNOWN) | (links > COUNTS)):
         raise Rejected("links_ must say how each member is read")
     labels = tuple(map(str, range(classes))) if classes else None
     for member, link in zip(members, links.tolist()):

@@ -62,6 +62,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
         zh="欠采样集成",
         mission=("MUL-10",),
         task="classify",
+        ensemble="parallel",
         model=Unbounded("votes of learners fitted to balanced samples"),
         strategy="that of the members; voting",
         algorithm="members on under-sampled rows, on threads",

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.params import refuse
-from assay.scan import Rows
 
 
 class JointRun(NamedTuple):
@@ -28,7 +27,7 @@ class JointRun(NamedTuple):
     stopped: bool
 
 
-def joint_run(learner: Any, rows: Rows, random: Any, told: Callable[..., bool]) -> JointRun:
+def joint_run(learner: Any, rows: Any, random: Any, told: Callable[..., bool]) -> JointRun:
     """Learn all classes together; `random` shuffles the rows of each epoch, None keeps their order."""
     from assay.linear_model._perceptron_loop import joint_block
     from assay.linear_model._row_loops import shuffle

@@ -230,9 +230,6 @@ def ambiguity(outputs: Any, weights: Any, y: Any) -> Ambiguity:
     w = w / w.sum()
     H = outputs @ w
     away = (outputs - H[:, None]) ** 2
-    terms = {
-        "ambiguity": away @ w,
-        "member_error": ((outputs - y[:, None]) ** 2) @ w,
-        "ensemble_error": (H - y) ** 2,
-    }
-    return Ambiguity(away, *terms.values(), {name: float(term.mean()) for name, term in terms.items()})
+    apart, alone, together = away @ w, ((outputs - y[:, None]) ** 2) @ w, (H - y) ** 2
+    terms = {"ambiguity": apart, "member_error": alone, "ensemble_error": together}
+    return Ambiguity(away, apart, alone, together, {name: float(term.mean()) for name, term in terms.items()})

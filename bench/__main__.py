@@ -5,6 +5,7 @@ from importlib import import_module
 
 NAMES = (
     "cluster",
+    "combine",
     "linear",
     "linear_full",
     "parquet",

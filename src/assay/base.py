@@ -82,6 +82,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """
         yield from ()
 
+    def holdout_statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield statements about new data that only this learner can make from hold-out rows; as `statements`."""
+        yield from ()
+
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield what the learner knows about `rows`, by type: scores or votes, predictions, densities, distances, the
         length of its weights, the problem that it minimised (`guarantees.evidence`)."""

@@ -29,6 +29,8 @@ class Card:
         `nominal`), "missing" values as NaN. What it does not read, `assay learn` encodes for it.
     most_rows : int, optional
         Rows up to which `assay learn` tries the learner unasked, where time or memory grow faster than the rows.
+    ensemble : str
+        "serial" if it has members that rest on those before them, "parallel" if members do not know of each other.
     """
 
     name: str
@@ -41,3 +43,4 @@ class Card:
     guarantee: tuple[str, ...]
     input: tuple[str, ...] = ("numbers",)
     most_rows: int | None = None
+    ensemble: str = ""

@@ -62,6 +62,7 @@ def is_learner(thing: object) -> bool:
 def kinds(learner: type[Learner]) -> frozenset[str]:
     """Return what kind of learning it is: "supervised" or "unsupervised"; "online" if it learns row by row.
 
+    Ensembles are "serial" if each member rests on those before it (boosting), else "parallel": these have `n_jobs`.
     A classifier is "generative" if it models the rows of each class, from which it can draw, else "discriminative".
 
     >>> from assay.linear_model import SGDClassifier
@@ -73,4 +74,6 @@ def kinds(learner: type[Learner]) -> frozenset[str]:
         found.add("online")
     if learner.card.task == "classify":
         found.add("generative" if hasattr(learner, "sample") else "discriminative")
+    if learner.card.ensemble:
+        found.add(learner.card.ensemble)
     return frozenset(found)

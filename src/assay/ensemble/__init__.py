@@ -5,9 +5,11 @@ from assay.ensemble._adaboost_regressor import AdaBoostRegressor
 from assay.ensemble._bagging import BaggingClassifier, BaggingRegressor
 from assay.ensemble._boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._committee import ForestCommitteeClassifier
+from assay.ensemble._committee_votes import VotingClassifier, VotingRegressor
 from assay.ensemble._extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from assay.ensemble._forest import RandomForestClassifier, RandomForestRegressor
 from assay.ensemble._lpboost import LPBoost
+from assay.ensemble._stacking import StackingClassifier, StackingRegressor
 from assay.ensemble._subspace import RandomSubspaceClassifier, RandomSubspaceRegressor
 
 __all__ = [
@@ -25,4 +27,8 @@ __all__ = [
     "RandomForestRegressor",
     "RandomSubspaceClassifier",
     "RandomSubspaceRegressor",
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
 ]

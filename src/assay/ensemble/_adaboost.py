@@ -92,6 +92,7 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
         zh="自适应提升",
         mission=tuple(f"ENS-{i:02d}" for i in range(6, 26)),
         task="classify",
+        ensemble="serial",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),
         strategy="exponential loss",
         algorithm="stagewise re-weighting with exact stumps on columns sorted once",

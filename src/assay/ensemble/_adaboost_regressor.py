@@ -91,6 +91,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
         zh="自适应提升回归",
         mission=("ENS-06",),
         task="regress",
+        ensemble="serial",
         model=OfAnySize("weighted medians of trees of any number"),
         strategy="relative absolute errors, re-weighted",
         algorithm="AdaBoost.R2: a tree on a weighted sample in each round",

@@ -10,6 +10,7 @@ samples. Every member has its own seed: the ensemble is the same for any number 
 Learning 24, 1996; Ho, IEEE PAMI 20, 1998.
 """
 
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ import numpy as np
 from assay.card import Card
 from assay.ensemble._bagging_base import Bagging, Fitted
 from assay.ensemble._voting import Mean, Vote
-from assay.params import Choice, check, refuse
+from assay.params import Choice, Number, check, refuse
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
@@ -47,6 +48,10 @@ class BaggingClassifier(Vote, Bagging):
         What else out-of-bag rows are used for: each tree is pruned on its own ones wherever that does not raise its
         error, or each member with `partial_fit` is trained at most `max_epochs` epochs, until its error on them has
         not fallen for `patience` epochs, and is restored to its best epoch.
+    flip_labels : share in [0, 1)
+        Exactly this share of the rows, drawn for each member, is told to it with another label, drawn too.
+    parameters : dict or None
+        Parameters of the base learner that are drawn for each member: a list of values, or a distribution with `rvs`.
     warm_start : bool
         Whether a second `fit` keeps the members and adds those that are missing; the rows must be the same.
     n_jobs : int or None
@@ -55,6 +60,7 @@ class BaggingClassifier(Vote, Bagging):
     Attributes
     ----------
     classes_, estimators_ (fitted to positions in `classes_`), feature_importances_ (trees)
+    estimator_params_ : the parameters drawn for each member
     estimators_samples_, estimators_features_ : rows (repeated as drawn) and columns of each member
     oob_score_, oob_decision_function_ (rows, classes), oob_votes_ (rows, classes) : out-of-bag accuracy, mean
         probabilities, numbers of votes; oob_errors_ (members,) : out-of-bag error after each member
@@ -70,12 +76,13 @@ class BaggingClassifier(Vote, Bagging):
     """
 
     of_trees, of_others = "trees.vote", "committee.bagging-classifier"
-    constraints: ClassVar = {"voting": Choice("soft", "hard")}
+    constraints: ClassVar = {"voting": Choice("soft", "hard"), "flip_labels": Number(0.0, 1.0, open_high=True)}
     card = Card(
         name="Bagging classifier",
         zh="自助聚合",
-        mission=tuple(f"ENS-{i}" for i in (30, 31, 32, 33, 34, 35, 36)),
+        mission=tuple(f"ENS-{i}" for i in (30, 31, 32, 33, 34, 35, 36, 65, 68, 70)),
         task="classify",
+        ensemble="parallel",
         model=OfAnySize("votes of any number of members"),
         strategy="that of the base learner; averaging",
         algorithm="base learner on bootstrap samples, members on threads",
@@ -84,6 +91,17 @@ class BaggingClassifier(Vote, Bagging):
 
     _: KW_ONLY
     voting: str = "soft"
+    flip_labels: float = 0.0
+
+    def _told(self, data: Read, seed: int) -> Read:
+        if not self.flip_labels:
+            return data
+        rng, n = np.random.default_rng([int(seed), 2]), len(data.y)
+        flipped = rng.permutation(n)[: round(float(self.flip_labels) * n)]
+        told = copy(data)
+        told.y = data.y.copy()
+        told.y[flipped] = (data.y[flipped] + rng.integers(1, len(self.classes_), len(flipped))) % len(self.classes_)
+        return told
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -132,6 +150,7 @@ class BaggingRegressor(Mean, Bagging):
         zh="自助聚合",
         mission=("ENS-30", "ENS-31"),
         task="regress",
+        ensemble="parallel",
         model=OfAnySize("means of any number of members"),
         strategy="that of the base learner; averaging",
         algorithm="base learner on bootstrap samples, members on threads",

@@ -61,6 +61,7 @@ class Bagging(Members, Analysed, OfMembers):
     max_epochs: int = 200
     patience: int = 10
     warm_start: bool = False
+    parameters: Any = None
     random_state: Any = None
     n_jobs: int | None = None
     seeds_: np.ndarray = field(init=False)
@@ -95,7 +96,7 @@ class Bagging(Members, Analysed, OfMembers):
             began = time.perf_counter()
             sample = self._sample(seed)
             fit = self._tree if isinstance(base, DecisionTree) else self._other
-            model, epochs = fit(clone(base), sample, data, n_classes)
+            model, epochs = fit(clone(base).set_params(**self._drawn(seed)), sample, self._told(data, seed), n_classes)
             return Fitted(model, time.perf_counter() - began, epochs)
 
         with FitLog(self, 1, *data.shown) as log:
@@ -125,6 +126,7 @@ class Bagging(Members, Analysed, OfMembers):
             kind = "classifier" if classify else "regressor"
             raise refuse(self, f"estimator must be a {kind} with fit and predict; got {base!r}.")
         tree = isinstance(base, DecisionTree)
+        self._check_parameters(base)
         if self.columns_ is not None and not tree:
             raise refuse(self, "nominal columns go with the trees of assay.tree; encode them for other base learners.")
         if data.weight is not None and not tree and not has_fit_parameter(base, "sample_weight"):
@@ -134,6 +136,18 @@ class Bagging(Members, Analysed, OfMembers):
         if self.out_of_bag == "stop" and not hasattr(base, "partial_fit"):
             raise refuse(self, f'out_of_bag="stop" needs a learner with partial_fit; got {type(base).__name__}.')
         return base
+
+    def _check_parameters(self, base: Any) -> None:
+        if self.parameters is None:
+            return
+        if not isinstance(self.parameters, dict) or not set(self.parameters) <= set(base.get_params()):
+            raise refuse(
+                self,
+                f"parameters must be a dict of parameters of {type(base).__name__}; got {str(self.parameters)[:80]}.",
+            )
+        for name, values in self.parameters.items():
+            if not hasattr(values, "rvs") and not (isinstance(values, (list, tuple, np.ndarray)) and len(values)):
+                raise refuse(self, f"parameters: {name} needs a list of values or a distribution; got {values!r}.")
 
     def _base(self) -> Any:
         raise NotImplementedError
@@ -153,6 +167,24 @@ class Bagging(Members, Analysed, OfMembers):
         else:
             columns = np.sort(rng.permutation(d)[: self.n_columns_])
         return Sample(drawn, columns, int(rng.integers(2**31 - 1)))
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        """Return the parameters of one member that are drawn for it; they depend on its seed alone."""
+        rng = np.random.RandomState(np.random.default_rng([int(seed), 3]).integers(2**31 - 1))
+        drawn = {}
+        for name, values in sorted((self.parameters or {}).items()):
+            drawn[name] = values.rvs(random_state=rng) if hasattr(values, "rvs") else values[rng.randint(len(values))]
+        return drawn
+
+    def _told(self, data: Read, seed: int) -> Read:
+        """Return the rows with the targets that one member is told."""
+        return data
+
+    @property
+    def estimator_params_(self) -> list[dict[str, Any]]:
+        """The parameters that were drawn for each member."""
+        check_is_fitted(self)
+        return [self._drawn(seed) for seed in self.seeds_]
 
     def _tree(self, tree: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
         weight = None if data.weight is None else data.weight[sample.rows]

@@ -74,6 +74,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
         zh="森林委员会",
         mission=("ENS-33", "ENS-37"),
         task="classify",
+        ensemble="parallel",
         model=OfAnySize("votes of forests of trees of any size"),
         strategy="that of the forests; voting",
         algorithm="a forest on each of a few samples without replacement",

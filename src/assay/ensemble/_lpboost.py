@@ -148,6 +148,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         zh="线性规划提升",
         mission=("ENS-06",),
         task="classify",
+        ensemble="serial",
         model=OfAnySize("weighted votes of stumps, as many as the rows ask for"),
         strategy="soft margin, sum of weights 1",
         algorithm="column generation: exact stumps of largest edges, linear programmes by interior points",

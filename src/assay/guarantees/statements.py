@@ -38,7 +38,7 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     if train.get(Decided):
         return Prepared(
             list(_of_class(learner, cut.train, train, train.errors[1], asked)),
-            list(holdout.of_classifier(learner.classes_, cut.holdout, held, asked)),
+            [*holdout.of_classifier(learner.classes_, cut.holdout, held, asked), *_own(learner, cut.holdout)],
         )
     if train.get(Density):
         return Prepared([], list(holdout.of_density(cut.holdout, held, asked)))
@@ -55,6 +55,11 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     return Prepared(
         training if asked.hypothesis_class_fixed else [], list(holdout.of_regressor(cut.holdout, held, asked))
     )
+
+
+def _own(learner: Any, holdout_rows: Rows | None) -> list[Any]:
+    """Return what only this learner states about new data from hold-out rows."""
+    return [] if holdout_rows is None else list(learner.holdout_statements(holdout_rows))
 
 
 def _of_class(

@@ -30,9 +30,10 @@ from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._packed_rows import packed
+from assay.linear_model._perceptron_joint import JointRun, joint_margin, joint_run
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.optim.duality import gamma
-from assay.params import Count, Flag, Positive, check, refuse
+from assay.params import Choice, Count, Flag, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
@@ -45,7 +46,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
 
     Stops at the first epoch without a mistake. On classes that no hyperplane separates it never does: then it
     stops after `max_iter` epochs, says so, and keeps the last hyperplane. More than two classes are learnt
-    one against the rest.
+    one against the rest, or all together.
 
     Parameters
     ----------
@@ -57,6 +58,9 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         Visit the rows in a new random order each epoch; otherwise in the order of the data.
     eta0 : float > 0
         Factor of each update; from a zero start it scales w and b and changes no prediction.
+    multi_class : "ovr" or "joint"
+        More than two classes: each against the rest, or one weight vector per class, where a mistake adds the row to
+        those of its class and takes it from those of the class that won; the second separates more.
     random_state : int, RandomState or None
         Seed of the orders.
     n_jobs : int or None
@@ -75,7 +79,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         Least distance of a training row to the right side of the hyperplane (negative if some row is on the
         wrong side).
     updates_ : list of int arrays
-        Row number of each update in order, one array per hyperplane.
+        Row number of each update in order, one array per hyperplane; not with "joint".
 
     Examples
     --------
@@ -88,7 +92,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     card = Card(
         name="Perceptron",
         zh="感知机",
-        mission=("LIN-39", "LIN-43", "LIN-45", "LIN-46", "LIN-47", "LIN-48", "LIN-50", "LIN-52"),
+        mission=("LIN-39", "LIN-43", "LIN-45", "LIN-46", "LIN-47", "LIN-48", "LIN-50", "LIN-52", "MUL-07"),
         task="classify",
         model=Linear(),
         strategy="number of misclassified rows, by correcting mistakes",
@@ -105,13 +109,20 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         ),
     )
 
-    constraints: ClassVar = {"max_iter": Count(), "eta0": Positive(), "fit_intercept": Flag, "shuffle": Flag}
+    constraints: ClassVar = {
+        "max_iter": Count(),
+        "eta0": Positive(),
+        "fit_intercept": Flag,
+        "shuffle": Flag,
+        "multi_class": Choice("ovr", "joint"),
+    }
 
     _: KW_ONLY
     fit_intercept: bool = True
     max_iter: int = 1000
     shuffle: bool = True
     eta0: float = 1.0
+    multi_class: str = "ovr"
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -126,6 +137,10 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         random = check_random_state(self.random_state)
         if self.shuffle and not hasattr(rows, "X"):
             raise refuse(self, "rows that are not in memory are read in order; pass shuffle=False.")
+        if self._joint:
+            with fit_log(self, self.max_iter, X, y) as log:
+                self._keep_joint(rows, joint_run(self, rows, random if self.shuffle else None, log.step))
+            return self
         targets = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         coef, intercept = np.zeros((len(targets), rows.n_features)), np.zeros(len(targets))
         runs: list[_Run] = []
@@ -156,12 +171,29 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         self.margin_ = min(_margin(rows, code, coef[k], intercept[k]) for k, code in enumerate(targets))
         if np.isnan(self.margin_) or not np.isfinite(coef).all():
             raise refuse(self, "the entries are too large: scores overflow. Divide X by a constant.")
-        if any(run.stopped for run in runs):
+        self._warn(any(run.stopped for run in runs))
+        return self
+
+    @property
+    def _joint(self) -> bool:
+        return self.multi_class == "joint" and len(self.classes_) > 2
+
+    def _keep_joint(self, rows: Rows, run: JointRun) -> None:
+        if not np.isfinite(run.coef).all():
+            raise refuse(self, "the entries are too large: scores overflow. Divide X by a constant.")
+        self.coef_, self.intercept_, self.n_updates_, self.n_iter_ = run.coef, run.intercept, run.updates, run.epochs
+        self.converged_, self.margin_ = run.converged, joint_margin(rows, run.coef, run.intercept)
+        self.__dict__.pop("updates_", None)
+        self._warn(run.stopped)
+
+    def _warn(self, stopped: bool) -> None:
+        """Say that the fit ended before the data were learnt."""
+        if stopped:
             warnings.warn(
                 f"Perceptron: stopped after {self.n_updates_} updates, before the data were learnt; the "
                 "model is the last one.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif not self.converged_:
             warnings.warn(
@@ -169,12 +201,14 @@ class Perceptron(ClassifierMixin, LinearClassifier):
                 "updates; either no hyperplane separates the classes or its margin is small. The last one is "
                 "kept. Raise max_iter, or use LogisticRegression, which does not need separable classes.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the margin and the mistake bound of each hyperplane, or a proof that there is none."""
+        if self._joint:
+            yield NotApplicable("D17/1", "The classes were learnt together; the bound is about one hyperplane.")
+            return
         binary = len(self.classes_) == 2
         for k in range(len(self.coef_)):
             params = {} if binary else {"class": k}
@@ -193,7 +227,8 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         """Yield what margins say about new data, and what the few rows of the updates do."""
         yield from super().statements(rows)
         if not hasattr(self, "updates_"):
-            yield NotApplicable("P16/1", FIT_NOT_KEPT)
+            told = "The classes were learnt together; the bound is about one hyperplane each."
+            yield NotApplicable("P16/1", told if self._joint else FIT_NOT_KEPT)
             return
         known = self.n_updates_ == sum(map(len, self.updates_))
         updates = Updates(self.updates_, float(self.eta0), bool(self.fit_intercept), known)

@@ -91,3 +91,30 @@ def _score(x: np.ndarray, w: np.ndarray, b: float) -> float:
     for j in range(x.shape[0]):
         total += x[j] * w[j]
     return total + b
+
+
+@compiled
+def joint_block(
+    X: np.ndarray, y: np.ndarray, order: np.ndarray, eta: float, intercept: bool, W: np.ndarray, b: np.ndarray
+) -> int:
+    """Visit the rows of X (n, d) in `order`; where another class scores at least as much as y, add the row to the
+    weights W (K, d) of y and take it from those of the best other class. Returns the number of such rows."""
+    K, d = W.shape
+    mistakes = 0
+    for i in order:
+        right, best, other = 0.0, -np.inf, -1
+        for k in range(K):
+            score = _score(X[i], W[k], b[k])
+            if k == y[i]:
+                right = score
+            elif score > best:
+                best, other = score, k
+        if best >= right:
+            mistakes += 1
+            for j in range(d):
+                W[y[i], j] += eta * X[i, j]
+                W[other, j] -= eta * X[i, j]
+            if intercept:
+                b[y[i]] += eta
+                b[other] -= eta
+    return mistakes

@@ -9,6 +9,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 from assay.plot.bayes import tables
 from assay.plot.bayes_nets import network
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
+from assay.plot.combining import costs, kappa_errors, rejection
 from assay.plot.figures import (
     boundary,
     bounds,
@@ -40,6 +41,7 @@ __all__ = [
     "coefficients",
     "components",
     "confusion",
+    "costs",
     "default",
     "density",
     "descents",
@@ -49,6 +51,7 @@ __all__ = [
     "history",
     "importance",
     "information_curve",
+    "kappa_errors",
     "kernel_matrix",
     "learning_curve",
     "loss_curve",
@@ -59,6 +62,7 @@ __all__ = [
     "out_of_bag",
     "projection",
     "rademacher",
+    "rejection",
     "residuals",
     "row_weights",
     "shattering",

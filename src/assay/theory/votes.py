@@ -26,9 +26,11 @@ References: Catoni 2007 (the form of the bound); Lorenzen, Igel and Seldin 2019;
 """
 
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
 from assay.theory import _checks as check
 
@@ -103,3 +105,40 @@ def mean_risk_bound(loss: float, rows: float, delta: float, rate: float) -> floa
     """
     paid = rate * loss - math.log(check.failure(delta)) / check.positive("rows", rows)
     return check.enlarge(math.expm1(-paid) / math.expm1(-check.positive("rate", rate)))
+
+
+# Members that err independently of each other ------------------------------------------------------------------
+
+
+def independent_error(members: int, error: float) -> float:
+    """Return the error rate of a vote of members that err independently, each with the same probability below 1/2.
+
+        P[H wrong] = P[Bin(T, 1 - eps) <= floor(T / 2)] = sum over k <= T/2 of C(T, k) (1 - eps)^k eps^(T - k)
+
+    A tie of an even number of members counts as an error. Members of a real ensemble are fitted to the same rows and
+    never independent: this is what independence would give, not what an ensemble does.
+
+    >>> round(independent_error(5, 0.3), 5), round(independent_error(25, 0.35), 7)
+    (0.16308, 0.0604449)
+    """
+    members, error = _independent(members, error)
+    return float(binom.cdf(members // 2, members, 1 - error))
+
+
+def independent_error_bound(members: int, error: float) -> float:
+    """Return exp(-T (1 - 2 eps)^2 / 2), Hoeffding's bound of `independent_error`, rounded up.
+
+    >>> round(independent_error_bound(25, 0.35), 5)
+    0.32465
+    """
+    members, error = _independent(members, error)
+    return check.up(math.exp(-0.5 * members * (1 - 2 * error) ** 2))
+
+
+def _independent(members: int, error: float) -> tuple[int, float]:
+    if isinstance(members, bool) or not isinstance(members, Integral) or members < 1:
+        raise ValueError(f"members must be an integer >= 1; got {members!r}.")
+    rate = check.number("error", error, low=0.0, high=1.0)
+    if rate >= 0.5:
+        raise ValueError(f"error must be below 1/2, else a larger vote errs more, not less; got {error!r}.")
+    return int(members), rate

@@ -1,0 +1,248 @@
+"""What every learner that is made of other learners shares: reading, fitting members side by side, storing, evidence.
+
+Members are fitted to positions of the classes, 0, 1, ..., so that labels play no part in them. How the checker reads a
+member (`checker.rules.members`) is found by asking it and the checker about a few rows that are always the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _check_y,
+    _num_samples,
+    check_consistent_length,
+    has_fit_parameter,
+    validate_data,
+)
+
+from assay.base import Learner
+from assay.checker.family import read_model
+from assay.checker.rules.members import COUNTS, LEAVES, LOGISTIC, RAW, SCORE, SHARES, VOTE, Reading
+from assay.data.blocks import Block
+from assay.guarantees.evidence import Evidence, Predictions, Scores
+from assay.params import refuse
+from assay.scan import Rows, thread_map
+from assay.theory.spaces import Unbounded
+
+PROBES = 24  # rows about which a member and the checker's predictor of it are compared
+
+
+class MemberError(ValueError):
+    """A member could not be fitted; the message names it, the cause is its own error."""
+
+
+class Task(NamedTuple):
+    """A member to be fitted: its name, the learner, rows, target, and row weights."""
+
+    name: str
+    learner: Any
+    X: Any
+    y: Any
+    weight: Any = None
+
+
+def fit_members(owner: Any, tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
+    """Return clones of the learners, each fitted to its rows, side by side; one that fails is named."""
+
+    def fit(task: Task) -> Any:
+        try:
+            more = {} if task.weight is None else {"sample_weight": task.weight}
+            return _quiet(clone(task.learner), len(tasks)).fit(task.X, task.y, **more)
+        except Exception as error:
+            raise MemberError(
+                f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
+            ) from error
+
+    return thread_map(fit, tasks, n_jobs=n_jobs)
+
+
+def _quiet(learner: Any, tasks: int) -> Any:
+    """Return the learner on one thread, if it asks for no number and there are others to be fitted beside it."""
+    names = learner.get_params(deep=False) if hasattr(learner, "get_params") else {}
+    return learner.set_params(n_jobs=1) if tasks > 1 and names.get("n_jobs", 0) is None else learner
+
+
+def is_ours(learner: Any) -> bool:
+    """Tell whether a learner is one of Assay's, with a stored form that the checker reads."""
+    return isinstance(learner, Learner) and hasattr(learner, "family")
+
+
+class OfLearners(Learner):
+    """Mixin of learners made of any learners."""
+
+    combines: ClassVar[str] = "combinations of learners"
+    members_: list[Any]
+
+    @property
+    def links_(self) -> np.ndarray:
+        """How the checker reads each member; -1 where it does not know what the member returns."""
+        if not hasattr(self, "_links"):
+            self._links = np.array([self._link_of(t) for t in range(len(self.members_))], dtype=np.int64)
+        return self._links
+
+    def _link_of(self, t: int) -> int:
+        """Return the link of member t."""
+        raise NotImplementedError
+
+    def _keep(self, members: Sequence[Any]) -> None:
+        """Keep the fitted members."""
+        self.members_ = list(members)
+        self.__dict__.pop("_links", None)
+
+    # Rows
+    # ----------------------------------------------------------------------------------------
+
+    def _bases(self) -> list[Any]:
+        """Return the learners, not fitted, that the parameters name."""
+        raise NotImplementedError
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """Return X as members take it: an array of numbers, or as it is if a learner from outside may read more."""
+        if all(is_ours(one) for one in self._bases()):
+            finite: Any = "allow-nan" if self._reads_gaps() else True
+            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+        _check_feature_names(self, X, reset=reset)
+        if hasattr(X, "shape") and len(X.shape) == 2:
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _reads_gaps(self) -> bool:
+        """Tell whether every learner reads rows that lack values."""
+        return all(hasattr(one, "fit") and get_tags(one).input_tags.allow_nan for one in self._bases())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._reads_gaps()
+        return tags
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
+        """Return the target, as positions among `classes_` for a classifier, and the row weights."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        classify = is_classifier(self)
+        y = _check_y(y, y_numeric=not classify, estimator=self)
+        check_consistent_length(X, y)
+        if sample_weight is not None:
+            for one in self._bases():
+                if not has_fit_parameter(one, "sample_weight"):
+                    raise refuse(self, f"{type(one).__name__} takes no sample_weight; fit without weights.")
+            if hasattr(X, "shape"):
+                sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not classify:
+            return np.asarray(y, dtype=np.float64), sample_weight
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__}: needs rows of at least 2 classes to learn from; the data contain one class: "
+                f"{self.classes_.tolist()[0]!r}."
+            )
+        return codes.astype(np.int64), sample_weight
+
+    def _check_kinds(self, learners: Sequence[Any], classify: bool) -> None:
+        for one in learners:
+            if not hasattr(one, "fit") or not (is_classifier(one) if classify else is_regressor(one)):
+                kind = "classifiers" if classify else "regressors"
+                raise refuse(self, f"its learners must be {kind} with fit and predict; got {one!r}.")
+
+    # The stored form
+    # ----------------------------------------------------------------------------------------
+
+    def members(self) -> list[Any]:
+        return self.members_
+
+    def _take_members(self, members: Sequence[Any]) -> None:
+        self._keep(members)
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        for one in self.members_:
+            if not is_ours(one):
+                raise refuse(
+                    self,
+                    f"a certificate is about members that the checker re-runs; {type(one).__name__} is no learner of "
+                    "Assay.",
+                )
+        return super()._known_rows(X, y, sample_weight)
+
+    def space(self, rows: Rows) -> Any:
+        """Return a class without a dimension: members are chosen from classes of their own."""
+        return Unbounded(self.combines)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores, or numbers, that the formula of the family makes of the stored members."""
+        if np.any(np.asarray(self.links_) < 0):
+            at = int(np.argmin(self.links_))
+            raise refuse(
+                self,
+                f"the checker does not know what {type(self.members_[at]).__name__} returns; ask for votes, not for "
+                "probabilities.",
+            )
+        predictor = read_model(self.stored(), any_size=True)
+        yield Scores(_scored, (predictor,)) if is_classifier(self) else Predictions(_scored, (predictor,))
+
+
+def _scored(block: Block, predictor: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores and twice the largest error of each row."""
+    with np.errstate(all="ignore"):
+        values, _ = predictor.scores(block.X, np.abs(block.X).max(axis=0, initial=0.0))
+        return values, 2 * predictor.row_errors(block.X).max(axis=1)
+
+
+# Links ----------------------------------------------------------------------------------------------------------
+
+
+def probability_link(member: Any) -> int:
+    """Return the link by which the checker finds the member's probabilities; -1 if there is none."""
+    return _link(member, "predict_proba", (SHARES, LEAVES, COUNTS, LOGISTIC))
+
+
+def score_link(member: Any) -> int:
+    """Return the link by which the checker finds the member's one score, or its numbers; -1 if there is none."""
+    return _link(member, "decision_function" if hasattr(member, "decision_function") else "predict_proba", (SCORE,))
+
+
+def raw_link(member: Any) -> int:
+    """Return the link by which the checker finds a member's scores, or predicted numbers, as they are."""
+    return _link(member, "decision_function" if is_classifier(member) else "predict", (RAW,))
+
+
+def vote_link(member: Any) -> int:
+    return VOTE if is_ours(member) else -1
+
+
+def _link(member: Any, method: str, options: tuple[int, ...]) -> int:
+    if not is_ours(member) or not hasattr(member, method):
+        return -1
+    X = np.random.default_rng(20_240_229).normal(size=(PROBES, member.n_features_in_)) * 3.0
+    try:
+        predictor = read_model(member.stored(), any_size=True)
+        told = score(member, X) if options == (SCORE,) else np.asarray(getattr(member, method)(X), dtype=np.float64)
+    except ValueError:  # a member of a member is from outside
+        return -1
+    told = told.reshape(PROBES, -1)
+    classes = len(getattr(member, "classes_", ()))
+    for link in options:
+        one_tree = getattr(predictor, "kind", "") == "classifier"
+        if (link == LEAVES and not one_tree) or (link in (SHARES, COUNTS) and one_tree):
+            continue  # of a single tree the leaves, with which its votes may agree on these rows
+        with np.errstate(all="ignore"):
+            values, errors = Reading(predictor, link, classes).values(X)
+        if values.shape == told.shape and np.all(np.abs(values - told) <= 4 * errors + 1e-12 * (1 + np.abs(told))):
+            return link
+    return -1
+
+
+def score(member: Any, X: Any) -> np.ndarray:
+    """Return one number per row, positive for the second class: a decision value, else 2 p - 1, else the vote."""
+    if hasattr(member, "decision_function"):
+        return np.asarray(member.decision_function(X), dtype=np.float64).reshape(_num_samples(X), -1)[:, -1]
+    if hasattr(member, "predict_proba"):
+        shares = np.asarray(member.predict_proba(X))
+        return shares[:, 1] - shares[:, 0]
+    return 2.0 * np.asarray(member.predict(X), dtype=np.float64) - 1.0

@@ -1,0 +1,220 @@
+"""What committees of classifiers and of regressors share: members by name, weights given or learnt."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, _safe_indexing, check_random_state
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from assay.claims.claim import Claim, NotApplicable
+from assay.ensemble._combined import OfLearners, Task, fit_members
+from assay.ensemble._weights import Learnt, chosen_weights, learnt_weights
+from assay.guarantees.ledger import FIT_NOT_KEPT
+from assay.params import Maybe, Number, refuse
+from assay.scan import Rows
+
+LEARN = ("learn", "auto")
+
+
+class Named:
+    """A list of members by name; what it may be is checked by the committee."""
+
+    @staticmethod
+    def check(owner: Any, name: str) -> Any:
+        return owner._named()
+
+
+class NamedMembers(OfLearners, _BaseComposition):
+    """Members by name, as scikit-learn's heterogeneous ensembles have them."""
+
+    estimators: Any
+    estimators_: Any
+
+    def _default(self) -> list[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """Return the members that are asked for, without those that are "drop"."""
+        given = self._default() if self.estimators is None else self.estimators
+        listed = isinstance(given, (list, tuple)) and len(given)
+        if not listed or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given):
+            raise refuse(self, f"estimators must be a list of (name, learner), at least one; got {str(given)[:80]}.")
+        if len({name for name, _ in given}) < len(given) or not all(isinstance(name, str) for name, _ in given):
+            raise refuse(self, "the names of estimators must be distinct text.")
+        return [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
+
+    def _bases(self) -> list[Any]:
+        return [one for _, one in self._named()]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with `deep` also the members by name and their parameters."""
+        if not isinstance(self.estimators, list):
+            return super().get_params(deep=deep)
+        return self._get_params("estimators", deep=deep)
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, members by name, and members' parameters, "name__parameter"."""
+        if not isinstance(self.estimators, list):
+            return super().set_params(**params)
+        return self._set_params("estimators", **params)
+
+    @property
+    def named_estimators_(self) -> Any:
+        """The fitted members by name."""
+        check_is_fitted(self, "members_")
+        return Bunch(**dict(zip([name for name, _ in self._named()], self.estimators_)))
+
+    @property
+    def member_kinds_(self) -> dict[str, Any]:
+        """The class of each member by name, and whether all are of one kind (`homogeneous`)."""
+        check_is_fitted(self, "members_")
+        kinds = {name: type(one).__name__ for name, one in self.named_estimators_.items()}
+        return {**kinds, "homogeneous": len(set(kinds.values())) == 1}
+
+
+@dataclass(eq=False, repr=False)
+class CommitteeOf(NamedMembers):
+    """Members by name, with weights."""
+
+    combines: ClassVar = "votes and means of learners of any class"
+    constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}
+
+    estimators: Any = None
+    _: KW_ONLY
+    weights: Any = None
+    holdout: float | None = 0.25
+    cv: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted members; classifiers among them know the classes as 0, 1, ..."""
+        check_is_fitted(self, "members_")
+        return self.members_
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """The weights of the members, with the sum 1."""
+        check_is_fitted(self, "members_")
+        return self.vote_weights_ / self.vote_weights_.sum()
+
+    def _derive(self) -> None:
+        if len(self._named()) != len(self.members_):
+            raise refuse(self, f"estimators names {len(self._named())} members, and there are {len(self.members_)}.")
+
+    # Fitting
+    # ----------------------------------------------------------------------------------------
+
+    def _fit_members(self, X: Any, y: np.ndarray, weight: Any) -> None:
+        """Fit the members, and find their weights."""
+        named = self._named()
+        self._check_kinds([one for _, one in named], is_classifier(self))
+        self.__dict__.pop("held_", None)
+        if isinstance(self.weights, str):
+            if self.weights not in LEARN:
+                raise refuse(self, f"weights must be None, numbers, 'learn' or 'auto'; got {self.weights!r}.")
+            self._learn(named, X, y, weight)
+            return
+        given = np.ones(len(named)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if self.weights is not None and len(given) == len(self.estimators or named) != len(named):
+            kept = [not (isinstance(one, str) and one == "drop") for _, one in self.estimators]
+            given = given[kept]
+        if given.shape != (len(named),) or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
+            raise refuse(self, f"weights must be {len(named)} numbers >= 0, not all zero; got {self.weights!r}.")
+        self._keep(fit_members(self, [Task(name, one, X, y, weight) for name, one in named], self.n_jobs))
+        self.vote_weights_ = given if self.weights is None else given / given.sum()
+
+    def _learn(self, named: Any, X: Any, y: np.ndarray, weight: Any) -> None:
+        """Fit the members and learn weights on rows that they did not see: a hold-out share, or folds."""
+        n = _num_samples(X)
+        if self.cv is None:
+            rng = check_random_state(self.random_state)
+            size = int(np.ceil((0.25 if self.holdout is None else self.holdout) * n))
+            if not 1 <= size < n:
+                raise refuse(self, f"holdout={self.holdout!r} leaves no rows on one side of {n}.")
+            held = np.sort(rng.permutation(n)[:size])
+            kept = np.setdiff1d(np.arange(n), held)
+            self._keep(self._fitted_to(named, X, y, weight, kept))
+            outputs, target = self._outputs(self.members_, _safe_indexing(X, held)), self._one_hot(y[held])
+            self.held_ = held
+        else:
+            outputs, target = self._out_of_fold(named, X, y, weight), self._one_hot(y)
+            self._keep(fit_members(self, [Task(name, one, X, y, weight) for name, one in named], self.n_jobs))
+        found: Learnt = (learnt_weights if self.weights == "learn" else chosen_weights)(outputs, target)
+        self.vote_weights_, self.weight_gap_, self.simple_ = found.weights, found.gap, found.simple
+
+    def _fitted_to(self, named: Any, X: Any, y: np.ndarray, weight: Any, at: np.ndarray) -> list[Any]:
+        if is_classifier(self) and len(np.unique(y[at])) < len(self.classes_):
+            raise refuse(self, "a class has no row outside the hold-out rows; lower holdout, or use cv.")
+        rows, part = _safe_indexing(X, at), None if weight is None else weight[at]
+        return fit_members(self, [Task(name, one, rows, y[at], part) for name, one in named], self.n_jobs)
+
+    def _out_of_fold(self, named: Any, X: Any, y: np.ndarray, weight: Any) -> np.ndarray:
+        outputs: Any = None
+        for kept, held in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y):
+            said = self._outputs(self._fitted_to(named, X, y, weight, kept), _safe_indexing(X, held))
+            outputs = np.zeros((len(y), *said.shape[1:])) if outputs is None else outputs
+            outputs[held] = said
+        return outputs
+
+    def _outputs(self, members: list[Any], X: Any) -> np.ndarray:
+        """Return what the members say of rows, (rows, members, outputs)."""
+        return np.stack([self._said(one, X) for one in members], axis=1)
+
+    def _said(self, member: Any, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def _one_hot(self, y: np.ndarray) -> np.ndarray:
+        return np.eye(len(self.classes_))[y] if is_classifier(self) else y[:, None]
+
+    def _combined(self, X: Any) -> np.ndarray:
+        """Return the weighted sum of what the members say."""
+        total: Any = 0.0
+        for weight, one in zip(self.vote_weights_.tolist(), self.members_):
+            total = total + weight * self._said(one, X)
+        return total
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield how near the learnt weights are to the best ones."""
+        if not isinstance(self.weights, str):
+            return
+        if not hasattr(self, "weight_gap_"):
+            yield NotApplicable("D41/1", FIT_NOT_KEPT)
+        elif not hasattr(self, "held_"):
+            yield NotApplicable("D41/1", "The weights were learnt from models of folds, which are not kept.")
+        elif self.simple_:
+            yield NotApplicable("D41/1", "Members differ so little that they have equal weights.")
+        elif rows.n_rows <= self.held_[-1] or np.any(self.links_ < 0):
+            yield NotApplicable("D41/1", "These are not the rows of `fit`, or the checker cannot read a member.")
+        else:
+            value = self.weight_gap_ * (1 + 1e-6) + 1e-8 * (1 + self._size(rows))
+            yield Claim("D41/1", value, params={"rows": rows.n_rows}, witness={"held": self.held_})
+
+    def _size(self, rows: Rows) -> float:
+        """Return the mean square of the target on the rows, the scale of the error."""
+        return 1.0 if is_classifier(self) else float(rows.sum(_square)[0]) / rows.n_rows
+
+
+def _square(block: Any) -> np.ndarray:
+    return np.array([float((np.asarray(block.y, dtype=np.float64) ** 2).sum())])
+
+
+def drawn_ties(shares: np.ndarray, X: Any, seed: int) -> np.ndarray:
+    """Return the position of the largest share of each row; equals are drawn by a hash of the row and the seed, so that
+    the same row is always decided the same way."""
+    best = shares.argmax(axis=1)
+    tied = shares == shares.max(axis=1, keepdims=True)
+    for i in np.flatnonzero(tied.sum(axis=1) > 1):
+        row = X[i] if isinstance(X, np.ndarray) else _safe_indexing(X, [int(i)])
+        content = row.tobytes() if isinstance(row, np.ndarray) and row.dtype != object else repr(row).encode()
+        options = np.flatnonzero(tied[i])
+        drawn = int.from_bytes(hashlib.blake2b(content, digest_size=8, key=str(seed).encode()).digest(), "little")
+        best[i] = options[drawn % len(options)]
+    return best

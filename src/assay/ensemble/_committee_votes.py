@@ -1,0 +1,322 @@
+"""Committees of any learners: votes with or without the right to reject a row, and weighted means.
+
+    plurality   H(x) = the class with the largest  s_k(x) = sum_t w_t h_t^k(x)
+    majority    the same if  s_k(x) > share * sum_t w_t,  else the row is rejected
+    mean        H(x) = sum_t w_t h_t(x) / sum_t w_t
+
+h_t^k is 1 for the class that member t decides for ("hard") or its probability ("soft"). With the labels -1 and +1 a
+vote is the sign of the members' sum. Weights are given, equal, or learnt from rows that no member was fitted to. A
+rejected row is visible: `predict` returns `reject_label`, `score` counts it as wrong, and the certificate bounds how
+often the rows that are not rejected are wrong, for every share that could be asked for at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from assay.card import Card
+from assay.claims.claim import NotApplicable
+from assay.ensemble._combined import probability_link, raw_link, vote_link
+from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.fitlog import FitLog
+from assay.guarantees.evidence import Gathered, Scores, labels
+from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
+from assay.linear_model import LinearRegression, LogisticRegression, Ridge
+from assay.params import Choice, Number, check, refuse
+from assay.scan import Rows, thread_map
+from assay.theory import selective
+from assay.theory.spaces import Unbounded
+from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+
+def _soft(model: Any) -> bool:
+    if model.voting != "soft":
+        raise AttributeError('predict_proba is there with voting="soft"; vote_shares has the shares of hard votes')
+    return True
+
+
+@dataclass(eq=False, repr=False)
+class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
+    """Votes of classifiers of any kind, with or without the right to reject a row.
+
+    Parameters
+    ----------
+    estimators : list of (name, classifier), or None
+        Members; "drop" leaves one out. None is a logistic regression and a tree.
+    voting : "hard" or "soft"
+        One vote each, or probabilities.
+    weights : None, numbers, "learn" or "auto"
+        Equal, given (>= 0, divided by their sum), of least squared error on rows that the members did not see, or
+        whichever of equal and learnt weights those rows favour: members that differ little are best weighted equally,
+        and many members on few rows overfit their weights.
+    rule : "plurality" or "majority"
+        The most votes, ties drawn by `random_state`, the same row the same way; or more than `share` of all votes, else
+        the row is rejected.
+    share : float in [0, 1)
+        Share of the votes that a majority must exceed.
+    reject_label : label, or None
+        What `predict` returns for a rejected row; None is "reject" for labels of text, and for numbers -1, or 0 if
+        that is a class, or one less than the smallest.
+    holdout, cv : share of the rows, or None and folds
+        Rows that weights are learnt from; with `holdout` members are fitted to the others alone.
+    flatten_transform : bool
+        Whether `transform` of soft votes returns (rows, members times classes).
+    n_jobs : int or None
+        Threads; changes the time, never a bit.
+
+    Attributes
+    ----------
+    classes_, estimators_ (fitted to positions in `classes_`), named_estimators_, weights_
+    member_kinds_ : dict
+        The class of each member, and whether all are of one kind.
+    weight_gap_, held_ : how far learnt weights can be from the best ones, and the rows that they were learnt from
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from assay.ensemble import VotingClassifier
+    >>> from assay.linear_model import LogisticRegression
+    >>> from assay.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
+    >>> model = VotingClassifier(members, rule="majority", reject_label=-1).fit(X, y)
+    >>> round(model.coverage(X), 2), model.score(X, y) <= model.coverage(X)
+    (0.97, True)
+    """
+
+    family = "votes.classifier"
+    more_arrays: ClassVar = ("tie_seed_",)
+    constraints: ClassVar = {
+        "voting": Choice("hard", "soft"),
+        "rule": Choice("plurality", "majority"),
+        "share": Number(0.0, 1.0, open_high=True),
+        "flatten_transform": Choice(True, False),
+    }
+    card = Card(
+        name="Committee of classifiers",
+        zh="投票法",
+        mission=("ENS-01", "ENS-02", "ENS-48", "ENS-49", "ENS-50", "ENS-51", "ENS-52"),
+        task="classify",
+        ensemble="parallel",
+        model=Unbounded("votes of learners of any class"),
+        strategy="that of the members; voting",
+        algorithm="members on threads; weights by a quadratic programme over the simplex",
+        guarantee=("weights.simplex", "selective.risk"),
+    )
+
+    _: KW_ONLY
+    voting: str = "hard"
+    rule: str = "plurality"
+    share: float = 0.5
+    reject_label: Any = None
+    flatten_transform: bool = True
+    vote_weights_: np.ndarray = field(init=False)
+
+    def _default(self) -> list[tuple[str, Any]]:
+        return [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "VotingClassifier":
+        """Fit the members side by side to rows X and labels y; weights go to the members."""
+        check(self)
+        X = self._rows(X, reset=True)
+        codes, weight = self._targets(X, y, sample_weight)
+        with FitLog(self, 1, X, y) as log:
+            self._fit_members(X, codes, weight)
+            self.tie_seed_ = np.int64(check_random_state(self.random_state).randint(2**31 - 1))
+            log.step(float(np.mean(self._positions(X) != codes)), 0.0)
+        self._check_label()
+        return self
+
+    @property
+    def needed_(self) -> np.ndarray:
+        """The share of the votes that a class must exceed, or -1."""
+        return np.array(float(self.share) if self.rule == "majority" else -1.0)
+
+    @property
+    def rejected_as_(self) -> Any:
+        """The label of rejected rows."""
+        if self.reject_label is not None:
+            return self.reject_label
+        if self.classes_.dtype.kind not in "iuf":
+            return "reject"
+        options = (value for value in (-1, 0) if value not in self.classes_)
+        return next(options, self.classes_.min() - 1)
+
+    def _check_label(self) -> None:
+        if self.rule == "majority" and self.rejected_as_ in self.classes_.tolist():
+            raise refuse(self, f"reject_label must be no class; got {self.rejected_as_!r}.")
+
+    def _link_of(self, t: int) -> int:
+        return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
+
+    # What it says
+    # ----------------------------------------------------------------------------------------
+
+    def _said(self, member: Any, X: Any) -> np.ndarray:
+        if self.voting == "hard":
+            return np.eye(len(self.classes_))[np.asarray(member.predict(X), dtype=np.int64)]
+        if not hasattr(member, "predict_proba"):
+            raise refuse(self, f'voting="soft" needs probabilities, which {type(member).__name__} does not have.')
+        return np.asarray(member.predict_proba(X), dtype=np.float64)
+
+    def vote_shares(self, X: Any) -> np.ndarray:
+        """Return the share of the total vote that each class has, (rows, classes)."""
+        check_is_fitted(self, "members_")
+        return self._combined(self._rows(X, reset=False)) / self.vote_weights_.sum()
+
+    @available_if(_soft)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the weighted mean of the members' probabilities."""
+        return self.vote_shares(X)
+
+    def _positions(self, X: Any) -> np.ndarray:
+        """Return the position of each row's class, -1 if it is rejected; X is as the members take it."""
+        total = self._combined(X)
+        best = drawn_ties(total, X, int(self.tie_seed_)) if self.voting == "hard" else total.argmax(axis=1)
+        if self.rule == "plurality":
+            return best
+        return np.where(total.max(axis=1) > float(self.share) * self.vote_weights_.sum(), best, -1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row, and `reject_label` for rows without the majority that is asked for."""
+        check_is_fitted(self, "members_")
+        at = self._positions(self._rows(X, reset=False))
+        if self.rule == "plurality":
+            return self.classes_[at]
+        labels_ = self.classes_.tolist()
+        said = [self.rejected_as_ if k < 0 else labels_[k] for k in at.tolist()]
+        kind = object if type(self.rejected_as_) is not type(labels_[0]) and self.classes_.dtype.kind in "UO" else None
+        return np.array(said, dtype=kind)
+
+    def rejected(self, X: Any) -> np.ndarray:
+        """Return which rows are rejected."""
+        check_is_fitted(self, "members_")
+        return self._positions(self._rows(X, reset=False)) < 0
+
+    def coverage(self, X: Any) -> float:
+        """Return the share of the rows that are decided."""
+        return float(1 - self.rejected(X).mean())
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right rows; a rejected row is not right."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    def member_votes(self, X: Any) -> np.ndarray:
+        """Return the class position that each member votes for, (rows, members)."""
+        check_is_fitted(self, "members_")
+        X = self._rows(X, reset=False)
+        return np.stack(thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs), axis=1)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what the members say: class positions (rows, members), or probabilities (soft)."""
+        if self.voting == "hard":
+            return self.member_votes(X)
+        said = self._outputs(self.members_, self._rows(X, reset=False)).transpose(1, 0, 2)
+        return np.hstack(said) if self.flatten_transform else said
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return a name for each column of `transform`."""
+        names = [name for name, _ in self._named()]
+        if self.voting == "soft":
+            names = [f"{name}{k}" for name in names for k in range(len(self.classes_))]
+        return np.array([f"votingclassifier_{name}" for name in names], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # Certificate
+    # ----------------------------------------------------------------------------------------
+
+    def selective_risk(self, X: Any, y: Any, delta: float = 0.05) -> selective.Curve:
+        """Return error and coverage on rows that nothing was chosen on, for all shares that could be asked for, with a
+        limit of the error on new data that holds for all of them at once."""
+        shares = self.vote_shares(X)
+        right = self.classes_[shares.argmax(axis=1)] == np.asarray(y)
+        return selective.curve(shares.max(axis=1), ~right, delta)
+
+    def holdout_statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+        """Yield how often the rows that it decides are wrong."""
+        if self.rule == "majority":
+            yield partial(self._selective, rows)
+
+    def _selective(self, rows: Rows, delta: str) -> Any:
+        values, radius = Gathered(self.evidence(rows)).the(Scores).values(rows)
+        K, total = len(self.classes_), float(self.vote_weights_.sum())
+        ranked, slack = np.sort(values[:, :K], axis=1) / total, 2 * radius / total + 2.0**-48
+        right = (values[:, :K].argmax(axis=1) == labels(rows)) & (ranked[:, -1] - ranked[:, -2] > 2 * slack)
+        found = selective.at_threshold(ranked[:, -1], ~right, float(self.share), float(delta), slack)
+        if found is None or found.limit >= 1:
+            return Vacuous("P41/1", "Too few hold-out rows are decided.", delta)
+        params: dict[str, Any] = {"rows": rows.n_rows, **found.params()}
+        return claim("P41/1", min(1.0, found.limit + OUTWARD), params, "holdout", delta)
+
+
+@dataclass(eq=False, repr=False)
+class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
+    """Weighted mean of regressors of any kind; parameters as `VotingClassifier`.
+
+    Attributes: estimators_, named_estimators_, member_kinds_, weights_.
+
+    >>> from assay.ensemble import VotingRegressor
+    >>> from assay.linear_model import LinearRegression
+    >>> from assay.tree import DecisionTreeRegressor
+    >>> members = [("line", LinearRegression()), ("tree", DecisionTreeRegressor())]
+    >>> VotingRegressor(members).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0]).predict([[4.0]]).round(6)
+    array([7.])
+    """
+
+    family = "votes.regressor"
+    card = Card(
+        name="Committee of regressors",
+        zh="平均法",
+        mission=("ENS-01", "ENS-46", "ENS-47", "ENS-48"),
+        task="regress",
+        ensemble="parallel",
+        model=Unbounded("means of learners of any class"),
+        strategy="that of the members; averaging",
+        algorithm="members on threads; weights by a quadratic programme over the simplex",
+        guarantee=("weights.simplex",),
+    )
+    vote_weights_: np.ndarray = field(init=False)
+
+    def _default(self) -> list[tuple[str, Any]]:
+        return [("linear", LinearRegression()), ("ridge", Ridge()), ("tree", DecisionTreeRegressor(random_state=0))]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "VotingRegressor":
+        """Fit the members side by side to rows X and numbers y; weights go to the members."""
+        check(self)
+        X = self._rows(X, reset=True)
+        target, weight = self._targets(X, y, sample_weight)
+        with FitLog(self, 1, X, y) as log:
+            self._fit_members(X, target, weight)
+            log.step(float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - target) ** 2)), 0.0)
+        return self
+
+    def _link_of(self, t: int) -> int:
+        return raw_link(self.members_[t])
+
+    def _said(self, member: Any, X: Any) -> np.ndarray:
+        return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the weighted mean of the members' numbers."""
+        check_is_fitted(self, "members_")
+        return self._combined(self._rows(X, reset=False))[:, 0] / self.vote_weights_.sum()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the members' numbers, (rows, members)."""
+        check_is_fitted(self, "members_")
+        return self._outputs(self.members_, self._rows(X, reset=False))[:, :, 0]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return a name for each column of `transform`."""
+        return np.array([f"votingregressor_{name}" for name, _ in self._named()], dtype=object)

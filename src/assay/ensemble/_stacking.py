@@ -1,0 +1,314 @@
+"""Stacking: a second learner that reads what the first ones say.
+
+    1  for each member t and each fold: fit t to the rows outside the fold, z_it = what it says of row i in the fold
+    2  fit the final learner to (z_i, y_i)
+    3  fit every member to all rows; a new row is z(x), then the final learner
+
+With cv=None step 1 is the listing of the notes: members are fitted to all rows and z_it is what they say of the very
+rows that they were fitted to, from which the final learner learns how well they overfit. Wolpert 1992.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from assay.card import Card
+from assay.ensemble._combined import Task, fit_members, is_ours, probability_link, raw_link
+from assay.ensemble._committee_base import Named, NamedMembers
+from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence
+from assay.linear_model import LinearRegression, LogisticRegression, Ridge
+from assay.params import Choice, Flag, check, refuse
+from assay.scan import Rows
+from assay.theory.spaces import Unbounded
+from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+_METHODS = ("predict_proba", "decision_function", "predict")
+
+
+class OverfitWarning(UserWarning):
+    """The final learner learns from what members say of rows that they were fitted to."""
+
+
+@dataclass(eq=False, repr=False)
+class Stacking(TransformerMixin, NamedMembers):
+    """What both share; see `StackingClassifier`."""
+
+    combines: ClassVar = "learners on what other learners say"
+    constraints: ClassVar = {
+        "estimators": Named,
+        "stack_method": Choice("auto", *_METHODS),
+        "passthrough": Flag,
+    }
+
+    estimators: Any = None
+    final_estimator: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    stack_method: str = "auto"
+    passthrough: bool = False
+    n_jobs: int | None = None
+
+    def _final(self) -> Any:
+        raise NotImplementedError
+
+    def _bases(self) -> list[Any]:
+        return [*(one for _, one in self._named()), self._final()]
+
+    @property
+    def passes_(self) -> np.ndarray:
+        """1 if the final learner reads the row too."""
+        return np.array(int(self.passthrough))
+
+    @property
+    def final_estimator_(self) -> Any:
+        """The fitted final learner."""
+        check_is_fitted(self, "members_")
+        return self.members_[-1]
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted members; classifiers among them know the classes as 0, 1, ..."""
+        check_is_fitted(self, "members_")
+        return self.members_[:-1]
+
+    @property
+    def links_(self) -> np.ndarray:
+        """How the checker reads each member but the last, which is the final learner."""
+        if not hasattr(self, "_links"):
+            self._links = np.array([self._link_of(t) for t in range(len(self.members_) - 1)], dtype=np.int64)
+        return self._links
+
+    def _link_of(self, t: int) -> int:
+        member = self.members_[t]
+        method = self._method(member)
+        if method == "predict_proba":
+            return probability_link(member)
+        return raw_link(member) if method == "decision_function" or not is_classifier(self) else -1
+
+    @property
+    def stack_method_(self) -> list[str]:
+        """The method that each member is asked by."""
+        return [self._method(one) for one in self.estimators_]
+
+    def _method(self, member: Any) -> str:
+        if not is_classifier(self):
+            return "predict"
+        options = _METHODS if self.stack_method == "auto" else (self.stack_method,)
+        found = next((name for name in options if hasattr(member, name)), None)
+        if found is None:
+            raise refuse(self, f"{type(member).__name__} does not have the stack_method {self.stack_method!r}.")
+        return found
+
+    # Fitting
+    # ----------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit members and final learner to rows X and targets y."""
+        check(self)
+        self._check_kinds(self._bases(), is_classifier(self))
+        X = self._rows(X, reset=True)
+        target, _ = self._targets(X, y, None)
+        with FitLog(self, 1, X, y) as log:
+            members, Z = self._first_level(X, target)
+            final = fit_members(self, [Task("final_estimator", self._final(), self._beside(Z, X), target)], self.n_jobs)
+            self._keep([*members, *final])
+            said = np.asarray(self.members_[-1].predict(self._beside(self._said(members, X), X)))
+            log.step(float(np.mean(said != target if is_classifier(self) else (said - target) ** 2)), 0.0)
+        return self
+
+    def _first_level(self, X: Any, y: np.ndarray) -> tuple[list[Any], np.ndarray]:
+        """Return the members fitted to all rows, and what they, or models of folds, say of the rows."""
+        named = self._named()
+        whole = [Task(name, one, X, y) for name, one in named]
+        if self.cv is None:
+            warnings.warn(
+                f"{type(self).__name__}: cv=None fits the final learner to what the members say of the rows that they "
+                "were fitted to, which it takes for what they say of new rows; use cv=5.",
+                OverfitWarning,
+                stacklevel=3,
+            )
+            members = fit_members(self, whole, self.n_jobs)
+            return members, self._said(members, X)
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        if len(np.unique(np.concatenate([held for _, held in folds]))) < len(y):
+            raise refuse(self, "cv must hold out every row once.")
+        parts = [
+            Task(f"{name}, fold {k}", one, _safe_indexing(X, kept), y[kept])
+            for k, (kept, _) in enumerate(folds)
+            for name, one in named
+        ]
+        made = fit_members(self, [*parts, *whole], self.n_jobs)
+        T, Z = len(named), None
+        for k, (_, held) in enumerate(folds):
+            said = self._said(made[k * T : (k + 1) * T], _safe_indexing(X, held))
+            Z = np.zeros((len(y), said.shape[1])) if Z is None else Z
+            Z[held] = said
+        return made[len(parts) :], np.asarray(Z)
+
+    def _said(self, members: Sequence[Any], X: Any) -> np.ndarray:
+        """Return the columns that members make of rows; of two probabilities the second alone."""
+        columns = []
+        for one in members:
+            said = np.asarray(getattr(one, self._method(one))(X), dtype=np.float64)
+            said = said.reshape(len(said), -1)
+            columns.append(said[:, 1:] if said.shape[1] == 2 and is_classifier(self) else said)
+        return np.column_stack(columns)
+
+    def _beside(self, Z: np.ndarray, X: Any) -> np.ndarray:
+        return np.column_stack([Z, np.asarray(X, dtype=np.float64)]) if self.passthrough else Z
+
+    # What it says
+    # ----------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the columns that the final learner reads."""
+        check_is_fitted(self, "members_")
+        X = self._rows(X, reset=False)
+        return self._beside(self._said(self.members_[:-1], X), X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return a name for each column of `transform`."""
+        check_is_fitted(self, "members_")
+        names = [name for name, _ in self._named()]
+        width = (self.final_estimator_.n_features_in_ - self.n_features_in_ * self.passthrough) // len(names)
+        columns = [
+            f"{type(self).__name__.lower()}_{name}{k if width > 1 else ''}" for name in names for k in range(width)
+        ]
+        if self.passthrough:
+            given = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+            columns += list(given if input_features is None else input_features)
+        return np.array(columns, dtype=object)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return what the final learner predicts."""
+        said = np.asarray(self._final_says("predict", X))
+        return self.classes_[said] if is_classifier(self) else said
+
+    def _final_says(self, method: str, X: Any) -> Any:
+        Z = self.transform(X)
+        return getattr(self.members_[-1], method)(Z)
+
+    def _derive(self) -> None:
+        if len(self._named()) != len(self.members_) - 1:
+            raise refuse(
+                self, f"estimators names {len(self._named())} members, and there are {len(self.members_) - 1}."
+            )
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores of a linear final learner."""
+        final = self.members_[-1]
+        if not (is_ours(final) and str(final.family).startswith("linear.")):
+            raise refuse(self, f"a certificate needs a linear final learner; {type(final).__name__} is none.")
+        yield from super().evidence(rows)
+
+
+def _final_has(method: str) -> Any:
+    def has(model: Any) -> bool:
+        final = model.members_[-1] if hasattr(model, "members_") else model._final()
+        return hasattr(final, method)
+
+    return available_if(has)
+
+
+class StackingClassifier(ClassifierMixin, Stacking):
+    """A classifier that reads the probabilities of other classifiers.
+
+    Parameters
+    ----------
+    estimators : list of (name, classifier), or None
+        First level; "drop" leaves one out. None is a logistic regression and a tree.
+    final_estimator : classifier or None
+        Second level; None is `LogisticRegression`.
+    cv : int, splitter, or None
+        Folds of step 1; the second level learns what members say of rows that they did not see. None: the listing of
+        the notes, which learns from the members' own training rows, with a warning.
+    stack_method : "auto", "predict_proba", "decision_function" or "predict"
+        What members are asked for; "auto" is the first that they have.
+    passthrough : bool
+        Whether the final learner reads the row too.
+    n_jobs : int or None
+        Threads for members and folds; changes the time, never a bit.
+
+    Attributes
+    ----------
+    classes_, estimators_, final_estimator_, named_estimators_, stack_method_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from assay.ensemble import StackingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = StackingClassifier().fit(X, y)
+    >>> model.transform(X).shape, model.score(X, y) > 0.9
+    ((150, 6), True)
+    """
+
+    family = "stacking.classifier"
+    card = Card(
+        name="Stacking of classifiers",
+        zh="学习法",
+        mission=("ENS-53", "ENS-54"),
+        task="classify",
+        ensemble="parallel",
+        model=Unbounded("learners on what other learners say"),
+        strategy="that of the final learner",
+        algorithm="members on folds, on threads; the final learner on what they say",
+        guarantee=(),
+    )
+
+    def _default(self) -> list[tuple[str, Any]]:
+        return [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
+
+    def _final(self) -> Any:
+        return LogisticRegression() if self.final_estimator is None else self.final_estimator
+
+    @_final_has("predict_proba")
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the final learner's probabilities."""
+        return self._final_says("predict_proba", X)
+
+    @_final_has("decision_function")
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the final learner's scores."""
+        return self._final_says("decision_function", X)
+
+
+class StackingRegressor(RegressorMixin, Stacking):
+    """A regressor that reads the predictions of other regressors; parameters as `StackingClassifier`.
+
+    The final learner of None is `Ridge`.
+
+    >>> from assay.ensemble import StackingRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> StackingRegressor().fit(X, y).score(X, y) > 0.4
+    True
+    """
+
+    family = "stacking.regressor"
+    card = Card(
+        name="Stacking of regressors",
+        zh="学习法",
+        mission=("ENS-53", "ENS-54"),
+        task="regress",
+        ensemble="parallel",
+        model=Unbounded("learners on what other learners say"),
+        strategy="that of the final learner",
+        algorithm="members on folds, on threads; the final learner on what they say",
+        guarantee=(),
+    )
+
+    def _default(self) -> list[tuple[str, Any]]:
+        return [("linear", LinearRegression()), ("tree", DecisionTreeRegressor(max_depth=3, random_state=0))]
+
+    def _final(self) -> Any:
+        return Ridge() if self.final_estimator is None else self.final_estimator

@@ -1,0 +1,150 @@
+"""EasyEnsemble: many classifiers, each on all rows of the rarest class and as many of every other.
+
+Every member sees balanced classes and the members together most of the frequent rows, which a single under-sampling
+throws away. Liu, Wu and Zhou 2009.
+"""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from assay.card import Card
+from assay.ensemble._combined import OfLearners, Task, fit_members, probability_link, vote_link
+from assay.fitlog import FitLog
+from assay.imbalance._priors import prior_correction
+from assay.imbalance._sampling import UnderSampler
+from assay.params import Choice, Count, check, refuse
+from assay.scan import thread_map
+from assay.theory.spaces import Unbounded
+from assay.tree import DecisionTreeClassifier
+
+
+@dataclass(eq=False, repr=False)
+class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
+    """Vote of classifiers, each fitted to classes made equal by under-sampling.
+
+    Parameters
+    ----------
+    estimator : classifier or None
+        Base learner; None is a `DecisionTreeClassifier`; `AdaBoostClassifier` is the choice of Liu, Wu and Zhou.
+    n_estimators : int
+    voting : "soft" or "hard"
+        Mean of probabilities, or shares of votes.
+    random_state : seed of the samples
+    n_jobs : int or None
+        Threads; changes the time, never a bit.
+
+    Attributes
+    ----------
+    classes_, estimators_ (fitted to positions in `classes_`), shares_ : shares of the classes in the rows of fit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.imbalance import EasyEnsembleClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = (np.arange(300) % 15 == 0).astype(int)
+    >>> X = rng.normal(size=(300, 2)) + 1.5 * y[:, None]
+    >>> model = EasyEnsembleClassifier(random_state=0).fit(X, y)
+    >>> bool(model.predict(X)[y == 1].mean() > 0.8)
+    True
+    """
+
+    family = "votes.classifier"
+    combines: ClassVar = "votes of learners fitted to balanced samples"
+    constraints: ClassVar = {"n_estimators": Count(), "voting": Choice("soft", "hard")}
+    card = Card(
+        name="EasyEnsemble",
+        zh="欠采样集成",
+        mission=("MUL-10",),
+        task="classify",
+        ensemble="parallel",
+        model=Unbounded("votes of learners fitted to balanced samples"),
+        strategy="that of the members; voting",
+        algorithm="members on under-sampled rows, on threads",
+        guarantee=(),
+    )
+
+    estimator: Any = None
+    n_estimators: int = 11
+    _: KW_ONLY
+    voting: str = "soft"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    def _base(self) -> Any:
+        return DecisionTreeClassifier(random_state=0) if self.estimator is None else self.estimator
+
+    def _bases(self) -> list[Any]:
+        return [self._base()]
+
+    def fit(self, X: Any, y: Any) -> "EasyEnsembleClassifier":
+        """Fit members to balanced samples of rows X and labels y."""
+        check(self)
+        self._check_kinds(self._bases(), True)
+        X = self._rows(X, reset=True)
+        codes, _ = self._targets(X, y, None)
+        self.shares_ = np.bincount(codes) / len(codes)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
+        with FitLog(self, 1, X, y) as log:
+            self._keep(fit_members(self, [self._task(X, codes, t, seed) for t, seed in enumerate(seeds)], self.n_jobs))
+            self.vote_weights_ = np.ones(len(self.members_))
+            log.step(float(np.mean(self._mean(X).argmax(axis=1) != codes)), 0.0)
+        return self
+
+    def _task(self, X: Any, codes: np.ndarray, t: int, seed: int) -> Task:
+        sampler = UnderSampler(random_state=seed, warn=False)
+        kept = sampler.fit_resample(np.arange(len(codes))[:, None], codes)[0][:, 0]
+        return Task(f"sample {t}", self._base(), _safe_indexing(X, kept), codes[kept])
+
+    @property
+    def needed_(self) -> np.ndarray:
+        return np.array(-1.0)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        check_is_fitted(self, "members_")
+        return self.members_
+
+    def _link_of(self, t: int) -> int:
+        return (probability_link if self.voting == "soft" else vote_link)(self.members_[t])
+
+    def _said(self, member: Any, X: Any) -> np.ndarray:
+        if self.voting == "hard":
+            return np.eye(len(self.classes_))[np.asarray(member.predict(X), dtype=np.int64)]
+        if not hasattr(member, "predict_proba"):
+            raise refuse(self, f'voting="soft" needs probabilities, which {type(member).__name__} does not have.')
+        return np.asarray(member.predict_proba(X), dtype=np.float64)
+
+    def _mean(self, X: Any) -> np.ndarray:
+        said = thread_map(lambda one: self._said(one, X), self.members_, n_jobs=self.n_jobs)
+        total = sum(weight * one for weight, one in zip(self.vote_weights_.tolist(), said))
+        return np.asarray(total) / self.vote_weights_.sum()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the mean of the members' probabilities or votes: those of classes of equal size."""
+        check_is_fitted(self, "members_")
+        return self._mean(self._rows(X, reset=False))
+
+    def corrected_proba(self, X: Any) -> np.ndarray:
+        """Return `predict_proba` for classes with the shares of the rows of fit (`prior_correction`)."""
+        if not hasattr(self, "shares_"):
+            raise refuse(self, "a model file does not keep the shares of the classes; use prior_correction.")
+        return prior_correction(
+            self.predict_proba(X), np.full(len(self.classes_), 1 / len(self.classes_)), self.shares_
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class with the largest mean, the first of equals."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def member_votes(self, X: Any) -> np.ndarray:
+        """Return the class position that each member votes for, (rows, members)."""
+        check_is_fitted(self, "members_")
+        X = self._rows(X, reset=False)
+        return np.stack([np.asarray(one.predict(X)) for one in self.members_], axis=1)

@@ -1,0 +1,152 @@
+"""Resampled rows: fewer of the frequent classes, or more of the rare ones; `fit_resample` as imbalanced-learn has it.
+
+Whoever fits a classifier to such rows gets the probabilities of classes of other sizes: predictions of the rare class
+become more frequent, and no probability is calibrated any more. `prior_correction` undoes that exactly where rows of a
+class keep their distribution (rows drawn or repeated) and nearly so for interpolated ones.
+"""
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_array, check_consistent_length
+
+from assay.imbalance._priors import prior_correction
+from assay.neighbors import NearestNeighbors
+from assay.params import Choice, Count, Flag, check, refuse
+
+
+class ResampledWarning(UserWarning):
+    """Probabilities of what is fitted to these rows are not those of the data."""
+
+
+@dataclass(eq=False, repr=False)
+class Sampler(BaseEstimator):
+    """What samplers share: reading, the warning, and the correction of probabilities."""
+
+    constraints: ClassVar = {"warn": Flag}
+
+    _: KW_ONLY
+    random_state: Any = None
+    warn: bool = True
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Count the classes of y; rows are resampled by `fit_resample`."""
+        self._counted(X, y)
+        return self
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Return resampled rows and labels."""
+        codes = self._counted(X, y)
+        rng = check_random_state(self.random_state)
+        X_new, at = self._resampled(X, codes, rng)
+        self.shares_after_ = np.bincount(codes[at], minlength=len(self.classes_)) / len(at)
+        if self.warn:
+            warnings.warn(
+                f"{type(self).__name__}: a classifier fitted to these rows believes in classes of other sizes, and its "
+                "probabilities are not calibrated; correct them by `correct` of this sampler or "
+                "imbalance.prior_correction, or move the threshold instead (ThresholdClassifier).",
+                ResampledWarning,
+                stacklevel=2,
+            )
+        return X_new, self.classes_[codes[at]]
+
+    def _counted(self, X: Any, y: Any) -> np.ndarray:
+        check(self)
+        if y is None:
+            raise refuse(self, "it needs the labels y.")
+        y = _check_y(y, estimator=self)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise refuse(self, f"there is one class, {self.classes_[0]!r}; two or more are needed.")
+        self.shares_before_ = np.bincount(codes) / len(codes)
+        return codes
+
+    def _resampled(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+        """Return new rows, and for each the number of a row of its class."""
+        raise NotImplementedError
+
+    def correct(self, p: Any) -> np.ndarray:
+        """Return probabilities (rows, classes), of a classifier fitted to the resampled rows, as those of the data."""
+        if not hasattr(self, "shares_after_"):
+            raise refuse(self, "nothing was resampled yet; call fit_resample first.")
+        return prior_correction(p, self.shares_after_, self.shares_before_)
+
+
+class UnderSampler(Sampler):
+    """As many rows of every class as the rarest has, drawn without replacement.
+
+    Attributes: sample_indices_ (row numbers kept, in order), classes_, shares_before_, shares_after_.
+
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1]
+    >>> rows, labels = UnderSampler(random_state=0, warn=False).fit_resample(np.array(X), y)
+    >>> np.bincount(labels).tolist()
+    [1, 1]
+    """
+
+    def _resampled(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+        least = np.bincount(codes).min()
+        kept = [np.sort(rng.permutation(np.flatnonzero(codes == k))[:least]) for k in range(len(self.classes_))]
+        self.sample_indices_ = np.sort(np.concatenate(kept))
+        return _safe_indexing(X, self.sample_indices_), self.sample_indices_
+
+
+@dataclass(eq=False, repr=False)
+class OverSampler(Sampler):
+    """As many rows of every class as the most frequent has: all originals, and new ones of the rarer classes.
+
+    Parameters
+    ----------
+    how : "repeat" or "interpolate"
+        New rows are drawn again, or lie on the segment between a row and one of its k nearest of its class (SMOTE:
+        Chawla, Bowyer, Hall and Kegelmeyer 2002).
+    k : int
+        Neighbours that a row is interpolated with; a class needs more rows than that, else fewer are used.
+
+    Attributes: classes_, shares_before_, shares_after_; interpolated: parents_ (new rows, 2), row numbers of the ends.
+
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 0, 1]
+    >>> rows, labels = OverSampler(random_state=0, warn=False).fit_resample(X, y)
+    >>> rows[4:].tolist(), np.bincount(labels).tolist()
+    ([[9.0], [9.0]], [3, 3])
+    """
+
+    constraints: ClassVar = {"how": Choice("repeat", "interpolate"), "k": Count()}
+
+    how: str = "repeat"
+    _: KW_ONLY
+    k: int = 5
+
+    def _resampled(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+        counts = np.bincount(codes)
+        drawn = [rng.choice(np.flatnonzero(codes == c), counts.max() - counts[c]) for c in range(len(counts))]
+        new = np.concatenate(drawn)
+        at = np.concatenate([np.arange(len(codes)), new])
+        if self.how == "repeat":
+            return _safe_indexing(X, at), at
+        table = check_array(X, dtype=np.float64, estimator=self)
+        other = np.concatenate([self._partners(table, codes, c, drawn[c], rng) for c in range(len(counts))])
+        self.parents_ = np.column_stack([new, other])
+        between = table[new] + rng.random_sample((len(new), 1)) * (table[other] - table[new])
+        rows: Any = np.concatenate([table, between])
+        if hasattr(X, "iloc"):
+            rows = type(X)(rows, columns=X.columns)
+        return rows, at
+
+    def _partners(self, X: np.ndarray, codes: np.ndarray, c: int, drawn: np.ndarray, rng: Any) -> np.ndarray:
+        """Return for each drawn row of a class one of its nearest other rows of that class."""
+        own = np.flatnonzero(codes == c)
+        if not len(drawn):
+            return drawn
+        if len(own) < 2:
+            raise refuse(self, f"the class {self.classes_[c]!s} has one row, and nothing to interpolate it with.")
+        near = NearestNeighbors(n_neighbors=min(self.k, len(own) - 1)).fit(X[own])
+        found = near.kneighbors(return_distance=False)  # without the row itself
+        at = np.searchsorted(own, drawn)
+        return own[found[at, rng.randint(found.shape[1], size=len(at))]]

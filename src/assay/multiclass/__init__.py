@@ -1,0 +1,15 @@
+"""Many classes from classifiers of two: one against one, one against the rest, and codes that correct errors."""
+
+from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, random_code, ternary_code
+from assay.multiclass._reductions import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+
+__all__ = [
+    "OneVsOneClassifier",
+    "OneVsRestClassifier",
+    "OutputCodeClassifier",
+    "bch_code",
+    "code_distance",
+    "exhaustive_code",
+    "random_code",
+    "ternary_code",
+]

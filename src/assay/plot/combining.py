@@ -1,0 +1,70 @@
+"""Figures of ensembles, of rejection and of costs; the numbers come from the functions ending in `_frame`."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.metrics.diversity import kappa_error
+from assay.plot.figures import BLUE, ORANGE, _canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def diversity_frame(model: Any, X: Any, y: Any) -> dict[str, np.ndarray]:
+    """Return `kappa` and mean `error` of every pair of members on the rows."""
+    found = kappa_error(model, X, y)
+    return {"kappa": found.kappa, "error": found.error}
+
+
+def kappa_errors(model: Any, X: Any, y: Any) -> "Figure":
+    """Draw the kappa-error diagram of an ensemble: a point for each pair of members; low is accurate, left is
+    diverse."""
+    frame = diversity_frame(model, X, y)
+    figure, (axes,) = _canvas(1)
+    axes.scatter(frame["kappa"], frame["error"], s=12, color=BLUE, alpha=0.6)
+    axes.set(xlabel="kappa of two members", ylabel="mean error of the two", title="Diversity and accuracy of members")
+    return figure
+
+
+def rejection_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str, np.ndarray]:
+    """Return `coverage`, `error` and `limit` at every share that a vote could be asked for, where rows are decided."""
+    found = model.selective_risk(X, y, delta)
+    some = found.coverage > 0
+    return {name: getattr(found, name)[some] for name in ("threshold", "coverage", "error", "limit")}
+
+
+def rejection(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":
+    """Draw the error among decided rows against the share decided, with the limit that holds for all shares at once;
+    X and y are rows that nothing was chosen on."""
+    frame = rejection_frame(model, X, y, delta)
+    figure, (axes,) = _canvas(1)
+    axes.fill_between(frame["coverage"], frame["error"], frame["limit"], color=BLUE, alpha=0.2, step="mid")
+    axes.plot(frame["coverage"], frame["error"], color=BLUE, label="on these rows")
+    axes.plot(frame["coverage"], frame["limit"], color=ORANGE, label=f"limit on new data, all at once, delta {delta:g}")
+    axes.set(xlabel="share of the rows decided", ylabel="errors among them", title="Error and coverage", ylim=(0, 1))
+    axes.legend()
+    return figure
+
+
+def cost_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str, Any]:
+    """Return `threshold`, mean `cost` and its `limit`, and the threshold that the model has (`chosen`)."""
+    found = model.cost_curve(X, y, delta)
+    return {"threshold": found.threshold, "cost": found.cost, "limit": found.limit, "chosen": model.threshold_}
+
+
+def costs(model: Any, X: Any, y: Any, delta: float = 0.05) -> "Figure":
+    """Draw the mean cost against the threshold, with the limit that holds for all thresholds at once; X and y are rows
+    that the classifier was not fitted to."""
+    frame = cost_frame(model, X, y, delta)
+    figure, (axes,) = _canvas(1)
+    axes.fill_between(frame["threshold"], frame["cost"], frame["limit"], color=BLUE, alpha=0.2)
+    axes.plot(frame["threshold"], frame["cost"], color=BLUE, label="on these rows")
+    axes.plot(
+        frame["threshold"], frame["limit"], color=ORANGE, label=f"limit on new data, all at once, delta {delta:g}"
+    )
+    axes.axvline(frame["chosen"], color="0.5", linestyle=":", label="threshold of the model")
+    name = "threshold" if len(model.classes_) == 2 else "strength of the costs"
+    axes.set(xlabel=name, ylabel="mean cost", title="Cost and threshold")
+    axes.legend()
+    return figure

@@ -31,6 +31,7 @@ from assay.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNe
 from assay.neural_network import MLPClassifier, MLPRegressor
 from assay.persist import built
 from assay.svm import SVC, SVR, NuSVC
+from tests.contract.test_contract import suited
 
 SAID = (
     "predict",
@@ -153,7 +154,7 @@ def with_gaps(rows):
 
 
 CASES = [
-    *((model, y, X, FRESH) for model, y in [*with_defaults(), *SPECIAL]),
+    *((model, y, suited(model, X), suited(model, FRESH)) for model, y in [*with_defaults(), *SPECIAL]),
     *((model, y, with_gaps(X), with_gaps(FRESH)) for model, y in NOMINAL),
     *((model, "three", X @ X.T, FRESH @ X.T) for model in (SVC(kernel="precomputed"),)),
     *((model, "numbers", X @ X.T, FRESH @ X.T) for model in (SVR(kernel="precomputed"),)),

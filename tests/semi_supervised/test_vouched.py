@@ -96,6 +96,7 @@ def test_forged_numbers_are_rejected():
     claim = certificate.find("P50")
     assert assay.verify(certificate, model, *own).holds
     errors, differ = claim.params["errors"], claim.params["differ"]
+    whole = clopper_pearson_upper(errors, claim.params["kept"], float(claim.delta))  # at delta, not half of it
     lower = clopper_pearson_upper(errors - 1, claim.params["kept"], float(claim.delta) / 2)
     forged = [
         {"value": claim.value - 1e-3},
@@ -103,6 +104,9 @@ def test_forged_numbers_are_rejected():
         {"errors": errors - 1, "teacher": lower, "value": lower + claim.params["difference"] + 1e-9},
         {"teacher": claim.params["teacher"] / 2, "value": claim.value / 2 + claim.params["difference"]},
         {"difference": claim.params["difference"] / 2},
+        {"teacher": whole, "value": whole + claim.params["difference"] + 1e-9},
+        {"teacher": 0.999 * claim.params["teacher"], "value": claim.value},
+        {"difference": 0.999 * claim.params["difference"], "value": claim.value},
         {"differ": -1},
         {"differ": differ + 10_000},
         {"kept": claim.params["kept"] + 1},

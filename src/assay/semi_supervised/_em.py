@@ -73,8 +73,9 @@ def _shared_counts(block: Block, priors: np.ndarray, words: np.ndarray) -> tuple
     """Return the log-likelihood of a block, and the mass and the counts of each class."""
     joint = _held(priors + block.X @ words.T, block.y, np.arange(len(priors)))
     values = logsumexp(joint, axis=1)
-    shares = np.exp(joint - values[:, None]) * block.weight[:, None]
-    return float(block.weight @ values), shares.sum(axis=0), shares.T @ block.X
+    weight = np.asarray(block.weight)
+    shares = np.exp(joint - values[:, None]) * weight[:, None]
+    return float(weight @ values), shares.sum(axis=0), shares.T @ block.X
 
 
 def _held(joint: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -222,7 +223,7 @@ def _labelled_step(block: Block, at: Components, classes: np.ndarray, wanted: bo
     values = logsumexp(joint, axis=1)
     if not wanted:
         return float(block.weight @ values), np.empty(0)
-    shares = np.exp(joint - values[:, None]) * block.weight[:, None]
+    shares = np.exp(joint - values[:, None]) * np.asarray(block.weight)[:, None]
     layout = "full" if at.kind in ("full", "tied") else "diag"
     return float(block.weight @ values), weighted_sums(block.X, shares, at.means, layout)
 

@@ -12,6 +12,8 @@ import sys
 
 import numpy as np
 
+from assay.feature_extraction import FourierContour, curve
+
 PARAMETERS = (50 - 30j, 18 + 8j, 12 - 10j, -14 - 60j)
 EYE = 40 + 20j
 
@@ -25,17 +27,25 @@ def coefficients(parameters: tuple[complex, ...] = PARAMETERS) -> tuple[np.ndarr
     return x, y
 
 
-def curve(t: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return sum_k A_k cos kt + B_k sin kt."""
-    k = np.arange(len(c))
-    return np.cos(np.outer(t, k)) @ c.real + np.sin(np.outer(t, k)) @ c.imag
-
-
 def outline(points: int = 1000, parameters: tuple[complex, ...] = PARAMETERS) -> tuple[np.ndarray, np.ndarray]:
     """Return the closed outline, trunk to the right."""
     t = np.linspace(0.0, 2.0 * np.pi, points)
     x, y = coefficients(parameters)
-    return curve(t, y), -curve(t, x)
+    return curve(y, t), -curve(x, t)
+
+
+def recovered(points: int = 64) -> tuple[complex, ...]:
+    """Return the parameters as the Fourier descriptor reads them off points of the outline."""
+    t = 2.0 * np.pi * np.arange(points) / points
+    x, y = (curve(c, t) for c in coefficients())
+    (found,) = FourierContour(5).fit(np.stack([x, y], axis=1)[None]).coefficients(np.stack([x, y], axis=1)[None])
+    x, y = found
+    return (
+        complex(x[1].imag, y[1].imag),
+        complex(x[2].imag, y[2].imag),
+        complex(x[3].real, y[3].imag),
+        complex(x[5].real, y[1].real),
+    )
 
 
 def main(path: str) -> None:

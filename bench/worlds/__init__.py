@@ -19,6 +19,7 @@ from bench.worlds import (
     penalised,
     stumps,
     trees,
+    vouched,
 )
 from bench.worlds._case import CASES, Case
 
@@ -37,4 +38,5 @@ __all__ = [
     "penalised",
     "stumps",
     "trees",
+    "vouched",
 ]

@@ -60,7 +60,8 @@ def is_learner(thing: object) -> bool:
 
 
 def kinds(learner: type[Learner]) -> frozenset[str]:
-    """Return what kind of learning it is: "supervised" or "unsupervised"; "online" if it learns row by row.
+    """Return what kind of learning it is: "supervised", "unsupervised" or "semi-supervised" (it also reads rows without
+    labels); "online" if it learns row by row, "self-supervised" if it hides a part of the rows and predicts it.
 
     Ensembles are "serial" if each member rests on those before it (boosting), else "parallel": these have `n_jobs`.
     A classifier is "generative" if it models the rows of each class, from which it can draw, else "discriminative".
@@ -70,6 +71,10 @@ def kinds(learner: type[Learner]) -> frozenset[str]:
     ['discriminative', 'online', 'supervised']
     """
     found = {"supervised" if learner.card.task in ("classify", "regress") else "unsupervised"}
+    if getattr(learner, "semi_supervised", False):
+        found = {"semi-supervised"}
+    if getattr(learner, "self_supervised", False):
+        found.add("self-supervised")
     if hasattr(learner, "partial_fit"):
         found.add("online")
     if learner.card.task == "classify":

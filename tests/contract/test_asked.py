@@ -7,12 +7,13 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import assay
 from assay.guarantees.evidence import Decided
-from tests.contract.test_contract import example, fitted
+from tests.contract.test_contract import example, fitted, suited
 from tests.evidence import evidence
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(260, 3))
 LABELS = np.where(X[:, 0] + 0.6 * RNG.normal(size=260) > 0, "yes", "no")
+ROWS = X
 NUMBERS = X[:, 0] - 0.5 * X[:, 1] + 0.3 * RNG.normal(size=260)
 TRAIN, HELD = slice(0, 140), slice(140, 260)
 
@@ -23,8 +24,9 @@ def learners(task):
 
 @learners("classify")
 def test_classifiers(learner):
+    other = np.where(ROWS[HELD, 1] > 0, "yes", "no")  # knows nothing
+    X = suited(example(learner), ROWS)
     model = fitted(example(learner), X[TRAIN], LABELS[TRAIN])
-    other = np.where(X[HELD, 1] > 0, "yes", "no")  # knows nothing
     asked = {"holdout": (X[HELD], LABELS[HELD]), "coverage": 0.8, "scores": True, "against": other}
     certificate = model.certify(X[TRAIN], LABELS[TRAIN], **asked)
     report = assay.verify(certificate, model, X[TRAIN], LABELS[TRAIN], holdout=asked["holdout"])

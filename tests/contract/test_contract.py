@@ -106,6 +106,15 @@ def not_met(model):
         reason = "the check's rows are no whole numbers, which are refused here and cut off by scikit-learn"
         names = ("classifiers_one_label_sample_weights", "sample_weight_equivalence_on_dense_data")
         return {f"check_{name}": reason for name in names}
+    if getattr(model, "semi_supervised", False):
+        if type(model).__name__ in ("LabelPropagation", "LabelSpreading"):
+            return {}
+        if type(model).__name__ == "SelfTrainingClassifier":
+            return {"check_non_transformer_estimators_n_iter": "with every row labelled there is no round, as there"}
+        unmet = {"check_classifiers_classes": "the label -1 stands for none; scikit-learn's own are excepted by name"}
+        if get_tags(model).input_tags.positive_only:
+            unmet["check_decision_proba_consistency"] = "the check's rows are negative, and counts are wanted"
+        return unmet
     if "Mixture" in type(model).__name__ and model.n_components > 1:
         reason = "the first centres are drawn from the rows, so that a weight of two is not two rows"
         return {"check_sample_weight_equivalence_on_dense_data": reason}

@@ -41,12 +41,20 @@ def test_kinds_are_those_of_the_interface(learner):
     model = example(learner)
     X, y = small(model)
     found = kinds(learner)
-    assert len(found & {"supervised", "unsupervised"}) == 1
+    assert len(found & {"supervised", "unsupervised", "semi-supervised"}) == 1
     if "unsupervised" in found:
         quiet(lambda: clone(model).fit(X))
     else:
         with pytest.raises((ValueError, TypeError)):
             quiet(lambda: clone(model).fit(X, None))
+    if "semi-supervised" in found:
+        marked = y.astype(object)
+        marked[::3] = -1
+        some = quiet(lambda: clone(model).fit(X, marked))
+        assert set(some.classes_) == set(y)
+    elif "supervised" in found and is_classifier(model):
+        with pytest.raises((ValueError, TypeError)):
+            quiet(lambda: clone(model).fit(X, np.where(np.arange(len(y)) % 3, y.astype(object), None)))
     assert ("online" in found) == hasattr(model, "partial_fit")
     if "online" in found:
         options = {"classes": np.unique(y)} if is_classifier(model) else {}
@@ -77,7 +85,7 @@ def test_rows_are_remembered_and_bad_ones_refused(learner):
         output(found, X[:, :3])
     with pytest.raises(ValueError, match=r"[Ee]xpected 2D array|Reshape|2D"):
         quiet(lambda: clone(model).fit(X[:, 0], y))
-    if "supervised" in kinds(learner):
+    if "unsupervised" not in kinds(learner):
         with pytest.raises(ValueError, match=r"inconsistent|length|rows"):
             quiet(lambda: clone(model).fit(X, y[:-1]))
     spoilt = X.copy()

@@ -31,6 +31,8 @@ ASSUMPTIONS = {
     "the rows; the number of members was fixed in advance",
     "A-SUPP": "no row, of the training rows or of new data, is longer than the radius, which was fixed in advance",
     "A-KERNEL": "the kernel is positive semidefinite",
+    "A-KEPT": "the rows kept for the certificate, labelled ones from the teacher and unlabelled ones from both models, "
+    "were drawn without looking at them, had no part in those fits, and come from the distribution of new data",
 }
 HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")

@@ -5,6 +5,9 @@ from importlib.resources import as_file, files
 from assay import data
 from assay.data.columns import Column, ColumnType
 from assay.data.table import Table
+from assay.datasets.worked import VEHICLE_COLUMNS, film_review, programmers, vehicles
+
+__all__ = ["TARGETS", "VEHICLE_COLUMNS", "film_review", "load", "names", "programmers", "vehicles"]
 
 TARGETS = {
     "credit": "default",

@@ -21,6 +21,7 @@ from assay.kernels._algebra import (
     Sum,
 )
 from assay.kernels._choice import choose_kernel, median_gamma, named_kernel
+from assay.kernels._histogram import HistogramIntersection
 from assay.kernels._plain import from_plain
 from assay.kernels._psd import Definiteness, IndefiniteKernelWarning, definiteness, embedding, find_counterexample
 from assay.kernels._rkhs import Expansion
@@ -30,6 +31,7 @@ __all__ = [
     "Expansion",
     "Function",
     "Gaussian",
+    "HistogramIntersection",
     "IndefiniteKernelWarning",
     "Kernel",
     "Laplacian",

@@ -16,6 +16,7 @@ from assay.kernels._algebra import (
     Sigmoid,
     Sum,
 )
+from assay.kernels._histogram import HistogramIntersection
 
 KNOWN: dict[str, type[Kernel]] = {
     kind.__name__: kind
@@ -26,6 +27,7 @@ KNOWN: dict[str, type[Kernel]] = {
         Laplacian,
         Sigmoid,
         PowerSeries,
+        HistogramIntersection,
         Precomputed,
         Sum,
         Product,

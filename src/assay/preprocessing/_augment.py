@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 
-def augment(X: Any, *, unit: bool = False) -> np.ndarray:
-    """Return the rows (x, 1), with `unit` divided by their length.
+def augment(X: Any, *, unit: bool = False, position: str = "last") -> np.ndarray:
+    """Return the rows (x, 1), or (1, x) with position="first"; with `unit` divided by their length.
 
     Dividing a row by its length changes on which side of a hyperplane through the origin it lies for no w,
     but it changes
@@ -15,8 +15,11 @@ def augment(X: Any, *, unit: bool = False) -> np.ndarray:
     >>> augment([[3.0, 4.0]]).tolist()
     [[3.0, 4.0, 1.0]]
     """
+    if position not in ("first", "last"):
+        raise ValueError(f"augment: position must be 'first' or 'last'; got {position!r}.")
     X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-    rows = np.column_stack([X, np.ones(len(X))])
+    parts = [X, np.ones(len(X))]
+    rows = np.column_stack(parts if position == "last" else parts[::-1])
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
 
 

@@ -1,0 +1,378 @@
+"""Learners from labelled and unlabelled rows: a classifier that wraps another, one vouched for by a certified teacher
+(P50), and labels spread over a graph of neighbours (D50).
+
+Arrays: "wrapped" has none beside its member's. "vouched" has two members, student and teacher, `split_` (3,), seed and
+numbers of labelled rows and of those kept from the teacher, and `unlabelled_` (m, d), on which the two are compared.
+"graph" has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `label_distributions_` (n, classes), and
+`graph_numbers_` (2,): k and alpha (0: labels are held). "masked" (D51) is a network that
+fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+from scipy.special import expit
+
+from assay.checker.bounds.tails import binomial_at_most, ln
+from assay.checker.families.neighbors import StoredRows
+from assay.checker.family import NUMBERS, WHOLE, Family, Variant
+from assay.checker.numerics import above, gamma
+from assay.checker.predictors import Predictor, margins
+from assay.checker.record import Refused, Rejected, exact_decimal
+from assay.checker.rule import Rule, View
+from assay.claims.definitions import Definition, percent, up
+
+_ROWS = 1024  # of the unlabelled ones, at a time
+
+
+def read_wrapped(members: list[Any], classes: tuple[str, ...]) -> Predictor:
+    """Return the predictor of the one member, which has the same classes."""
+    if len(members) != 1 or members[0].classes != classes:
+        raise Rejected("it consists of one classifier with the same classes")
+    return members[0]
+
+
+class Vouched(Predictor):
+    """A student, which predicts, and the teacher that it is compared with."""
+
+    def __init__(self, student: Predictor, teacher: Predictor, split: np.ndarray, unlabelled: np.ndarray):
+        self.student, self.teacher, self.unlabelled = student, teacher, unlabelled
+        self.seed, self.labelled, self.kept = (int(value) for value in split)
+        self.classes, self.width, self.compared = student.classes, student.width, student.compared
+        self.degree, self.reads_gaps = student.degree, student.reads_gaps
+
+    @property
+    def columns(self) -> int:
+        return self.student.columns
+
+    @property
+    def binary(self) -> bool:
+        return self.student.binary
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.student.scores(X, largest)
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self.student.row_errors(X)
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        return self.student.exact_scores(x)
+
+    def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
+        return self.student.own_growth(descriptor, points)
+
+    def price(self, descriptor: Any) -> int:
+        return self.student.price(descriptor)
+
+    def kept_rows(self) -> np.ndarray:
+        """Return which labelled rows the teacher did not see: the first of a permutation that the seed fixes."""
+        return np.random.RandomState(self.seed).permutation(self.labelled)[: self.kept]
+
+
+def read_vouched(members: list[Any], split: np.ndarray, unlabelled: np.ndarray, classes: tuple[str, ...]) -> Vouched:
+    """Return the pair after checking that both read the same columns and know the same classes."""
+    if len(members) != 2 or any(member.classes != classes for member in members):
+        raise Rejected("it consists of two classifiers with the same classes, student and teacher")
+    columns = members[0].columns
+    if members[1].columns != columns or unlabelled.ndim != 2 or unlabelled.shape[1] != columns:
+        raise Rejected("student, teacher and unlabelled_ must have the same columns")
+    if split.shape != (3,) or not 0 <= split[0] < 2**31 or not 0 <= split[2] <= split[1] < 2**40:
+        raise Rejected("split_ must be a seed, the number of labelled rows, and how many of them are kept")
+    return Vouched(members[0], members[1], split, unlabelled)
+
+
+def decided(model: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class of each row, and whether the checker is sure of it."""
+    scores, _ = model.scores(X, np.abs(X).max(axis=0))
+    if not np.isfinite(scores).all():
+        raise Refused("a score overflows: rows and coefficients are too large to be multiplied")
+    guess = (scores[:, 0] > 0).astype(np.int64) if model.binary else scores.argmax(axis=1)
+    margin, error = margins(model, scores, model.row_errors(X), guess)
+    return guess, margin > error
+
+
+class VouchedRisk(Rule):
+    """P50: error(student) <= error(teacher) + P[they differ].
+
+    `errors` of the `kept` labelled rows, which the teacher did not see, give `teacher`, a limit of its error rate at
+    delta / 2; on `differ` of the `unlabelled` rows the two may differ, which gives `difference` at delta / 2. A row on
+    which rounding leaves a decision open counts as an error, or as one on which they differ.
+    """
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, Vouched):
+            raise Rejected("it needs a student with a teacher")
+        self.check_rows()
+        if self.rows != model.labelled:
+            raise Rejected(f"the model was fitted to {model.labelled} labelled rows, there are {self.rows}")
+        if self.count("kept", 1) != model.kept or self.count("unlabelled", 1) != len(model.unlabelled):
+            raise Rejected("kept and unlabelled are not the numbers of rows that the model keeps")
+        self.delta = exact_decimal(self.claim.delta, "delta") / 2
+        self.stated = self.count("errors"), self.count("differ")
+        self.limits = self.number("teacher"), self.number("difference")
+        self.kept = np.zeros(self.rows, dtype=bool)
+        self.kept[model.kept_rows()] = True
+        self.errors = 0
+
+    def block(self, view: View) -> None:
+        mine = self.kept[view.start : view.start + len(view.X)]
+        if mine.any():
+            guess, sure = decided(self.model.teacher, view.X[mine])
+            self.errors += int(np.sum(~sure | (guess != view.known_codes[mine])))
+
+    def measure(self) -> float:
+        pairs = ((self.errors, self.model.kept), (self._differ(), len(self.model.unlabelled)))
+        for (counted, of), stated, limit in zip(pairs, self.stated, self.limits):
+            if not counted <= stated <= of:
+                raise Rejected(f"{stated} of {of} rows stated, recounted {counted}")
+            if limit < 1 and not binomial_at_most(stated, of, Fraction(limit)).high <= ln(self.delta):
+                raise Rejected(f"the limit for {stated} of {of} rows lies above {limit:.10g}")
+        return math.nextafter(float(Fraction(self.limits[0]) + Fraction(self.limits[1])), math.inf)
+
+    def _differ(self) -> int:
+        X, differ = self.model.unlabelled, 0
+        for start in range(0, len(X), _ROWS):
+            self.context.clock.check()
+            part = X[start : start + _ROWS]
+            (own, sure), (other, other_sure) = (decided(one, part) for one in (self.model.student, self.model.teacher))
+            differ += int(np.sum(~sure | ~other_sure | (own != other)))
+        return differ
+
+
+# Graphs of neighbours -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spread(StoredRows):
+    """The mean of the distributions of the k nearest stored rows, of which the largest entry decides."""
+
+    F: np.ndarray = None  # type: ignore[assignment]
+    labels: np.ndarray = None  # type: ignore[assignment]
+    alpha: float = 0.0
+
+    def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        row, sure = self.nearest(X)
+        values = self.F[row].sum(axis=1)
+        size = np.abs(self.F).max() * self.k
+        errors = gamma(2 * self.k + 8) * size + np.where(sure, 0.0, above(2 * size))
+        return values, np.repeat(errors[:, None], values.shape[1], axis=1)
+
+    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
+        row, sure = self.nearest(x[None])
+        if not sure[0]:
+            raise Refused("the nearest rows are not certain")
+        return [sum((Fraction(value) for value in column), Fraction(0)) for column in self.F[row[0]].T.tolist()]
+
+
+def read_graph(
+    X: np.ndarray, codes: np.ndarray, F: np.ndarray, numbers: np.ndarray, classes: tuple[str, ...]
+) -> Spread:
+    """Return the predictor after checking that rows, labels and distributions go together."""
+    if X.ndim != 2 or not X.size or codes.shape != (len(X),) or F.shape != (len(X), len(classes)):
+        raise Rejected(f"fit_X_ has shape {X.shape}, labels_ {codes.shape}, label_distributions_ {F.shape}")
+    if np.any((codes < -1) | (codes >= len(classes))) or np.any(F < 0):
+        raise Rejected("labels_ are positions in classes_ or -1, and label_distributions_ are not negative")
+    if numbers.shape != (2,) or numbers[0] != np.rint(numbers[0]) or not 1 <= numbers[0] < len(X):
+        raise Rejected("graph_numbers_ must be k, at least 1 and less than the rows, and alpha")
+    if not 0 <= numbers[1] < 1:
+        raise Rejected("alpha must lie in [0, 1)")
+    return Spread(X, codes, int(numbers[0]), 0, 0, classes, {}, F, codes, float(numbers[1]))
+
+
+class FixedPoint(Rule):
+    """D50: the distributions are those that spreading labels over the graph leaves as they are.
+
+    The graph joins two stored rows if one is among the k nearest of the other. alpha = 0: labels are held, and every
+    other row is the mean of its neighbours; else F = alpha S F + (1 - alpha) Y with S = D^(-1/2) W D^(-1/2). The value
+    bounds the largest entry of the difference. The training rows are the stored rows with a label, in order.
+    """
+
+    def prepare(self) -> None:
+        model = self.model
+        if not isinstance(model, Spread):
+            raise Rejected("it needs labels that are spread over a graph")
+        self.check_rows()
+        if self.count("k", 1) != model.k or self.number("alpha", zero=True) != model.alpha:
+            raise Rejected("k and alpha are not those of the model")
+        if self.count("stored", 2) != len(model.X):
+            raise Rejected(f"the model keeps {len(model.X)} rows")
+        self.where = np.flatnonzero(model.labels >= 0)
+        if len(self.where) != self.rows:
+            raise Rejected(f"the model keeps {len(self.where)} labelled rows, there are {self.rows}")
+
+    def block(self, view: View) -> None:
+        here = self.where[view.start : view.start + len(view.X)]
+        if not np.array_equal(view.X, self.model.X[here]):
+            raise Rejected("the labelled rows that the model keeps are not the training rows, in order")
+        if not np.array_equal(view.known_codes, self.model.labels[here]):
+            raise Rejected("the labels that the model keeps are not those of the training rows")
+
+    def measure(self) -> float:
+        model = self.model
+        row, sure = model.nearest(model.X, own=0)
+        if not sure.all():
+            raise Refused("rows are at nearly the same distance, so that the graph is not certain")
+        n, k = row.shape
+        near = csr_array((np.ones(n * k), row.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        W = near.maximum(near.T)
+        degree = np.asarray(W.sum(axis=1)).ravel()
+        F, held = model.F, model.labels >= 0
+        Y = np.zeros_like(F)
+        Y[held, model.labels[held]] = 1.0
+        if model.alpha == 0:
+            want = np.where(held[:, None], Y, (W @ F) / degree[:, None])
+        else:
+            root = diags_array(1 / np.sqrt(degree))
+            want = model.alpha * (root @ (W @ (root @ F))) + (1 - model.alpha) * Y
+        slack = gamma(4 * int(degree.max()) + 64) * (1 + float(F.max()) * float(np.sqrt(degree.max())))
+        return float(above(np.abs(F - want).max() + slack, 16))
+
+
+_ACTIVATIONS = {
+    "identity": lambda z: z,
+    "logistic": expit,
+    "tanh": np.tanh,
+    "relu": lambda z: np.maximum(z, 0.0),
+}
+
+
+@dataclass(frozen=True)
+class Filling(Predictor):
+    """A network of one hidden layer that predicts each column from the others; its scores are the hidden layer."""
+
+    center: np.ndarray
+    scale: np.ndarray
+    W: np.ndarray
+    b: np.ndarray
+    V: np.ndarray
+    c: np.ndarray
+    activation: str
+
+    @property
+    def columns(self) -> int:
+        return len(self.center)
+
+    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        hidden = self.hidden(self.scaled(X) @ self.W + self.b)
+        return hidden, self._error((largest + np.abs(self.center)) / self.scale)
+
+    def row_errors(self, X: np.ndarray) -> np.ndarray:
+        return self._error((np.abs(X) + np.abs(self.center)) / self.scale)
+
+    def _error(self, size: np.ndarray) -> np.ndarray:
+        """No activation has a slope above 1, and its own rounding is a few units of at most |z| + 1."""
+        return gamma(2 * self.columns + 32) * (size @ np.abs(self.W) + np.abs(self.b) + 1.0)
+
+    def scaled(self, X: np.ndarray) -> np.ndarray:
+        return (X - self.center) / self.scale
+
+    def hidden(self, z: np.ndarray) -> np.ndarray:
+        return _ACTIVATIONS[self.activation](z)
+
+    def squared_errors(self, X: np.ndarray) -> tuple[float, float]:
+        """Return the sum of squared errors of all entries, each hidden in turn, and a bound of its rounding."""
+        Z, total, slack = self.scaled(X), 0.0, 0.0
+        base, size = Z @ self.W + self.b, (np.abs(X) + np.abs(self.center)) / self.scale
+        reach = self._error(size) * 4
+        for j in range(Z.shape[1]):
+            error = self.hidden(base - np.outer(Z[:, j], self.W[j])) @ self.V[:, j] + self.c[j] - Z[:, j]
+            off = reach @ np.abs(self.V[:, j]) + gamma(len(self.b) + 16) * (
+                (np.abs(base) + reach + np.outer(np.abs(Z[:, j]), np.abs(self.W[j])) + 1.0) @ np.abs(self.V[:, j])
+                + np.abs(self.c[j])
+                + size[:, j]
+            )
+            total += float(error @ error)
+            slack += float((2 * np.abs(error) + off) @ off) + gamma(len(error) + 8) * float(error @ error)
+        return total, slack
+
+
+def read_masked(parameters: Mapping[str, Any], *arrays: Any) -> Filling:
+    """Return the network after checking that its layers fit together."""
+    center, scale, W, b, V, c, _ = arrays
+    d, k = W.shape if W.ndim == 2 else (0, 0)
+    shapes = [part.shape for part in (center, scale, b, V, c)]
+    if not d or not k or shapes != [(d,), (d,), (k,), (k, d), (d,)] or np.any(scale <= 0):
+        raise Rejected("the layers of the network do not fit together")
+    if parameters.get("activation") not in _ACTIVATIONS or parameters.get("n_components") != k:
+        raise Rejected("activation or n_components are not those of such a network")
+    return Filling(center, scale, W, b, V, c, parameters["activation"])
+
+
+class MaskedError(Rule):
+    """D51: the mean over rows and columns of (entry - prediction from the others)^2, in units of `scale_`."""
+
+    def prepare(self) -> None:
+        if not isinstance(self.model, Filling):
+            raise Rejected("it needs a network that fills hidden entries")
+        self.check_rows()
+        self.total = self.slack = 0.0
+
+    def block(self, view: View) -> None:
+        total, slack = self.model.squared_errors(view.X)
+        self.total, self.slack = self.total + total, self.slack + slack
+
+    def measure(self) -> float:
+        return float(above((self.total + self.slack) / (self.rows * self.model.columns), self.rows + 64))
+
+
+def _vouched(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The error rate on new data is at most {percent(value)}: that of the teacher is at most "
+        f"{percent(params['teacher'])} ({params['errors']} errors on {params['kept']} rows that it did not see)"
+        f", and the two differ on at most {percent(params['difference'])} of new data ({params['differ']} of "
+        f"{params['unlabelled']} rows without labels that neither saw)."
+    )
+
+
+def _fixed(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rule = f"spreading with alpha = {params['alpha']:g}" if params["alpha"] else "taking the mean of its neighbours"
+    return (
+        f"On the graph of the {params['k']} nearest of {params['stored']} rows, {params['rows']} of them labelled, "
+        f"{rule} changes no entry of the distributions by more than {up(value)}."
+    )
+
+
+def _masked(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"Each entry of the {params['rows']} training rows, predicted from the others of its row, is off by a mean "
+        f"square of at most {up(value)} in units of the columns' spread."
+    )
+
+
+CLAIMS = {
+    "D50/1": Definition("graph.fixed-point", FixedPoint, _fixed),
+    "D51/1": Definition("masked.error", MaskedError, _masked),
+    "P50/1": Definition(
+        "disagreement.vouched",
+        VouchedRisk,
+        _vouched,
+        ("A-IID(train)", "A-KEPT", "A-RNG", "A-DELTA"),
+        quantity="error rate",
+    ),
+}
+FAMILY = Family(
+    "semi",
+    {
+        "wrapped": Variant({}, read_wrapped, classes=True, members=True),
+        "vouched": Variant({"split_": WHOLE, "unlabelled_": NUMBERS}, read_vouched, classes=True, members=True),
+        "graph": Variant(
+            {"fit_X_": NUMBERS, "labels_": WHOLE, "label_distributions_": NUMBERS, "graph_numbers_": NUMBERS},
+            read_graph,
+            classes=True,
+        ),
+        "masked": Variant(
+            dict.fromkeys(("center_", "scale_", "W_", "b_", "V_", "c_"), NUMBERS),
+            read_masked,
+            target=False,
+            parameters=True,
+        ),
+    },
+    CLAIMS,
+)

@@ -1,0 +1,28 @@
+"""Features of texts, pictures and contours: transformers that pipelines clone and model files keep.
+
+scikit-learn's vectorisers are its own; `token_pattern=LETTERS` gives them the words of the notes.
+"""
+
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+
+from assay.feature_extraction._contour import FourierContour, curve, fourier
+from assay.feature_extraction._dictionary import LETTERS, Dictionary
+from assay.feature_extraction._pictures import DensePatches, as_image, descriptors, grid
+from assay.feature_extraction._visual_words import BagOfVisualWords
+
+__all__ = [
+    "LETTERS",
+    "BagOfVisualWords",
+    "CountVectorizer",
+    "DensePatches",
+    "Dictionary",
+    "FourierContour",
+    "HashingVectorizer",
+    "TfidfTransformer",
+    "TfidfVectorizer",
+    "as_image",
+    "curve",
+    "descriptors",
+    "fourier",
+    "grid",
+]

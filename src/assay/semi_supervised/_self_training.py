@@ -1,0 +1,241 @@
+"""Self-training (Yarowsky 1995): a classifier labels the rows that it is sure of, and learns again from these too.
+
+Claims: what the size of the class of its last classifier, and hold-out rows, say about new data.
+Method: rounds of fit and predict; scikit-learn's rule and rounds, on anything that the classifier reads: rows of
+        numbers, or texts for a pipeline.
+"""
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.callback import with_callbacks
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import Learner, fit_log
+from assay.card import Card
+from assay.guarantees.evidence import Evidence
+from assay.linear_model import LogisticRegression
+from assay.params import Choice, Count, Maybe, Number, check, refuse
+from assay.scan import Rows
+from assay.semi_supervised._labels import SemiSupervised, labelled
+from assay.theory.spaces import Unbounded
+
+
+class WhatItWraps:
+    """The class of a learner that is given as a parameter."""
+
+    def at(self, n_features: int, n_classes: int = 2, intercept: bool = True) -> Unbounded:
+        return Unbounded("whatever the estimator is")
+
+    def __str__(self) -> str:
+        return "that of the estimator"
+
+
+def _has(method: str) -> Any:
+    def check(self: Any) -> bool:
+        return hasattr(getattr(self, "estimator_", self._learner()), method)
+
+    return check
+
+
+class Wrapper(ClassifierMixin, SemiSupervised):
+    """Mixin of classifiers that predict by a classifier of their own, `estimator_`."""
+
+    estimator: Any
+    estimator_: Any
+
+    def _learner(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted label of each row."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, (n, n_classes)."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    @available_if(_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the estimator."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    def _adopt(self) -> None:
+        """Take over what the estimator knows of the rows."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
+    def members(self) -> list[Any]:
+        return [self.estimator_]
+
+    def _take_members(self, members: Any) -> None:
+        (self.estimator_,) = members
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield what the estimator knows about the rows."""
+        yield from self.estimator_.evidence(rows)
+
+    def space(self, rows: Rows) -> Any:
+        """Return the class of the estimator, from which its last fit chose."""
+        return self.estimator_.space(rows)
+
+    def certify(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Return a certificate about the labelled rows; see `Learner.certify`."""
+        check_is_fitted(self)
+        if not isinstance(self.estimator_, Learner):
+            kind = type(self.estimator_).__name__
+            raise refuse(
+                self,
+                f"its estimator is a {kind}, which the checker does not know. Of a pipeline, certify a classifier of "
+                "Assay on the rows that the steps before it make.",
+            )
+        return super().certify(X, y, **options)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._learner())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.classifier_tags.multi_class = inner.classifier_tags is None or inner.classifier_tags.multi_class
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class SelfTrainingClassifier(Wrapper):
+    """A classifier that learns from its own sure predictions.
+
+    In each round the estimator is fitted to the rows that have a label by now; rows that it is sure of get the
+    predicted one. It ends when no row is added, none is left, or after `max_iter` rounds.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, or a pipeline that ends in one; None is `LogisticRegression()`
+    threshold : float in [0, 1)
+        A row is added if the probability of its class is above it.
+    criterion : "threshold" or "k_best"
+        "k_best" adds the k_best surest rows of each round.
+    k_best : int
+    max_iter : int or None
+        Rounds at most; None: as many as it takes.
+
+    Attributes
+    ----------
+    estimator_ : the classifier of the last round
+    classes_
+    transduction_ : (n,)
+        Labels that the last fit used; unlabelled marks where a row was never added.
+    labeled_iter_ : (n,)
+        The round that labelled a row; 0: it came with a label; -1: never.
+    n_iter_, termination_condition_
+
+    Examples
+    --------
+    >>> from assay.semi_supervised import SelfTrainingClassifier
+    >>> X = [[0.0], [0.5], [1.0], [4.0], [4.5], [5.0]]
+    >>> SelfTrainingClassifier(threshold=0.6).fit(X, [0, -1, -1, -1, -1, 1]).transduction_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    family = "semi.wrapped"
+    card = Card(
+        name="Self-training",
+        zh="自训练",
+        mission=("CON-41",),
+        task="classify",
+        model=WhatItWraps(),
+        strategy="that of the estimator, on labels that it gave with certainty",
+        algorithm="rounds of fit and predict",
+        guarantee=("vc",),
+    )
+    constraints: ClassVar = {
+        "threshold": Number(low=0.0, high=1.0, open_high=True),
+        "criterion": Choice("threshold", "k_best"),
+        "k_best": Count(),
+        "max_iter": Maybe(Count(low=0)),
+    }
+
+    estimator: Any = None
+    _: KW_ONLY
+    threshold: float = 0.75
+    criterion: str = "threshold"
+    k_best: int = 10
+    max_iter: int | None = 10
+    n_jobs: int | None = None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "SelfTrainingClassifier":
+        """Fit to rows (or texts) X and labels y, of which -1 stands for none."""
+        check(self)
+        labels = self._labels(X, y)
+        (X,) = indexable(X)
+        known = labelled(labels)
+        self._classes(labels[known])
+        self.estimator_ = self._fresh()
+        self.transduction_ = labels.copy()
+        self.labeled_iter_ = np.where(known, 0, -1)
+        self.n_iter_ = 0
+        most = len(labels) if self.max_iter is None else self.max_iter
+        with fit_log(self, most, X, y) as log:
+            while not known.all() and self.n_iter_ < most:
+                try:
+                    added = self._round(X, known)
+                except KeyboardInterrupt:
+                    added, log.stopped = 0, True
+                if not added or log.step(float(np.mean(~known)), 0.0):
+                    break
+            ends = {"all_labeled": known.all(), "interrupted": log.stopped, "max_iter": self.n_iter_ == self.max_iter}
+            self.termination_condition_ = next((end for end, reached in ends.items() if reached), "no_change")
+            self._train(X, known)
+            log.step(float(np.mean(~known)), 0.0, estimator_=self.estimator_, classes_=self.estimator_.classes_)
+        self.classes_ = self.estimator_.classes_
+        self._adopt()
+        return self
+
+    def _fresh(self) -> Any:
+        learner = clone(self._learner())
+        if self.n_jobs is not None and "n_jobs" in learner.get_params(deep=False):
+            learner.set_params(n_jobs=self.n_jobs)
+        return learner
+
+    def _train(self, X: Any, known: np.ndarray) -> None:
+        where = np.flatnonzero(known)
+        labels = self.transduction_[where]
+        if labels.dtype.kind == "O":
+            labels = np.array(labels.tolist())
+        self.estimator_.fit(_safe_indexing(X, where), labels)
+
+    def _round(self, X: Any, known: np.ndarray) -> int:
+        """Fit, and give labels to the rows that are sure; return how many."""
+        self._train(X, known)
+        if not hasattr(self.estimator_, "predict_proba"):
+            raise refuse(self, f"its estimator, a {type(self.estimator_).__name__}, has no predict_proba.")
+        self.n_iter_ += 1
+        left = np.flatnonzero(~known)
+        shares = self.estimator_.predict_proba(_safe_indexing(X, left))
+        best, largest = shares.argmax(axis=1), shares.max(axis=1)
+        if self.criterion == "threshold":
+            chosen = np.flatnonzero(largest > self.threshold)
+        elif self.k_best >= len(left):
+            chosen = np.arange(len(left))
+        else:
+            chosen = np.argpartition(-largest, self.k_best)[: self.k_best]
+        self.transduction_[left[chosen]] = self.estimator_.classes_[best[chosen]]
+        known[left[chosen]] = True
+        self.labeled_iter_[left[chosen]] = self.n_iter_
+        return len(chosen)

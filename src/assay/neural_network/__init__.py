@@ -5,15 +5,21 @@ Single neurons and their activations are in `assay.neural_network.units`, the st
 """
 
 from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
+from assay.neural_network._cascade import CascadeCorrelationClassifier, CascadeCorrelationRegressor
 from assay.neural_network._classifier import MLPClassifier
+from assay.neural_network._rbf import RBFClassifier, RBFRegressor
 from assay.neural_network._regressor import MLPRegressor
 from assay.neural_network._tuning import hidden_units_by_trial, lambda_by_cross_validation
 from assay.neural_network.units import ThresholdNetwork
 
 __all__ = [
     "BoltzmannMachine",
+    "CascadeCorrelationClassifier",
+    "CascadeCorrelationRegressor",
     "MLPClassifier",
     "MLPRegressor",
+    "RBFClassifier",
+    "RBFRegressor",
     "ThresholdNetwork",
     "hidden_units_by_trial",
     "lambda_by_cross_validation",

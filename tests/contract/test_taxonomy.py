@@ -57,8 +57,11 @@ def test_kinds_are_those_of_the_interface(learner):
 
 
 def coefficients(model):
-    """Return the weights of a linear model, or of the first layer of a network."""
-    return model.coefs_[0] if hasattr(model, "coefs_") else model.coef_
+    """Return the weights of a linear model, of the first layer of a network, or of prototypes."""
+    if hasattr(model, "coefs_"):
+        return model.coefs_[0]
+    names = ("coef_", "cluster_centers_", "weights_", "components_")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
 
 
 @pytest.mark.mission("CON-01")

@@ -74,7 +74,6 @@ class Cascade(Basis):
     random_state: Any = None
     n_jobs: int | None = None
 
-    units_: ClassVar[np.ndarray]
 
     @property
     def n_units_(self) -> int:

@@ -56,8 +56,6 @@ class Radial(Basis):
     random_state: Any = None
     n_jobs: int | None = None
 
-    centers_: ClassVar[np.ndarray]
-    betas_: ClassVar[np.ndarray]
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Any:

@@ -10,6 +10,7 @@ from assay.neural_network._boltzmann import BoltzmannMachine, learn_boltzmann
 from assay.neural_network._cascade import CascadeCorrelationClassifier, CascadeCorrelationRegressor
 from assay.neural_network._classifier import MLPClassifier
 from assay.neural_network._competitive import CompetitiveLearning
+from assay.neural_network._elman import ElmanClassifier, ElmanRegressor
 from assay.neural_network._map import SelfOrganizingMap
 from assay.neural_network._rbf import RBFClassifier, RBFRegressor
 from assay.neural_network._rbm import BernoulliRBM
@@ -25,6 +26,8 @@ __all__ = [
     "CascadeCorrelationRegressor",
     "CompetitiveLearning",
     "DeepBeliefNetwork",
+    "ElmanClassifier",
+    "ElmanRegressor",
     "FuzzyART",
     "MLPClassifier",
     "MLPRegressor",

@@ -214,7 +214,7 @@ class ART1(Resonance):
     Examples
     --------
     >>> from assay.neural_network import ART1
-    >>> ART1(vigilance=0.6).fit_predict([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]]).tolist()
+    >>> ART1(vigilance=0.5).fit_predict([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]]).tolist()
     [0, 0, 1, 1]
     """
 

@@ -66,8 +66,11 @@ def test_kinds_are_those_of_the_interface(learner):
 
 
 def coefficients(model):
-    """Return the weights of a linear model, or of the first layer of a network, or the counts of naive Bayes."""
-    return next(getattr(model, name) for name in ("coefs_", "coef_", "class_count_") if hasattr(model, name))
+    """Return the weights of a linear model, of the first layer of a network, of prototypes, or counts."""
+    if hasattr(model, "coefs_"):
+        return model.coefs_[0]
+    names = ("coef_", "cluster_centers_", "weights_", "components_", "class_count_")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
 
 
 @pytest.mark.mission("CON-01")

@@ -15,12 +15,14 @@ from assay.metrics._geometry import (
 )
 from assay.metrics._partitions import PairCounts, jaccard, pair_counts
 from assay.metrics._silhouette import silhouette_samples, silhouette_score
+from assay.metrics._topology import distance_correlation
 
 __all__ = [
     "ClusterGeometry",
     "PairCounts",
     "cluster_geometry",
     "davies_bouldin",
+    "distance_correlation",
     "dunn",
     "jaccard",
     "mean_similarities",

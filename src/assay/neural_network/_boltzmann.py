@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 from sklearn.utils import check_random_state
 
-_MOST = 16  # units whose 2^n states are listed
+MOST_UNITS = 16  # units whose 2^n states are listed
 
 
 class Relaxed(NamedTuple):
@@ -78,9 +78,9 @@ class BoltzmannMachine:
 
     def distribution(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all 2^n states and the probability of each."""
-        states = _states(len(self.thresholds))
-        minus = -self.energy(states)
-        return states, np.exp(minus - logsumexp(minus))
+        every = states(len(self.thresholds))
+        minus = -self.energy(every)
+        return every, np.exp(minus - logsumexp(minus))
 
     def chance(self, S: Any, unit: int) -> np.ndarray:
         """Return the probability that `unit` is on given the other units of each state."""
@@ -127,15 +127,15 @@ class BoltzmannMachine:
     def log_likelihood(self, V: Any) -> float:
         """Return the mean of ln P(v) over rows of the first units; the others are hidden and summed over."""
         V = np.atleast_2d(np.asarray(V, dtype=np.float64))
-        every = logsumexp(-self.energy(_states(len(self.thresholds))))
+        every = logsumexp(-self.energy(states(len(self.thresholds))))
         return float(np.mean(logsumexp(-self._with_hidden(V), axis=1)) - every)
 
     def gradient(self, V: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of `log_likelihood` by weights (w_ij and w_ji are one number) and thresholds."""
         V = np.atleast_2d(np.asarray(V, dtype=np.float64))
-        states, p = self.distribution()
-        free, free_mean = (states * p[:, None]).T @ states, p @ states
-        hidden = _states(len(self.thresholds) - V.shape[1])
+        every, p = self.distribution()
+        free, free_mean = (every * p[:, None]).T @ every, p @ every
+        hidden = states(len(self.thresholds) - V.shape[1])
         q = softmax(-self._with_hidden(V), axis=1)
         pairs, mean = np.zeros_like(free), np.zeros(len(free))
         for h, share in zip(hidden, q.T, strict=True):
@@ -148,7 +148,7 @@ class BoltzmannMachine:
 
     def _with_hidden(self, V: np.ndarray) -> np.ndarray:
         """Return the energy of each row with each state of the hidden units, (rows, states)."""
-        hidden = _states(len(self.thresholds) - V.shape[1])
+        hidden = states(len(self.thresholds) - V.shape[1])
         return np.stack([self.energy(np.hstack([V, np.tile(h, (len(V), 1))])) for h in hidden], axis=1)
 
 
@@ -198,8 +198,10 @@ def learn_boltzmann(
     return Learnt(machine, np.array(curve))
 
 
-def _states(n: int) -> np.ndarray:
+def states(n: int) -> np.ndarray:
     """Return all states of n units, (2^n, n), the last unit changing fastest."""
-    if n > _MOST:
-        raise ValueError(f"BoltzmannMachine: 2^{n} states cannot be listed; at most {_MOST} units, or use `sample`.")
+    if n > MOST_UNITS:
+        raise ValueError(
+            f"BoltzmannMachine: 2^{n} states cannot be listed; at most {MOST_UNITS} units, or use `sample`."
+        )
     return np.array(list(product((0.0, 1.0), repeat=n))).reshape(2**n, n)

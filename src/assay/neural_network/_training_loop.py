@@ -51,7 +51,9 @@ class TrainingLoop:
         loss, norm = self.engine.run(self.theta, order)
         if not math.isfinite(loss) or not np.isfinite(self.theta).all():
             raise refuse(
-                self.model, "the weights grew beyond all bounds; lower learning_rate_init or scale the columns."
+                self.model,
+                f"the weights grew beyond all bounds in epoch {self.epochs + 1}; lower learning_rate_init or scale "
+                f"the columns.",
             )
         self.epochs, self.t = self.epochs + 1, self.t + self.rows
         self.curve.append(loss)

@@ -1,0 +1,167 @@
+"""Competitive learning: the winner takes all. Of the prototypes only the one nearest to the row moves towards it.
+
+    c = argmin_j |x - w_j|,    w_c <- w_c + eta (x - w_c)
+
+With eta = 1 / (rows that c has won) each prototype is the mean of the rows that it has won so far: online k-means.
+
+Claims: what the prototypes cost, and how far each is from the mean of its rows (kmeans.fixed-point); what any
+prototypes must
+        cost (kmeans.lower-bound); new rows (kmeans.risk, hold-out).
+Method: passes over the rows in random order; `partial_fit` goes on with more rows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+
+from assay.base import fit_log, read_rows, require_finite
+from assay.card import Card
+from assay.claims.claim import Claim, NotApplicable
+from assay.cluster._claims import fixed_point, floor
+from assay.cluster._kmeans import Centroids, Voronoi
+from assay.neural_network._grid import Grid
+from assay.params import Count, NameOr, Number, Positive, check, refuse
+from assay.scan import Rows
+
+
+@dataclass(eq=False, repr=False)
+class CompetitiveLearning(Centroids):
+    """Prototypes of which the nearest moves towards each row.
+
+    Parameters
+    ----------
+    n_prototypes : int
+        Number of prototypes, at most the number of rows.
+    learning_rate : "count" or float in (0, 1]
+        eta: 1 / (rows won so far), with which prototypes come to rest, or a constant, with which they follow the rows.
+    max_iter : int
+        Passes over the rows.
+    tol : float >= 0
+        End once no prototype has moved by more than tol times the spread of the rows in a pass.
+    init : "sample" or (k, d) array
+        First prototypes: rows drawn at random, or as given.
+    shuffle : bool
+        Whether each pass visits the rows in a new random order.
+    random_state : int, RandomState or None
+    n_jobs : int or None
+        Threads of prediction; None uses all cores.
+
+    Attributes
+    ----------
+    prototypes_ : (k, d), also called `cluster_centers_`
+    labels_ : (n,) number of each row's prototype
+    wins_ : (k,) rows that each prototype has won
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.neural_network import CompetitiveLearning
+    >>> X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    >>> CompetitiveLearning(2, init=[[2.0], [9.0]]).fit(X).prototypes_.tolist()
+    [[0.5], [10.5]]
+    """
+
+    card = Card(
+        name="Competitive learning",
+        zh="竞争学习",
+        mission=("NNW-27",),
+        task="cluster",
+        model=Voronoi(),
+        strategy="sum of squared distances to the nearest prototype, one row at a time",
+        algorithm="the nearest prototype moves towards the row",
+        guarantee=("kmeans.fixed-point", "kmeans.lower-bound", "kmeans.risk"),
+    )
+    constraints: ClassVar = {
+        "n_prototypes": Count(),
+        "learning_rate": NameOr(Positive(why="the share of its gap that a prototype moves"), "count"),
+        "max_iter": Count(),
+        "tol": Number(low=0.0),
+        "init": NameOr(None, "sample"),
+    }
+
+    n_prototypes: int = 8
+    _: KW_ONLY
+    learning_rate: Any = "count"
+    max_iter: int = 20
+    tol: float = 1e-3
+    init: Any = "sample"
+    shuffle: bool = True
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    @property
+    def prototypes_(self) -> np.ndarray:
+        """The prototypes, (k, d)."""
+        return self.cluster_centers_
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "CompetitiveLearning":
+        """Let prototypes compete for the rows X; y is not used."""
+        return self._learn(X, self.max_iter, afresh=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> "CompetitiveLearning":
+        """Visit these rows once, from where the last call ended."""
+        return self._learn(X, 1, afresh=not hasattr(self, "cluster_centers_"))
+
+    def _learn(self, X: Any, passes: int, afresh: bool) -> "CompetitiveLearning":
+        from assay.neural_network._map_loop import visit
+
+        check(self)
+        if self.learning_rate != "count" and self.learning_rate > 1:
+            raise refuse(
+                self,
+                f"learning_rate must be at most 1 (the prototype is the row then); got {self.learning_rate!r}.",
+            )
+        rows = read_rows(self, X, None, reset=afresh)
+        require_finite(rows, self)
+        data = np.concatenate([block.X for block in rows.blocks()])
+        random = check_random_state(self.random_state)
+        if afresh:
+            self.cluster_centers_ = self._first(data, random)
+            self.wins_ = np.zeros(len(self.cluster_centers_))
+        spread = float(np.sqrt(np.square(data - data.mean(axis=0)).sum(axis=1).mean()))
+        alone = Grid(1, len(self.cluster_centers_), False).neighbourhood(0.0)
+        rate = 0.0 if self.learning_rate == "count" else float(self.learning_rate)
+        with fit_log(self, passes, X, None) as log:
+            for _ in range(passes):
+                order = random.permutation(len(data)) if self.shuffle else np.arange(len(data))
+                columns = np.ascontiguousarray(self.cluster_centers_.T)
+                total = visit(data, order, columns, *alone, rate, self.wins_)
+                moved = np.ascontiguousarray(columns.T)
+                way = float(np.sqrt(np.square(moved - self.cluster_centers_).sum(axis=1).max())) / (spread or 1.0)
+                self.cluster_centers_ = moved
+                if log.step(total / len(data), way, cluster_centers_=moved) or way <= self.tol:
+                    break
+        self.n_iter_ = len(log.history)
+        self.labels_ = self._nearest(X)[0]
+        return self
+
+    def _first(self, X: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        if isinstance(self.init, str):
+            many = min(self.n_prototypes, len(X))
+            return X[random.choice(len(X), many, replace=False)].copy()
+        given = np.array(self.init, dtype=np.float64)
+        if given.shape != (self.n_prototypes, X.shape[1]) or not np.isfinite(given).all():
+            raise refuse(
+                self, f"init must be finite numbers ({self.n_prototypes}, {X.shape[1]}); got shape {given.shape}."
+            )
+        return given
+
+    def cells(self, X: Any) -> np.ndarray:
+        """Return the number of the nearest prototype of each row."""
+        return self.predict(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        """Yield the cost of the prototypes, and what any prototypes must cost."""
+        yield fixed_point(self, rows)
+        yield from floor(self, rows)

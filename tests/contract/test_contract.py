@@ -93,7 +93,7 @@ def not_met(model):
     if "Mixture" in type(model).__name__ and model.n_components > 1:
         reason = "the first centres are drawn from the rows, so that a weight of two is not two rows"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
-    if type(model).__name__ == "KMeans":
+    if type(model).__name__ in ("KMeans", "MiniBatchKMeans"):
         reason = (
             "the first centres are drawn from the rows, so that a weight of two is not two rows, as in scikit-learn"
         )

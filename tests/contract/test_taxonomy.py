@@ -57,7 +57,9 @@ def test_kinds_are_those_of_the_interface(learner):
 
 
 def coefficients(model):
-    """Return the weights of a linear model, or of the first layer of a network."""
+    """Return the weights of a linear model or of the first layer of a network, or the prototypes."""
+    if hasattr(model, "prototypes_"):
+        return model.prototypes_
     return model.coefs_[0] if hasattr(model, "coefs_") else model.coef_
 
 

@@ -1,6 +1,7 @@
-"""Clustering: k-means, exactly where rows have one column, and the choice of the number of clusters."""
+"""Clustering: k-means, exactly on one column, or by mini-batches; how many clusters there are."""
 
 from assay.cluster._kmeans import KMeans
+from assay.cluster._mini_batch import MiniBatchKMeans
 from assay.cluster._n_clusters import Sweep, sweep
 
-__all__ = ["KMeans", "Sweep", "sweep"]
+__all__ = ["KMeans", "MiniBatchKMeans", "Sweep", "sweep"]

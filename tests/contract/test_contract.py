@@ -98,6 +98,9 @@ def not_met(model):
             "the first centres are drawn from the rows, so that a weight of two is not two rows, as in scikit-learn"
         )
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+    if type(model).__name__ == "KModes":
+        reason = "numbers are only names to it, and in the check's heaps no two rows have the same"
+        return {"check_clustering": reason, "check_clustering(readonly_memmap=True)": reason}
     drawn = ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier", "BaggingRegressor", "CART")
     drawn += ("AdaBoostRegressor",)
     if type(model).__name__ in drawn:

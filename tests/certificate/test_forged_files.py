@@ -87,6 +87,8 @@ def contradiction(model, X):
             low, high = predictor.squared_distances(X)
             if hasattr(model, "inverse_transform"):
                 return _outside(np.square(X - model.inverse_transform(model.transform(X))).sum(axis=1), low, high)
+            if hasattr(model, "nominal_columns_"):
+                return _outside([-model.score(row[None]) for row in X], low, high)
             return _outside(np.square(X - model.cluster_centers_[model.predict(X)]).sum(axis=1), low, high)
         scores, errors = predictor.scores(X, np.abs(X).max(axis=0))
         if is_classifier(model):

@@ -122,10 +122,14 @@ def not_met(model):
         reason = "score_samples draws an entry of each row in order, as in scikit-learn, whose machine fails it too"
         return dict.fromkeys(("check_methods_subset_invariance", "check_methods_sample_order_invariance"), reason)
     if type(model).__name__ == "KMeans":
+    if type(model).__name__ in ("KMeans", "MiniBatchKMeans"):
         reason = (
             "the first centres are drawn from the rows, so that a weight of two is not two rows, as in scikit-learn"
         )
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+    if type(model).__name__ == "KModes":
+        reason = "numbers are only names to it, and in the check's heaps no two rows have the same"
+        return {"check_clustering": reason, "check_clustering(readonly_memmap=True)": reason}
     drawn = ("RandomForestClassifier", "RandomForestRegressor", "BaggingClassifier", "BaggingRegressor", "CART")
     drawn += ("AdaBoostRegressor",)
     if type(model).__name__ in drawn:

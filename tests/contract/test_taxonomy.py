@@ -69,7 +69,7 @@ def coefficients(model):
     """Return the weights of a linear model, of the first layer of a network, of prototypes, or counts."""
     if hasattr(model, "coefs_"):
         return model.coefs_[0]
-    names = ("coef_", "cluster_centers_", "weights_", "components_", "class_count_")
+    names = ("coef_", "prototypes_", "cluster_centers_", "weights_", "components_", "class_count_")
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
 

@@ -96,10 +96,10 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the squared distance of each row to the nearest centre, and the bound of its mean for new rows."""
         centers = self.cluster_centers_
-        yield Distances(_least_squares, (centers,), "P26/1", partial(_distance_bound, len(centers)))
+        yield Distances(_least_squares, (centers,), "P26/1", partial(distance_bound, len(centers)))
 
 
-def _distance_bound(
+def distance_bound(
     k: int, mean: float, sizes: Any, n: int, radius: float, delta: float
 ) -> tuple[dict[str, Any], float]:
     """Return parameters and value of the bound of the mean squared distance of new rows."""

@@ -4,6 +4,8 @@ The data of a column are doubles in every case: the numbers themselves, or the p
 list of levels; NaN where a value is missing.
 """
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,3 +47,21 @@ class Column:
 
 
 Schema = tuple[ColumnType, ...]
+
+
+def schema_text(schema: Schema | None) -> np.ndarray:
+    """Return name, kind and levels of each column as JSON text; empty for None, when all columns are numbers."""
+    records = [[column.name, column.kind, list(column.levels)] for column in schema or ()]
+    return np.array([json.dumps(record) for record in records], dtype=str)
+
+
+def schema_from_text(texts: Iterable[str]) -> Schema | None:
+    """Return the columns that `schema_text` wrote down; ValueError if the text is no such thing."""
+    return tuple(_column_type(text) for text in texts) or None
+
+
+def _column_type(text: str) -> ColumnType:
+    name, kind, levels = json.loads(text)
+    if kind not in KINDS or not isinstance(levels, list) or not all(isinstance(one, str) for one in (name, *levels)):
+        raise ValueError("column_types_ must tell name, kind and levels of each column.")
+    return ColumnType(name, kind, tuple(levels))

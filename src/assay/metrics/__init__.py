@@ -1,7 +1,7 @@
 """How far apart rows are (`assay.metrics.distance`), and scores of clusterings that scikit-learn does not have, or is
 slow at. Scores of predictions are scikit-learn's, used as they are.
 
-`sklearn.metrics` has rand_score, adjusted_rand_score, fowlkes_mallows_score, davies_bouldin_score (the version with
+`sklearn.metrics` has adjusted_rand_score, davies_bouldin_score (the version with
 distances to the centroid), calinski_harabasz_score and mutual information; they take the labels found here as they are.
 """
 
@@ -13,7 +13,7 @@ from assay.metrics._geometry import (
     mean_similarities,
     rmsstd,
 )
-from assay.metrics._partitions import PairCounts, jaccard, pair_counts
+from assay.metrics._partitions import PairCounts, fowlkes_mallows, jaccard, pair_counts, rand_index
 from assay.metrics._silhouette import silhouette_samples, silhouette_score
 from assay.metrics._topology import distance_correlation
 
@@ -24,9 +24,11 @@ __all__ = [
     "davies_bouldin",
     "distance_correlation",
     "dunn",
+    "fowlkes_mallows",
     "jaccard",
     "mean_similarities",
     "pair_counts",
+    "rand_index",
     "rmsstd",
     "silhouette_samples",
     "silhouette_score",

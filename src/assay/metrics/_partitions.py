@@ -1,5 +1,6 @@
 """Two partitions of the same rows, compared by pairs of rows."""
 
+import math
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike
@@ -37,3 +38,23 @@ def jaccard(first: ArrayLike, second: ArrayLike) -> float:
     counts = pair_counts(first, second)
     together = counts.both + counts.first + counts.second
     return counts.both / together if together else 1.0
+
+
+def fowlkes_mallows(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the Fowlkes-Mallows index sqrt(a / (a + b) * a / (a + c)); 0 when no pair is together in both.
+
+    >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 0, 1]), 6)
+    0.408248
+    """
+    a, b, c, _ = pair_counts(first, second)
+    return math.sqrt(a / (a + b) * (a / (a + c))) if a else 0.0
+
+
+def rand_index(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the Rand index 2 (a + d) / (n (n - 1)), the share of pairs on which the partitions agree; 1 for one row.
+
+    >>> rand_index([0, 0, 1, 1], [0, 0, 0, 1])
+    0.5
+    """
+    counts = pair_counts(first, second)
+    return (counts.both + counts.neither) / sum(counts) if sum(counts) else 1.0

@@ -4,13 +4,12 @@ The children of a node stand side by side. A row x at a node with a threshold go
 threshold, else to the second; at a node with a table, to the child that the table gives for its code.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.data.columns import KINDS, ColumnType
+from assay.data.columns import ColumnType, schema_from_text, schema_text
 
 
 class Nodes(NamedTuple):
@@ -148,14 +147,12 @@ class TreeModel:
     @property
     def column_types_(self) -> np.ndarray:
         """Name, kind and levels of each column as JSON text; empty if all are numbers."""
-        records = [[column.name, column.kind, list(column.levels)] for column in self.columns_ or ()]
-        return np.array([json.dumps(record) for record in records], dtype=str)
+        return schema_text(self.columns_)
 
     def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
         """Keep the arrays, which are sound, and the types of the columns."""
         super()._take_arrays(arrays)  # type: ignore[misc]
-        types = arrays["column_types_"].tolist() if "column_types_" in arrays else []
-        self.columns_ = tuple(_column_type(text) for text in types) or None
+        self.columns_ = schema_from_text(arrays["column_types_"].tolist() if "column_types_" in arrays else [])
 
     @property
     def trees_(self) -> dict[str, np.ndarray]:
@@ -200,10 +197,3 @@ def tree_at(nodes: Nodes, t: int) -> Nodes:
     parts = {name: getattr(nodes, name)[start:stop] for name in Nodes._fields[1:10]}
     parts["child"] = np.where(parts["child"] < 0, -1, parts["child"] - start).astype(np.int32)
     return Nodes(root=np.zeros(1, dtype=np.int32), tables=nodes.tables, **parts)
-
-
-def _column_type(text: str) -> ColumnType:
-    name, kind, levels = json.loads(text)
-    if kind not in KINDS or not isinstance(levels, list) or not all(isinstance(one, str) for one in (name, *levels)):
-        raise ValueError("column_types_ must tell name, kind and levels of each column.")
-    return ColumnType(name, kind, tuple(levels))

@@ -91,7 +91,7 @@ def _scan(columns, total, rows, limits, room, best):
                 cells[at : at + _CELL] = 0.0
                 first = b if first < 0 else first
                 previous = b
-        tried += first < previous
+        tried += 1 if first < previous else 0
     return tried
 
 

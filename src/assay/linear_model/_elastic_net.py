@@ -182,18 +182,19 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         with fit_log(self, 1, X, y) as log:
             found = [self._fit_target(one, start[k] if start is not None else None) for k, one in _each_target(rows)]
             self._keep([fit.w for fit in found], [fit.b for fit in found], next(iter(rows.blocks())).y.ndim)
-            self.n_iter_, self.dual_gap_ = ([fit[j] for fit in found] for j in (2, 3))
-            log.step(max(self.dual_gap_), max(self.dual_gap_), coef_=self.coef_, intercept_=self.intercept_)
+            sweeps, gaps = [fit.sweeps for fit in found], [fit.gap for fit in found]
+            log.step(max(gaps), max(gaps), coef_=self.coef_, intercept_=self.intercept_)
         if any(not fit.converged for fit in found):
             warnings.warn(
-                f"{type(self).__name__}: {max(self.n_iter_)} sweeps left a duality gap of {max(self.dual_gap_):.2e}. "
+                f"{type(self).__name__}: {max(sweeps)} sweeps left a duality gap of {max(gaps):.2e}. "
                 "Objective did not converge. You might want to increase the number of iterations (max_iter), or "
                 "tol, or scale the columns.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        if len(found) == 1:
-            self.n_iter_, self.dual_gap_ = self.n_iter_[0], self.dual_gap_[0]
+        one = len(found) == 1
+        self.n_iter_: Any = sweeps[0] if one else sweeps
+        self.dual_gap_: Any = gaps[0] if one else np.array(gaps)
         return self
 
     def _fit_target(self, rows: Rows, start: np.ndarray | None) -> "_Fit":
@@ -475,8 +476,8 @@ def _each_target(rows: Rows) -> Iterator[tuple[int, Rows]]:
         return
     if not isinstance(rows, MemoryRows):
         raise ValueError("several targets need rows in memory: arrays or a frame.")
-    for k in range(rows.y.shape[1]):
-        yield k, scan.rows(rows.X, rows.y[:, k], rows.weight, n_jobs=rows.n_jobs)
+    for k, target in enumerate(np.asarray(rows.y).T):
+        yield k, scan.rows(rows.X, target, rows.weight, n_jobs=rows.n_jobs)
 
 
 def _target_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:

@@ -113,8 +113,8 @@ def solve(rows: Rows, alpha: float, options: Options) -> Solution | None:
     scale = powers_of_two(np.sqrt(np.diag(problem.gram) + alpha))
     condition, factor = _factor((problem.gram + alpha * np.eye(len(scale))) * np.outer(scale, scale))
     if factor is not None:
-        found = _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
-        return found._replace(singular=_singular(problem.gram) if alpha == 0 else None)
+        direct = _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
+        return direct._replace(singular=_singular(problem.gram) if alpha == 0 else None)
     triangle = _triangle(rows, means, alpha)
     if rows.n_rows * rows.n_features**2 <= _AFFORDABLE and _independent(triangle, rows.n_features):
         found = _in_twice_the_precision(rows, means, scale, alpha, intercept)

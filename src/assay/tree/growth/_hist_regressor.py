@@ -91,7 +91,8 @@ def _scan(columns, total, rows, limits, room, best):
                 cells[at : at + _CELL] = 0.0
                 first = b if first < 0 else first
                 previous = b
-        tried += first < previous
+        if first < previous:
+            tried += 1
     return tried
 
 

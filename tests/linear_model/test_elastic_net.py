@@ -135,10 +135,65 @@ def test_sparse_rows_files_and_clusters_give_the_same_coefficients(tmp_path):
 
 def test_refusals_say_what_is_wrong():
     X, y = draw(6)
-    for options, words in [({"alpha": 0}, "use LinearRegression"), ({"l1_ratio": 2}, "l1_ratio must be")]:
+    for options, words in [({"alpha": -1}, "alpha must be"), ({"l1_ratio": 2}, "l1_ratio must be")]:
         with pytest.raises(ValueError, match=words):
             ElasticNet(**options).fit(X, y)
     with pytest.raises(ValueError, match="one column; got 2"):
-        Lasso().fit(X, np.column_stack([y, y]))
+        elastic_net_path(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="did not pass validation"):
+        Lasso(precompute=np.eye(X.shape[1])).fit(X, y)
     with pytest.raises(ValueError, match="pass alphas"):
         elastic_net_path(X, y, l1_ratio=0.0)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
+def test_positive_coefficients_are_scikit_learns(ratio):
+    X, y = draw(7)
+    X = np.hstack([X, -X + 0.1 * np.random.default_rng(0).normal(size=X.shape)])
+    ours = ElasticNet(0.05, l1_ratio=ratio, positive=True, tol=1e-12).fit(X, y)
+    other = sk.ElasticNet(alpha=0.05, l1_ratio=ratio, positive=True, tol=1e-12, max_iter=10**6).fit(X, y)
+    assert ours.coef_.min() == 0.0
+    np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-6)
+    certificate = ours.certify(X, y)
+    assert assay.verify(certificate, ours, X, y).holds
+    assert any("coefficients >= 0" in one.reason for one in certificate.not_applicable)
+
+
+def test_several_targets_are_several_fits():
+    X, y = draw(8)
+    Y = np.column_stack([y, X[:, 0] - y])
+    both = Lasso(0.05).fit(X, Y)
+    assert both.coef_.shape == (2, X.shape[1])
+    for k in range(2):
+        one = Lasso(0.05).fit(X, Y[:, k])
+        np.testing.assert_array_equal(both.coef_[k], one.coef_)
+        assert both.dual_gap_[k] == one.dual_gap_
+    np.testing.assert_allclose(both.predict(X)[:, 1], one.predict(X))
+    assert assay.verify(both.certify(X, Y), both, X, Y).holds
+
+
+def test_a_warm_start_goes_on_from_the_last_coefficients():
+    X, y = draw(9)
+    model = Lasso(0.05, tol=1e-12).fit(X, y)
+    cold, found = model.n_iter_, model.coef_
+    again = model.set_params(warm_start=True).fit(X, y)
+    assert again.n_iter_ < cold
+    np.testing.assert_allclose(again.coef_, found, atol=1e-9)
+
+
+def test_without_a_penalty_it_is_least_squares_and_says_so():
+    X, y = draw(10)
+    with pytest.warns(UserWarning, match="use the LinearRegression"):
+        model = ElasticNet(alpha=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-9)
+    assert assay.verify(model.certify(X, y), model, X, y).holds
+
+
+def test_sparse_coefficients_and_path_are_scikit_learns():
+    X, y = draw(11)
+    ours, other = Lasso(0.1).fit(X, y), sk.Lasso(alpha=0.1, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(ours.sparse_coef_.toarray(), other.sparse_coef_.toarray(), atol=1e-6)
+    alphas, coefs, _ = Lasso.path(X, y, l1_ratio=1.0, alphas=[0.1, 0.01], tol=1e-13)
+    expected = sk.lasso_path(X, y, alphas=[0.1, 0.01], tol=1e-13, max_iter=10**6)
+    np.testing.assert_allclose(alphas, expected[0])
+    np.testing.assert_allclose(coefs, expected[1], atol=1e-6)

@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model as peers
 
+import assay
 from assay import scan
 from assay.linear_model import LinearRegression, Ridge
 from assay.linear_model._least_squares import RankWarning
@@ -423,3 +425,64 @@ def test_one_row_and_one_column():
     model = quiet(LinearRegression(fit_intercept=False), [[3.0, 4.0]], [5.0])
     assert model.coef_ == pytest.approx([0.6, 0.8], rel=1e-14)
     assert Ridge().fit([[1.0]], [7.0]).predict([[100.0]]).tolist() == [7.0]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_positive_coefficients_are_scikit_learns(intercept):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 6)) + 1
+    Y = X @ rng.normal(size=(6, 2)) + rng.normal(size=(60, 2))
+    options = {"positive": True, "fit_intercept": intercept}
+    for ours, other in (
+        (LinearRegression(**options), peers.LinearRegression(**options)),
+        (Ridge(2.0, **options), peers.Ridge(2.0, **options, tol=1e-12)),
+    ):
+        ours.fit(X, Y)
+        other.fit(X, Y)
+        assert ours.coef_.min() == 0.0
+        np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-5)
+        assert assay.verify(ours.certify(X, Y), ours, X, Y).holds
+
+
+@pytest.mark.parametrize("columns", [30, 2500])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_sparse_rows_give_the_fit_of_dense_ones(columns, intercept):
+    rng = np.random.default_rng(4)
+    X = sp.random(120, columns, 0.05, format="csr", random_state=0)
+    y, weight = rng.normal(size=120), rng.random(120)
+    ours = Ridge(0.5, fit_intercept=intercept, tol=1e-13).fit(X, y, weight)
+    dense = Ridge(0.5, fit_intercept=intercept).fit(X.toarray(), y, weight)
+    np.testing.assert_allclose(ours.coef_, dense.coef_, atol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, dense.intercept_, atol=1e-9)
+    assert ours.certify(X, y, sample_weight=weight)["ridge.gap"].value < 1e-6
+
+
+def test_a_penalty_for_each_target():
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    both = Ridge(np.array([0.1, 10.0])).fit(X, Y)
+    for k, alpha in enumerate((0.1, 10.0)):
+        np.testing.assert_allclose(both.coef_[k], Ridge(alpha).fit(X, Y[:, k]).coef_, rtol=1e-12)
+    with pytest.raises(ValueError, match="do not correspond: 3 != 2"):
+        Ridge(np.ones(3)).fit(X, Y)
+    with pytest.raises(ValueError, match="alpha must be"):
+        Ridge(np.array([1.0, -1.0])).fit(X, Y)
+
+
+@pytest.mark.parametrize("solver", ["svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"])
+def test_every_name_of_a_solver_finds_the_same_minimum(solver):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    model = Ridge(solver=solver).fit(X, y)
+    assert model.solver_ == solver
+    np.testing.assert_array_equal(model.coef_, Ridge().fit(X, y).coef_)
+    with pytest.raises(ValueError, match="does not support positive"):
+        Ridge(solver=solver, positive=True).fit(X, y)
+
+
+def test_singular_values_are_those_of_the_centred_rows():
+    rng = np.random.default_rng(7)
+    for shape in ((50, 4), (5, 9)):
+        X, y = rng.normal(size=shape) + 3, rng.normal(size=shape[0])
+        found = LinearRegression().fit(X, y).singular_
+        np.testing.assert_allclose(found, np.linalg.svd(X - X.mean(axis=0), compute_uv=False), atol=1e-8)

@@ -17,7 +17,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import eigh, svd
+from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.decomposition._pca import _infer_dimension
@@ -30,7 +32,7 @@ from assay.card import Card
 from assay.data.blocks import Block
 from assay.decomposition._affine_subspace import FlatLearner, Flats, scatter_about
 from assay.fitlog import FitLog
-from assay.params import Choice, Count, Flag, Maybe, check, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
 
@@ -50,14 +52,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         dimension says; or all.
     whiten : bool
         Divide each component by its standard deviation.
-    svd_solver : "auto", "full", "covariance_eigh" or "randomized"
+    svd_solver : "auto", "full", "covariance_eigh", "arpack" or "randomized"
         "covariance_eigh": eigenvectors of the covariance matrix, a sum over rows, also of files and Dask. "full":
-        singular values of the rows. "randomized": a sketch, for a few components of wide rows. "auto" takes the first
-        for at most 1,000 columns and ten times as many rows, else "full" for small tables or most components.
-    n_oversamples, iterated_power : int, int or "auto"
-        Of "randomized": extra directions of the sketch, and power iterations.
+        singular values of the rows. "arpack": a few of them by products with the rows alone, which may be sparse.
+        "randomized": a sketch, for a few components of wide rows. "auto" takes the first
+        for at most 1,000 columns and ten times as many rows, else "full" for small tables or most components; of
+        sparse rows it takes the first or "arpack".
+    copy : bool
+        Accepted; X is never written to.
+    tol : float >= 0
+        Of "arpack": relative error of the singular values; 0 for the precision of doubles.
+    n_oversamples, iterated_power, power_iteration_normalizer : int, int or "auto", "auto", "QR", "LU" or "none"
+        Of "randomized": extra directions of the sketch, power iterations, and how these are kept in bounds.
     random_state : int, RandomState or None
-        Of "randomized".
+        Of "randomized" and "arpack".
     n_jobs : int or None
         Threads; None uses all cores.
 
@@ -101,18 +109,24 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     )
 
     constraints: ClassVar = {
+        "copy": Flag,
         "whiten": Flag,
-        "svd_solver": Choice("auto", "full", "covariance_eigh", "randomized"),
+        "svd_solver": Choice("auto", "full", "covariance_eigh", "arpack", "randomized"),
+        "tol": Number(low=0.0),
         "n_oversamples": Count(low=0),
         "iterated_power": Maybe(Count(low=0), "auto"),
+        "power_iteration_normalizer": Choice("auto", "QR", "LU", "none"),
     }
 
     n_components: Any = None
     _: KW_ONLY
+    copy: bool = True
     whiten: bool = False
     svd_solver: str = "auto"
-    n_oversamples: int = 10
+    tol: float = 0.0
     iterated_power: Any = "auto"
+    n_oversamples: int = 10
+    power_iteration_normalizer: str = "auto"
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -129,6 +143,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
 
     def _read(self, X: Any, y: Any) -> Rows:
         check(self)
+        if sp.issparse(X) and self.svd_solver in ("full", "randomized"):
+            raise TypeError(
+                'PCA only support sparse inputs with the "arpack" and "covariance_eigh" solvers, while '
+                f'"{self.svd_solver}" was passed. See TruncatedSVD for a possible alternative.'
+            )
         rows = read_rows(self, X, y)
         if rows.n_rows < 2:
             raise refuse(self, f"variance needs at least 2 rows; n_samples={rows.n_rows}.")
@@ -144,29 +163,37 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         if not whole and not share:
             raise refuse(
                 self,
-                f"n_components must be an integer from 1 to min(n_samples, n_features) = {most}, a share between 0 "
-                f"and 1, 'mle' or None; got {k!r}.",
+                f"n_components={k!r} must be between 1 and min(n_samples, n_features)={most} with "
+                f"svd_solver={self.svd_solver!r}, a share between 0 and 1, 'mle' or None.",
             )
 
     def _solver(self, rows: Rows) -> str:
         n, d = rows.n_rows, rows.n_features
         k: Any = self.n_components
         in_memory = isinstance(rows, MemoryRows)
-        solver = self.svd_solver
-        if solver == "auto":
-            if not in_memory or (d <= _NARROW and n >= _TALL * d):
-                solver = "covariance_eigh"
-            elif max(n, d) <= _SMALL or not isinstance(k, Integral) or int(k) >= 0.8 * min(n, d):
-                solver = "full"
-            else:
-                solver = "randomized"
-        if solver == "randomized" and k is not None and not isinstance(k, Integral):
-            raise refuse(self, f"svd_solver='randomized' needs n_components as an integer or None; got {k!r}.")
+        sparse = isinstance(rows, MemoryRows) and sp.issparse(rows.X)
+        solver = self._chosen(rows, sparse) if self.svd_solver == "auto" else self.svd_solver
+        if solver in ("randomized", "arpack") and k is not None and not isinstance(k, Integral):
+            what = "cannot be a string" if isinstance(k, str) else "cannot be a share"
+            raise refuse(self, f"n_components={k!r} {what} with svd_solver={solver!r}; give an integer or None.")
+        if solver == "arpack" and isinstance(k, Integral) and int(k) >= min(n, d):
+            most = f"strictly less than min(n_samples, n_features)={min(n, d)}"
+            raise refuse(self, f"n_components={k} must be {most} with svd_solver='arpack'")
         if solver != "covariance_eigh" and not in_memory:
             raise refuse(self, f"svd_solver={solver!r} needs the rows in memory; 'covariance_eigh' streams them.")
         if isinstance(k, str) and n < d:
-            raise refuse(self, f"n_components='mle' needs at least as many rows as columns; got {n} and {d}.")
+            raise refuse(self, f"n_components='mle' is only supported if n_samples >= n_features; got {n} and {d}.")
         return solver
+
+    def _chosen(self, rows: Rows, sparse: bool) -> str:
+        """Return what "auto" stands for."""
+        n, d, k = rows.n_rows, rows.n_features, self.n_components
+        few = isinstance(k, Integral) and int(k) < 0.8 * min(n, d)
+        if not isinstance(rows, MemoryRows) or (d <= _NARROW and n >= _TALL * d):
+            return "covariance_eigh"
+        if sparse:
+            return "arpack" if few else "covariance_eigh"
+        return "full" if max(n, d) <= _SMALL or not few else "randomized"
 
     def _solve(self, rows: Any, solver: str) -> tuple[np.ndarray, np.ndarray, float]:
         """Return variances, falling, their directions as rows, and the variance of all columns together."""
@@ -179,24 +206,47 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
             directions = svd_flip(None, vectors.T[::-1], u_based_decision=False)[1]
             return variances[: min(n, len(S))], directions[: min(n, len(S))], float(variances.sum())
         require_finite(rows, self)
-        A = np.asarray(rows.X, dtype=np.float64)
-        self.center_ = A.mean(axis=0)
-        A = A - self.center_
-        if solver == "full":
-            _, lengths, directions = svd(A, full_matrices=False)
-            directions = svd_flip(None, directions, u_based_decision=False)[1]
-            return lengths**2 / (n - 1), directions, float(np.sum(lengths**2)) / (n - 1)
-        k = min(A.shape) if self.n_components is None else int(self.n_components)
-        _, lengths, directions = randomized_svd(
+        if solver == "arpack":
+            lengths, directions, squares = self._by_arpack(rows.X)
+        else:
+            A = np.asarray(rows.X, dtype=np.float64)
+            self.center_ = A.mean(axis=0)
+            A = A - self.center_
+            lengths, directions = svd(A, full_matrices=False)[1:] if solver == "full" else self._sketched(A)
+            squares = float(np.sum(lengths**2 if solver == "full" else A * A))
+        directions = svd_flip(None, directions, u_based_decision=False)[1]
+        return lengths**2 / (n - 1), directions, squares / (n - 1)
+
+    def _sketched(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return singular values and directions of a random sketch of the centred rows."""
+        return randomized_svd(
             A,
-            k,
+            min(A.shape) if self.n_components is None else int(self.n_components),
             n_oversamples=self.n_oversamples,
             n_iter=self.iterated_power,
+            power_iteration_normalizer=self.power_iteration_normalizer,
             flip_sign=False,
             random_state=check_random_state(self.random_state),
+        )[1:]
+
+    def _by_arpack(self, X: Any) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return singular values and directions, and the sum of squares of the centred rows, by products alone."""
+        self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        mean, (n, d) = self.center_, X.shape
+        centred = LinearOperator(
+            X.shape,
+            dtype=np.float64,
+            matvec=lambda v: X @ np.ravel(v) - mean @ np.ravel(v),
+            rmatvec=lambda u: X.T @ np.ravel(u) - mean * np.sum(u),
+            matmat=lambda V: X @ V - mean @ V,
+            rmatmat=lambda U: X.T @ U - np.outer(mean, U.sum(axis=0)),
         )
-        directions = svd_flip(None, directions, u_based_decision=False)[1]
-        return lengths**2 / (n - 1), directions, float(np.sum(A * A)) / (n - 1)
+        k = min(n, d) - 1 if self.n_components is None else int(self.n_components)
+        start = check_random_state(self.random_state).uniform(-1, 1, size=min(n, d))
+        _, lengths, directions = svds(centred, k=k, tol=self.tol, v0=start)
+        squares = float(X.multiply(X).sum() if sp.issparse(X) else np.sum(np.square(X, dtype=np.float64)))
+        order = np.argsort(lengths)[::-1]
+        return lengths[order], directions[order], max(squares - n * float(mean @ mean), 0.0)
 
     def _keep(self, rows: Rows, variances: np.ndarray, directions: np.ndarray, total: float) -> None:
         n, most = rows.n_rows, min(rows.n_rows, rows.n_features)
@@ -214,6 +264,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         self.components_, self.explained_variance_ = np.ascontiguousarray(directions[:k]), variances[:k].copy()
         self.explained_variance_ratio_, self.singular_values_ = share[:k].copy(), np.sqrt(variances[:k] * (n - 1))
         self.noise_variance_ = max(left, 0.0) / (most - k) if k < most else 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.svd_solver in ("auto", "arpack", "covariance_eigh")
+        return tags
 
     @property
     def _n_features_out(self) -> int:

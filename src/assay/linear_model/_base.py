@@ -1,14 +1,17 @@
 """What linear classifiers and regressors share: scores, and how far rounding can move them."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
 from assay.claims.claim import NotApplicable
+from assay.claims.model import StoredModel
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions, Scores
 from assay.guarantees.ledger import Statement
@@ -53,6 +56,22 @@ class LinearClassifier(LinearModel):
         """Return the predicted label of each row."""
         winners = _winners(self._scores(X))
         return self.classes_[winners]
+
+    def sparsify(self) -> Any:
+        """Turn `coef_` into a sparse matrix, which needs less memory where most coefficients are zero."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Turn `coef_` back into an array."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_).toarray()
+        return self
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data, coefficients as an array."""
+        return super().stored() if not sp.issparse(getattr(self, "coef_", None)) else copy(self).densify().stored()
 
     @property
     def logistic_scores(self) -> bool:

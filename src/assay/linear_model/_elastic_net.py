@@ -19,23 +19,28 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import column_or_1d
 
+from assay import scan
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.linear_model._base import LinearRegressor
+from assay.linear_model._least_squares import CONSTRAINED, suboptimality
+from assay.linear_model._least_squares_solver import Options, solve
 from assay.linear_model._objective import SquaredObjective
 from assay.optim.gap import PenalisedProblem, gap_claims
-from assay.params import Count, Flag, Number, Positive, check, refuse
+from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
+from assay.scan.memory import MemoryRows
 from assay.theory.spaces import LinearFunctions
 
 _MOST_COLUMNS = 20_000  # their second moments take 3.2 GB
+_NOTHING = 1e-15  # of the squares of y: a gap that rounding alone makes
 _PATIENCE = 100  # sweeps after which the optimum for the signs found so far is tried
 
 
@@ -49,6 +54,24 @@ class Moments(NamedTuple):
     mean: np.ndarray
     mean_y: float
     weight: float
+
+
+class Limits(NamedTuple):
+    """When to stop: at a gap of tol times 1/2 y'y or after so many sweeps; and whether w must be >= 0."""
+
+    tol: float
+    sweeps: int
+    positive: bool = False
+
+
+class _Fit(NamedTuple):
+    """One target's minimiser, the sweeps made, the gap reached per unit of weight, and whether it is small enough."""
+
+    w: np.ndarray
+    b: float
+    sweeps: int
+    gap: float
+    converged: bool
 
 
 class ElasticNetPath(NamedTuple):
@@ -70,24 +93,32 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
 
     Parameters
     ----------
-    alpha : float > 0
-        Weight of the penalties.
+    alpha : float >= 0
+        Weight of the penalties; 0 is least squares, which LinearRegression says better.
     l1_ratio : float in [0, 1]
         Share of the L1 penalty; 1 is the lasso, 0 ridge regression.
     fit_intercept : bool
         Whether to fit b, which is not penalised.
-    tol : float > 0
+    tol : float >= 0
         Stop once the duality gap is at most tol times 1/2 sum_i s_i (y_i - mean)^2.
     max_iter : int
         Sweeps over the columns allowed.
+    warm_start : bool
+        Whether to start from the coefficients of the last fit.
+    positive : bool
+        Whether coefficients must be >= 0.
+    precompute, copy_X, random_state, selection : as in scikit-learn
+        Accepted. Second moments are always computed, X is never written to, and there is one minimum, whichever column
+        is taken next.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_
-    dual_gap_ : float
-        Gap reached, in units of P (S times the objective above).
+    coef_ : (n_features,) or (n_targets, n_features)
+    intercept_, n_iter_ : one, or one of each target
+    dual_gap_ : float or (n_targets,)
+        Gap reached, in units of the objective above.
 
     Examples
     --------
@@ -109,19 +140,29 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     )
 
     constraints: ClassVar = {
-        "alpha": Positive(why="without a penalty use LinearRegression"),
+        "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
         "l1_ratio": Number(low=0.0, high=1.0, why="it is the share of the L1 penalty"),
-        "tol": Positive(),
+        "tol": Number(low=0.0),
         "max_iter": Count(),
         "fit_intercept": Flag,
+        "copy_X": Flag,
+        "warm_start": Flag,
+        "positive": Flag,
+        "selection": Choice("cyclic", "random"),
     }
 
     alpha: float = 1.0
     _: KW_ONLY
     l1_ratio: float = 0.5
     fit_intercept: bool = True
-    tol: float = 1e-8
+    precompute: Any = False
     max_iter: int = 10_000
+    copy_X: bool = True
+    tol: float = 1e-8
+    warm_start: bool = False
+    positive: bool = False
+    random_state: Any = None
+    selection: str = "cyclic"
     n_jobs: int | None = None
 
     def _penalty(self, W: np.ndarray, n: int) -> float:
@@ -130,29 +171,114 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         return n * (l1 * float(np.abs(W).sum()) + 0.5 * l2 * float((W * W).sum()))
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "ElasticNet":
-        """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask
-        collection."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> "ElasticNet":
+        """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask collection. Rows are
+        checked in any case, since that costs no pass over them."""
         check(self)
-        rows = _target_rows(self, X, y, sample_weight)
+        rows = read_rows(self, X, y, sample_weight, multi_output=True)
+        if self.alpha == 0:
+            return self._fit_without_penalty(rows, X, y)
+        start = self._start(rows.n_features)
         with fit_log(self, 1, X, y) as log:
-            moments = centred_moments(self, rows, self.fit_intercept)
-            l1, l2 = (moments.weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
-            w, sweeps, gap = _solve(moments, l1, l2, self.tol, self.max_iter)
-            self.coef_, self.intercept_ = w, float(moments.mean_y - moments.mean @ w)
-            self.n_iter_, self.dual_gap_ = sweeps, gap
-            log.step(gap, gap, coef_=self.coef_, intercept_=self.intercept_)
-        if gap > self.tol * 0.5 * moments.total:
+            found = [self._fit_target(one, start[k] if start is not None else None) for k, one in _each_target(rows)]
+            self._keep([fit.w for fit in found], [fit.b for fit in found], next(iter(rows.blocks())).y.ndim)
+            sweeps, gaps = [fit.sweeps for fit in found], [fit.gap for fit in found]
+            log.step(max(gaps), max(gaps), coef_=self.coef_, intercept_=self.intercept_)
+        if any(not fit.converged for fit in found):
             warnings.warn(
-                f"{type(self).__name__}: not converged after {sweeps} sweeps; the duality gap is {gap:.2e}. "
-                "Raise max_iter or tol, or scale the columns.",
+                f"{type(self).__name__}: {max(sweeps)} sweeps left a duality gap of {max(gaps):.2e}. "
+                "Objective did not converge. You might want to increase the number of iterations (max_iter), or "
+                "tol, or scale the columns.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        one = len(found) == 1
+        self.n_iter_: Any = sweeps[0] if one else sweeps
+        self.dual_gap_: Any = gaps[0] if one else np.array(gaps)
         return self
+
+    def _fit_target(self, rows: Rows, start: np.ndarray | None) -> "_Fit":
+        """Return the minimiser for one target."""
+        moments = centred_moments(self, rows, self.fit_intercept)
+        l1, l2 = (moments.weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
+        self._check_precomputed(moments)
+        limits = Limits(float(self.tol), int(self.max_iter), bool(self.positive))
+        direct = l1 == 0 and not self.positive
+        w, sweeps, gap = _ridge(moments, l2) if direct else _solve(moments, l1, l2, limits, start)
+        converged = gap <= self.tol * 0.5 * moments.total or gap <= _NOTHING * moments.total
+        return _Fit(w, float(moments.mean_y - moments.mean @ w), sweeps, gap / moments.weight, converged)
+
+    def _keep(self, coef: list[np.ndarray], intercept: list[float], dimensions: int) -> None:
+        one = len(coef) == 1
+        self.coef_ = coef[0] if one else np.array(coef)
+        shown = np.float64(intercept[0]) if one and dimensions == 1 else np.array(intercept)
+        self.intercept_ = shown if self.fit_intercept else 0.0
+
+    def _fit_without_penalty(self, rows: Rows, X: Any, y: Any) -> "ElasticNet":
+        """Find the minimum of the plain squares directly; scikit-learn's coordinate descent crawls here."""
+        warnings.warn(
+            f"{type(self).__name__}: with alpha=0 this is least squares. With alpha=0, this algorithm does not "
+            "converge well. You are advised to use the LinearRegression estimator.",
+            stacklevel=3,
+        )
+        with fit_log(self, 1, X, y) as log:
+            found = solve(rows, 0.0, Options(bool(self.fit_intercept), bool(self.positive)))
+            if found is None:
+                require_finite(rows, self)
+                raise refuse(self, "the entries are too large; their squares overflow.")
+            self._keep(list(found.coef.T), list(found.intercept), next(iter(rows.blocks())).y.ndim)
+            self.n_iter_, self.dual_gap_ = 1, 0.0
+            log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
+        return self
+
+    def _start(self, columns: int) -> np.ndarray | None:
+        """Return the coefficients of the last fit, (n_targets, d), if they are to be started from."""
+        last = np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else None
+        return None if last is None or last.shape[1] != columns else last
+
+    def _check_precomputed(self, moments: Moments) -> None:
+        """Compare a Gram matrix that is given with the rows' own, which is computed in any case."""
+        if isinstance(self.precompute, str):
+            raise refuse(self, f"precompute must be True, False or a Gram matrix; got {self.precompute!r}.")
+        if not np.ndim(self.precompute):
+            return
+        given = np.asarray(self.precompute, dtype=np.float64)
+        if given.shape != moments.gram.shape:
+            raise refuse(self, f"a precomputed Gram matrix must be {moments.gram.shape}; got shape {given.shape}.")
+        if np.allclose(given, moments.gram, rtol=1e-4, atol=1e-4 * np.abs(moments.gram).max()):
+            return
+        whole = moments.gram + moments.weight * np.outer(moments.mean, moments.mean)
+        if not np.allclose(given, whole, rtol=1e-4, atol=1e-4 * np.abs(whole).max()):
+            raise refuse(
+                self, "Gram matrix passed in via 'precompute' parameter did not pass validation when it was checked "
+                "against the rows.",
+            )  # fmt: skip
+        warnings.warn(
+            f"{type(self).__name__}: Gram matrix was provided but X was centered to fit intercept: recomputing Gram "
+            "matrix.",
+            stacklevel=2,
+        )
+
+    @property
+    def sparse_coef_(self) -> csr_matrix:
+        """The coefficients as a sparse matrix, a row for each target."""
+        return csr_matrix(np.atleast_2d(self.coef_))
+
+    @staticmethod
+    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **settings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return alphas, coefficients (d, n_alphas) and gaps of `elastic_net_path` without an intercept, as
+        scikit-learn's `path` does."""
+        found = elastic_net_path(X, y, l1_ratio=l1_ratio, fit_intercept=False, **settings)
+        return found.alphas, found.coefs, found.gaps
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and, with an L2 penalty, the distance to the exact optimum."""
+        if self.positive or np.ndim(self.coef_) > 1:
+            yield NotApplicable("D04/1", CONSTRAINED if self.positive else "The gap is stated for one target.")
+            return
+        if self.alpha == 0:
+            yield suboptimality(self, rows)
+            return
         weight = float(rows.sum(_weight))
         l1, l2 = (weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
         problem = PenalisedProblem("squared_error", l2, 1.0, bool(self.fit_intercept), l1)
@@ -161,6 +287,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         return tags
 
 
@@ -174,7 +301,7 @@ class Lasso(ElasticNet):
     ----------
     alpha : float > 0
         Weight of the penalty.
-    fit_intercept, tol, max_iter, n_jobs
+    fit_intercept, precompute, max_iter, copy_X, tol, warm_start, positive, random_state, selection, n_jobs
         As of `ElasticNet`.
 
     Attributes
@@ -237,9 +364,8 @@ def elastic_net_path(
     alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     w, coefs, gaps = np.zeros(len(moments.cross)), [], []
     for alpha in alphas:
-        w, _, gap = _solve(
-            moments, moments.weight * alpha * ratio, moments.weight * alpha * (1 - ratio), tol, max_iter, w
-        )
+        l1, l2 = (moments.weight * alpha * share for share in (ratio, 1 - ratio))
+        w, _, gap = _solve(moments, l1, l2, Limits(tol, max_iter), w)
         coefs.append(w)
         gaps.append(gap)
     table = np.array(coefs).T
@@ -247,18 +373,19 @@ def elastic_net_path(
 
 
 def _solve(
-    moments: Moments, l1: float, l2: float, tol: float, max_iter: int, start: np.ndarray | None = None
+    moments: Moments, l1: float, l2: float, limits: Limits, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, int, float]:
     """Return w, the sweeps made and the gap reached, from `start` or from zero."""
     from assay.linear_model._coordinate_loop import descend, gap_of
 
-    w = np.zeros(len(moments.cross)) if start is None else start.copy()
+    w = np.zeros(len(moments.cross)) if start is None else np.maximum(start, 0.0 if limits.positive else -np.inf)
     q = moments.cross - moments.gram @ w
-    target = tol * 0.5 * moments.total
-    problem = (moments.total, l1, l2)
+    target = limits.tol * 0.5 * moments.total
+    problem = (moments.total, l1, l2, limits.positive)
     sweeps, gap = 0, np.inf
-    while gap > target and sweeps < max_iter:
-        made, gap = descend(moments.gram, moments.cross, q, w, *problem, target, min(_PATIENCE, max_iter - sweeps))
+    while gap > target and sweeps < limits.sweeps:
+        at_most = min(_PATIENCE, limits.sweeps - sweeps)
+        made, gap = descend(moments.gram, moments.cross, q, w, *problem, target, at_most)
         sweeps += max(made, 1)
         if gap > target:
             better = _on_support(moments, w, l1, l2)
@@ -268,6 +395,14 @@ def _solve(
                 if reached < gap:
                     w, q, gap = better, rest, reached
     return w, sweeps, float(gap)
+
+
+def _ridge(moments: Moments, l2: float) -> tuple[np.ndarray, int, float]:
+    """Return w, one step and its gap where there is no L1 penalty: the minimum has a closed form."""
+    from assay.linear_model._coordinate_loop import gap_of
+
+    w = np.linalg.solve(moments.gram + l2 * np.eye(len(moments.cross)), moments.cross)
+    return w, 1, gap_of(moments.cross - moments.gram @ w, moments.cross, w, moments.total, 0.0, l2, False)
 
 
 def _on_support(moments: Moments, w: np.ndarray, l1: float, l2: float) -> np.ndarray | None:
@@ -334,10 +469,20 @@ def _weight(block: Block) -> float:
     return float(len(block.X)) if block.weight is None else float(block.weight.sum())
 
 
+def _each_target(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """Yield the number of each target, and the rows with that target alone."""
+    if next(iter(rows.blocks())).y.ndim == 1:
+        yield 0, rows
+        return
+    if not isinstance(rows, MemoryRows):
+        raise ValueError("several targets need rows in memory: arrays or a frame.")
+    for k, target in enumerate(np.asarray(rows.y).T):
+        yield k, scan.rows(rows.X, target, rows.weight, n_jobs=rows.n_jobs)
+
+
 def _target_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
-    y = column_or_1d(y, warn=True) if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
     rows = read_rows(model, X, y, sample_weight)
-    shape = next(iter(rows.blocks())).y.shape
-    if len(shape) != 1:
-        raise refuse(model, f"y must have one column; got {shape[1]}.")
-    return rows
+    (_, one), *more = _each_target(rows)
+    if more:
+        raise refuse(model, f"y must have one column; got {len(more) + 1}.")
+    return one

@@ -31,7 +31,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Evidence, Norm, Predictions
 from assay.linear_model import _glm_sums as sums
 from assay.linear_model._base import LinearRegressor
-from assay.linear_model._least_squares_solver import solve
+from assay.linear_model._least_squares_solver import Options, solve
 from assay.losses.deviance import FAMILIES, LINKS, inverse_link, link_function
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, newton
@@ -311,7 +311,7 @@ class _Problem(NamedTuple):
 
 def _closed_form(problem: _Problem) -> Found | None:
     """Return the least-squares solution, to the accuracy of Ridge; None if it could not be had."""
-    solution = solve(problem.rows, problem.alpha * problem.weight, problem.intercept)
+    solution = solve(problem.rows, problem.alpha * problem.weight, Options(problem.intercept))
     if solution is None:
         return None
     x = problem.pack(solution.coef[:, 0], float(solution.intercept[0]))

@@ -15,10 +15,12 @@ Method: normal equations about the mean, refined, in twice the precision or by Q
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigvalsh
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 
@@ -26,15 +28,40 @@ from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
-from assay.linear_model._least_squares_solver import pilot, powers_of_two, second_moments, solve
+from assay.linear_model._least_squares_solver import (
+    Options,
+    Solution,
+    pilot,
+    powers_of_two,
+    second_moments,
+    solve,
+    solve_each,
+)
 from assay.linear_model._objective import SquaredObjective
 from assay.optim.duality import gamma, outward, residual_sums, score_rounding
 from assay.optim.gap import PenalisedProblem, gap_claims
-from assay.params import Constraint, Flag, Number, check, refuse
+from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import LinearFunctions
 
 _PROVABLE = 1e-6  # least eigenvalue of the scaled Gram matrix that the checker can prove in double precision
+
+
+CONSTRAINED = "With positive=True the minimum is over coefficients >= 0, and the dual of that problem is not stated."
+_PENALTIES = "Each target has a penalty of its own; the gap is stated for one penalty."
+
+
+class Penalties:
+    """A number >= 0, or one for each target."""
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if isinstance(value, Real):
+            return Number(low=0.0, why="a negative penalty has no minimum").check(owner, name)
+        each = np.asarray(value)
+        if each.ndim != 1 or each.dtype.kind not in "iuf" or not np.all(np.isfinite(each) & (each >= 0)):
+            raise refuse(owner, f"{name} must be a finite number >= 0, or one for each target; got {value!r}.")
+        return each
 
 
 class RankWarning(UserWarning):
@@ -44,42 +71,57 @@ class RankWarning(UserWarning):
 class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
     """What LinearRegression (alpha = 0) and Ridge share."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"fit_intercept": Flag}
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "fit_intercept": Flag, "copy_X": Flag, "tol": Number(low=0.0), "positive": Flag,
+    }  # fmt: skip
+    tol: float
+    positive: bool
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
         return tags
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "_LeastSquares":
-        check(self)
-        intercept = self.fit_intercept
+    def _solve(self, X: Any, y: Any, sample_weight: Any, alpha: Any) -> Solution:
+        """Keep the minimiser for the penalty alpha, one number or one of each target, and return it."""
         rows = read_rows(self, X, y, sample_weight, multi_output=True)
         with fit_log(self, 1, X, y, sample_weight) as log:
-            alpha = float(getattr(self, "alpha", 0.0))
-            found = solve(rows, alpha, intercept)
+            options = Options(bool(self.fit_intercept), bool(self.positive), float(self.tol), self._steps)
+            found = solve_each(rows, alpha, options) if np.ndim(alpha) else solve(rows, float(alpha), options)
             if found is None:
                 require_finite(rows, self)
                 raise refuse(
                     self,
                     "the entries are too large: their squares overflow. Divide them by a constant.",
                 )
-            coef = found.coef.T
-            one = next(iter(rows.blocks())).y.ndim == 1
-            self.coef_ = coef.ravel() if one else coef
-            self.intercept_ = (float(found.intercept[0]) if one else found.intercept) if intercept else 0.0
-            self.rank_ = found.rank
+            self._keep(found, next(iter(rows.blocks())).y.ndim)
             log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
-        if found.rank < rows.n_features and alpha == 0:
+        self.rank_ = found.rank
+        return found
+
+    @property
+    def _steps(self) -> int | None:
+        """The limit of steps where the minimum is found step by step."""
+        return None
+
+    def _keep(self, found: Solution, dimensions: int) -> None:
+        """Keep coefficients and intercepts in the shapes that the targets ask for."""
+        coef = found.coef.T
+        self.coef_ = coef.ravel() if dimensions == 1 else coef
+        intercept = np.float64(found.intercept[0]) if dimensions == 1 else found.intercept
+        self.intercept_ = intercept if self.fit_intercept else 0.0
+
+    def _warn_if_dependent(self, found: Solution) -> None:
+        if found.rank < self.n_features_in_ and not self.positive:
             warnings.warn(
                 f"{type(self).__name__}: the columns depend on each other (rank {found.rank} of "
-                f"{rows.n_features}); the solution of least norm is returned, and its coefficients cannot be "
+                f"{self.n_features_in_}); the solution of least norm is returned, and its coefficients cannot be "
                 "interpreted one by one. "
                 "Drop dependent columns, or use Ridge.",
                 RankWarning,
                 stacklevel=4,
             )
-        return self
 
 
 @dataclass(eq=False, repr=False)
@@ -94,6 +136,12 @@ class LinearRegression(_LeastSquares):
     ----------
     fit_intercept : bool
         Whether to fit b; without it the fit goes through the origin.
+    copy_X : bool
+        Accepted; X is never written to.
+    tol : float >= 0
+        Precision of the steps on sparse rows of many columns; elsewhere the minimum is computed directly.
+    positive : bool
+        Whether coefficients must be >= 0 (non-negative least squares).
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
@@ -103,6 +151,8 @@ class LinearRegression(_LeastSquares):
     intercept_ : float or (n_targets,)
     rank_ : int
         Number of independent columns found (after centring, with an intercept).
+    singular_ : (min(n_rows, n_features),)
+        Singular values of the centred rows; not of sparse rows, and not with positive=True.
 
     Examples
     --------
@@ -125,16 +175,25 @@ class LinearRegression(_LeastSquares):
 
     _: KW_ONLY
     fit_intercept: bool = True
+    copy_X: bool = True
+    tol: float = 1e-6
     n_jobs: int | None = None
+    positive: bool = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearRegression":
-        """Fit to rows X and targets y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        return self._fit(X, y, sample_weight)
+        """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
+        check(self)
+        self.__dict__.pop("singular_", None)
+        found = self._solve(X, y, sample_weight, 0.0)
+        if found.singular is not None:
+            self.singular_ = found.singular
+        self._warn_if_dependent(found)
+        return self
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on the objective's distance from its minimum."""
-        yield suboptimality(self, rows)
+        yield NotApplicable("D05/1", CONSTRAINED) if self.positive else suboptimality(self, rows)
 
 
 @dataclass(eq=False, repr=False)
@@ -145,10 +204,21 @@ class Ridge(_LeastSquares):
 
     Parameters
     ----------
-    alpha : float >= 0
-        Weight of the penalty.
+    alpha : float >= 0, or (n_targets,)
+        Weight of the penalty, of all targets or of each.
     fit_intercept : bool
         Whether to fit b.
+    copy_X : bool
+        Accepted; X is never written to.
+    max_iter, tol : int or None, float >= 0
+        Limit and precision of the steps on sparse rows of many columns; elsewhere the minimum is computed directly.
+    solver : "auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga" or "lbfgs"
+        scikit-learn's names. There is one minimum, and it is found by the same way whatever the name; as there,
+        "lbfgs" asks for `positive`, and `positive` for "auto" or "lbfgs".
+    positive : bool
+        Whether coefficients must be >= 0.
+    random_state : any
+        Accepted; nothing is drawn.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
@@ -156,6 +226,9 @@ class Ridge(_LeastSquares):
     ----------
     coef_ : (n_features,) or (n_targets, n_features)
     intercept_ : float or (n_targets,)
+    n_iter_ : None, or steps of each target, one, with "sag", "saga" and "lsqr"
+    solver_ : str
+        The name that was given, or what "auto" stands for.
 
     Examples
     --------
@@ -176,23 +249,72 @@ class Ridge(_LeastSquares):
         guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
     )
 
-    constraints: ClassVar = {"alpha": Number(low=0.0, why="a negative penalty has no minimum")}
+    constraints: ClassVar = {
+        "alpha": Penalties(),
+        "max_iter": Maybe(Count()),
+        "solver": Choice("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"),
+    }
 
-    alpha: float = 1.0
+    alpha: Any = 1.0
     _: KW_ONLY
     fit_intercept: bool = True
+    copy_X: bool = True
+    max_iter: int | None = None
+    tol: float = 1e-4
+    solver: str = "auto"
+    positive: bool = False
+    random_state: Any = None
     n_jobs: int | None = None
 
     def _penalty(self, W: np.ndarray, n: int) -> float:
-        return 0.5 * float(self.alpha) * float((W * W).sum())
+        return 0.5 * float(np.sum(np.ravel(self.alpha)[:, None] * np.atleast_2d(W) ** 2))
+
+    @property
+    def _steps(self) -> int | None:
+        return None if self.max_iter is None else int(self.max_iter)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Ridge":
-        """Fit to rows X and targets y; X may be arrays, a frame, Parquet files or a Dask collection."""
-        return self._fit(X, y, sample_weight)
+        """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
+        check(self)
+        self._check_solver(X)
+        found = self._solve(X, y, sample_weight, self.alpha)
+        if not np.any(self.alpha):
+            self._warn_if_dependent(found)
+        plain = "sparse_cg" if issparse(X) else "cholesky"
+        self.solver_ = self.solver if self.solver != "auto" else "lbfgs" if self.positive else plain
+        counted = self.solver in ("sag", "saga", "lsqr")
+        self.n_iter_ = np.ones(found.coef.shape[1], dtype=np.int32) if counted else None
+        return self
+
+    def _check_solver(self, X: Any) -> None:
+        """Refuse what scikit-learn's solvers cannot do, in its words."""
+        if self.positive and self.solver not in ("auto", "lbfgs"):
+            raise refuse(
+                self, f"solver='{self.solver}' does not support positive fitting. Please set the solver to 'auto' or "
+                f"'lbfgs', or set `positive=False`",
+            )  # fmt: skip
+        if self.solver == "lbfgs" and not self.positive:
+            raise refuse(
+                self, "'lbfgs' solver can be used only when positive=True. Please use another solver."
+            )
+        dense_alone = self.solver in ("svd", "cholesky", "saga")
+        if self.fit_intercept and issparse(X) and dense_alone:
+            raise refuse(
+                self, f"solver='{self.solver}' does not support fitting the intercept on sparse data. Please set the "
+                "solver to 'auto' or 'lsqr', 'sparse_cg', 'sag', 'lbfgs' or set `fit_intercept=False`",
+            )  # fmt: skip
+
+    def _keep(self, found: Solution, dimensions: int) -> None:
+        super()._keep(found, dimensions)
+        if len(np.atleast_2d(self.coef_)) == 1:
+            self.coef_ = np.ravel(self.coef_)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and the distance to the exact optimum that it implies."""
+        if self.positive or np.ndim(self.alpha):
+            yield NotApplicable("D04/1", CONSTRAINED if self.positive else _PENALTIES)
+            return
         if self.alpha == 0:
             yield suboptimality(self, rows)
             return

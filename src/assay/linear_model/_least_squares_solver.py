@@ -5,32 +5,50 @@ Gram matrix gives the coefficients. The Gram matrix squares the condition number
 what was lost: up to 1e2 nothing is done, up to 1e6 one step of iterative refinement repairs it. Beyond that a
 blockwise QR factorisation tells whether columns depend on each other; if not, the moments are summed again in
 twice the precision, and if so, or if that would take too long, a singular value decomposition of the triangle
-gives the solution of least norm. Bjorck 1996, ch. 2.
+gives the solution of least norm. Bjorck 1996, ch. 2. Sparse rows of many columns are only multiplied with.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.optimize import nnls
+from scipy.sparse.linalg import LinearOperator, lsqr
 
+from assay import scan
 from assay.data.blocks import Block
 from assay.scan import Rows
+from assay.scan.memory import MemoryRows
 
 _EASY = 1e2  # condition number of the Gram matrix up to which the factor is used as it is
 _REFINABLE = 1e6  # ... up to which one refinement step in double precision restores what was lost
 _DEPENDENT = 1e-13  # relative distance to the span of the other columns below which a column depends on them
 _AFFORDABLE = 2e9  # rows times squared columns up to which moments are summed in twice the precision, some ten seconds
+_WIDE = 2_000  # columns of sparse rows from which their second moments are not formed
 _EPS = float(np.finfo(float).eps)
 
 
+class Options(NamedTuple):
+    """Whether there is an intercept, whether coefficients must be >= 0, and precision and limit of steps where the
+    minimum is not computed directly."""
+
+    intercept: bool = True
+    positive: bool = False
+    tol: float = 1e-6
+    steps: int | None = None
+
+
 class Solution(NamedTuple):
-    """Coefficients (d, k), intercepts (k,), the rank found, P there, and the norm of its gradient."""
+    """Coefficients (d, k), intercepts (k,), the rank found, P there, the norm of its gradient, and the singular values
+    of the centred rows if they were computed."""
 
     coef: np.ndarray
     intercept: np.ndarray
     rank: int
     objective: float
     violation: float
+    singular: np.ndarray | None = None
 
 
 class _Means(NamedTuple):
@@ -54,22 +72,49 @@ class _Problem(NamedTuple):
     alpha: float
 
 
-def solve(rows: Rows, alpha: float, intercept: bool) -> Solution | None:
+def solve_each(rows: Rows, alpha: Any, options: Options) -> Solution | None:
+    """Minimise P for a penalty of each target."""
+    if not isinstance(rows, MemoryRows):
+        raise ValueError("a penalty for each target needs rows in memory: arrays or a frame.")
+    y = np.asarray(rows.y).reshape(rows.n_rows, -1)
+    if y.shape[1] != len(alpha):
+        raise ValueError(f"Number of targets and number of penalties do not correspond: {len(alpha)} != {y.shape[1]}")
+    parts = [scan.rows(rows.X, y[:, [j]], rows.weight, n_jobs=rows.n_jobs) for j in range(y.shape[1])]
+    found = [solve(part, float(one), options) for part, one in zip(parts, alpha, strict=True)]
+    if any(one is None for one in found):
+        return None
+    sound = [one for one in found if one is not None]
+    return Solution(
+        np.hstack([one.coef for one in sound]),
+        np.concatenate([np.ravel(one.intercept) for one in sound]),
+        min(one.rank for one in sound),
+        sum(one.objective for one in sound),
+        max(one.violation for one in sound),
+    )
+
+
+def solve(rows: Rows, alpha: float, options: Options) -> Solution | None:
     """Minimise P = 1/2 sum s_i |y_i - W x_i - b|^2 + alpha/2 |W|^2; None if an entry or a square is not
     finite."""
+    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and rows.n_features > _WIDE and not options.positive:
+        return _by_lsqr(rows, alpha, options)
+    intercept = options.intercept
     start = pilot(rows, intercept)
     few = alpha == 0 and rows.n_rows < rows.n_features + intercept
     moments = rows.sum(_first_moments if few else second_moments, start)
     if not np.isfinite(moments).all():
         return None
     means = _means(moments if few else moments[rows.n_features], start, rows.n_features, intercept)
+    if options.positive:
+        return _non_negative(rows, means, _triangle(rows, means, alpha), alpha)
     if few:
         return _by_svd(rows, means, _triangle(rows, means, alpha), alpha)
     problem = _centred(moments, means, alpha, intercept)
     scale = powers_of_two(np.sqrt(np.diag(problem.gram) + alpha))
     condition, factor = _factor((problem.gram + alpha * np.eye(len(scale))) * np.outer(scale, scale))
     if factor is not None:
-        return _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
+        direct = _by_cholesky(rows, problem, means, scale, factor, refine=condition > _EASY)
+        return direct._replace(singular=_singular(problem.gram) if alpha == 0 else None)
     triangle = _triangle(rows, means, alpha)
     if rows.n_rows * rows.n_features**2 <= _AFFORDABLE and _independent(triangle, rows.n_features):
         found = _in_twice_the_precision(rows, means, scale, alpha, intercept)
@@ -245,7 +290,47 @@ def _by_svd(rows: Rows, means: _Means, R: np.ndarray, alpha: float) -> Solution 
     keep = values > values[0] * max(_DEPENDENT, d * _EPS)
     coef = Vt[keep].T @ ((U[:, keep].T @ R[:, d:]) / values[keep, None])
     squares, gradient = _at(rows, means, coef, alpha)
-    return _solution(means, coef, alpha, int(keep.sum()), squares, gradient) if np.isfinite(squares) else None
+    found = _solution(means, coef, alpha, int(keep.sum()), squares, gradient) if np.isfinite(squares) else None
+    return found._replace(singular=values) if found is not None and alpha == 0 else found
+
+
+def _singular(gram: np.ndarray) -> np.ndarray:
+    """Return the singular values of the rows, largest first, from a Gram matrix that is well conditioned."""
+    return np.sqrt(np.maximum(eigvalsh(gram)[::-1], 0.0))
+
+
+def _non_negative(rows: Rows, means: _Means, R: np.ndarray, alpha: float) -> Solution | None:
+    """Return the minimiser with coefficients >= 0 (Lawson and Hanson 1974) from the triangle of the rows."""
+    d = len(means.x)
+    coef = np.column_stack([nnls(R[:, :d], R[:, j])[0] for j in range(d, R.shape[1])])
+    squares, gradient = _at(rows, means, coef, alpha)
+    gradient = np.where(coef > 0, gradient, np.maximum(gradient, 0.0))
+    return _solution(means, coef, alpha, d, squares, gradient) if np.isfinite(squares) else None
+
+
+def _by_lsqr(rows: MemoryRows, alpha: float, options: Options) -> Solution | None:
+    """Return the minimiser for sparse rows of many columns by the method of Paige and Saunders (1982), which needs
+    products with the rows alone; the columns are centred inside the products."""
+    X, y = rows.X, np.asarray(rows.y, dtype=np.float64).reshape(rows.n_rows, -1)
+    weight = np.ones(len(y)) if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all() and np.isfinite(weight).all()):
+        return None
+    total, root = float(weight.sum()), np.sqrt(weight)
+    zero = np.zeros(X.shape[1])
+    mean = np.asarray(X.T @ weight).ravel() / total if options.intercept and total > 0 else zero
+    mean_y = weight @ y / total if options.intercept and total > 0 else np.zeros(y.shape[1])
+    rooted = LinearOperator(
+        X.shape,
+        matvec=lambda v: root * (X @ np.ravel(v) - mean @ np.ravel(v)),
+        rmatvec=lambda u: X.T @ (root * np.ravel(u)) - mean * (root @ np.ravel(u)),
+    )
+    precision = {"atol": options.tol, "btol": options.tol, "iter_lim": options.steps or 10 * X.shape[1]}
+    right = root[:, None] * (y - mean_y)
+    coef = np.column_stack([lsqr(rooted, column, damp=np.sqrt(alpha), **precision)[0] for column in right.T])
+    means = _Means(mean, mean_y, total)
+    residual = right - np.column_stack([rooted @ column for column in coef.T])
+    gradient = np.column_stack([rooted.rmatvec(column) for column in residual.T]) - alpha * coef
+    return _solution(means, coef, alpha, X.shape[1], float(np.sum(residual**2)), gradient)
 
 
 def _in_twice_the_precision(

@@ -2,6 +2,7 @@
 
     minimise over w, b   P(w, b) = 1/2 |w|^2 + sum_i C_i ln(1 + exp(-y_i (<w, x_i> + b))),  C_i = C s_i c(y_i)
     K > 2 classes        P(W, b) = 1/2 |W|^2 + sum_i C_i (logsumexp(W x_i + b) - (W x_i + b)_y)
+    with an L1 penalty   l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 in place of 1/2 |w|^2
 
 Claims: the duality gap at alpha_i = C_i sigma(-z_i), classes balanced (binary), or at the softmax
         probabilities with column sums repaired (multinomial); then |w - w*| <= sqrt(2 gap). Without a
@@ -9,7 +10,7 @@ Claims: the duality gap at alpha_i = C_i sigma(-z_i), classes balanced (binary),
         the separating hyperplane, because then there is no minimum.
 Method: Newton's method, started at the optimum of a sample of the rows and with a Hessian that is kept while
         it serves; the Hessian of K > 2 classes, or of very many columns, is never formed (conjugate
-        gradients). Or L-BFGS.
+        gradients). Or L-BFGS. With an L1 penalty proximal Newton steps: see `_logistic_l1`.
 """
 
 import warnings
@@ -29,49 +30,71 @@ from assay.base import fit_log, label_classes, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
+from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._formulas import logit
+from assay.linear_model._logistic_l1 import Penalties, minimise_composite, minimise_with_column
 from assay.linear_model._logistic_problem import Problem, minimise, quasi_separated, stationarity
 from assay.linear_model._objective import LogisticObjective
 from assay.linear_model._separation import separation_claim
 from assay.optim.gap import GAP, MULTINOMIAL, PenalisedProblem, gap_claims
 from assay.optim.newton import Found
-from assay.params import Choice, Count, Flag, Positive, check, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread
 from assay.theory.spaces import Linear
 
+_LEAST_TOL = 1e-10  # of the violation at zero: less is rounding
+_IN_OTHER_WORDS = (  # what users of scikit-learn's solvers search for
+    " The max_iter was reached which means the coef_ did not converge: {0} failed to converge. Increase the number of "
+    "iterations."
+)
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
 
 
 @dataclass(eq=False, repr=False)
 class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
-    """Logistic regression with an L2 penalty or none; probabilities by the sigmoid or the softmax.
+    """Logistic regression with an L2 penalty, an L1 penalty, both or none; probabilities by the sigmoid or the softmax.
 
-    Minimises 1/2 |w|^2 + C sum_i s_i c(y_i) loss_i (scikit-learn's objective; the intercept is not
-    penalised).
+    Minimises l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2 + C sum_i s_i c(y_i) loss_i (scikit-learn's objective; the
+    intercept is not penalised).
 
     Parameters
     ----------
+    penalty : "l1", "l2", "elasticnet", None
+        scikit-learn's older way to say `l1_ratio` and C; left out, these speak for themselves.
     C : float > 0, or infinity
         Weight of the losses against the penalty; infinity means no penalty.
-    solver : "newton" or "lbfgs"
-        Both reach the same optimum; Newton needs fewer passes over the rows.
+    l1_ratio : float in [0, 1]
+        Share of the L1 penalty, which sets coefficients to zero.
+    tol : float >= 0
+        Stop once the gap to the minimum is at most tol^2 / 100 of the objective at w = 0, b = 0, where the gradient is
+        about tol; with an L1 penalty, once the optimality conditions are violated by tol / 100 as much as there.
     fit_intercept : bool
         Whether to fit b.
+    intercept_scaling : float > 0
+        With solver="liblinear" the constant column whose coefficient, which is penalised, gives b.
     class_weight : None, "balanced" or dict
         Factor c of each class; "balanced" makes all classes weigh the same.
-    tol : float > 0
-        Stop once the gap to the minimum is at most tol times the objective at w = 0, b = 0.
+    solver : "newton", "lbfgs", "newton-cg", "newton-cholesky", "sag", "saga" or "liblinear"
+        The minimum is the same, and all but "lbfgs" reach it by Newton's method; "liblinear" is another problem: two
+        classes, and a penalised intercept. As in scikit-learn an L1 penalty asks for "saga" or "liblinear", an
+        elastic net for "saga"; "newton" takes any.
     max_iter : int
         Newton or L-BFGS steps allowed.
+    warm_start : bool
+        Whether to start from the coefficients of the last fit.
+    dual, random_state, verbose : as in scikit-learn
+        Accepted; the dual problem has the same solution, and nothing is drawn.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
     Attributes
     ----------
-    classes_, coef_ (1 or n_classes, n_features), intercept_, n_iter_
+    classes_, coef_ (1 or n_classes, n_features), intercept_
+    n_iter_ : (1,)
+        Steps made.
     separator_ : (n_features + 1,), (n_classes, n_features + 1) or None
         Without penalty, on separable classes: w and b (of each class, for more than two) that make no
         training error. The likelihood then has no maximum, and `coef_` is where the fit stopped.
@@ -93,8 +116,8 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         mission=("LIN-10", "LIN-13", "LIN-15", "LIN-16", "LIN-18", "LIN-19", "LIN-20", "LIN-21", "LIN-24"),
         task="classify",
         model=Linear(),
-        strategy="log loss + L2",
-        algorithm="Newton with a sampled start and a lazily renewed Hessian, or L-BFGS",
+        strategy="log loss + L1, L2",
+        algorithm="Newton with a sampled start and a lazily renewed Hessian, or L-BFGS; proximal Newton with L1",
         guarantee=(
             "logistic.gap",
             "multinomial.gap",
@@ -111,34 +134,49 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     )
 
     constraints: ClassVar = {
+        "penalty": Choice("deprecated", "l1", "l2", "elasticnet", None),
         "C": Positive(allow_inf=True, why="it weighs the losses; use infinity for no penalty"),
-        "tol": Positive(),
-        "max_iter": Count(),
-        "solver": Choice("newton", "lbfgs"),
+        "l1_ratio": Maybe(Number(low=0.0, high=1.0, why="it is the share of the L1 penalty")),
+        "dual": Flag,
+        "tol": Number(low=0.0),
+        "max_iter": Count(low=0),
+        "solver": Choice("newton", "lbfgs", "newton-cg", "newton-cholesky", "sag", "saga", "liblinear"),
         "fit_intercept": Flag,
+        "intercept_scaling": Positive(),
+        "warm_start": Flag,
     }
 
-    C: float = 1.0
+    penalty: Any = "deprecated"
     _: KW_ONLY
-    solver: str = "newton"
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    dual: bool = False
+    tol: float = 1e-4
     fit_intercept: bool = True
+    intercept_scaling: float = 1.0
     class_weight: Any = None
-    tol: float = 1e-10
+    random_state: Any = None
+    solver: str = "newton"
     max_iter: int = 200
+    verbose: int = 0
+    warm_start: bool = False
     n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LogisticRegression":
-        """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
+        """Fit to rows X and labels y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
         check(self)
         rows = read_rows(self, X, y, sample_weight)
-        self.classes_ = label_classes(self, rows)
+        classes = label_classes(self, rows)
+        self._check_solver(len(classes))
+        begin = self._begin(classes, rows.n_features)
+        self.classes_ = classes
         rows = rows.encoded(self.classes_)
-        problem = self._problem(rows, float(self.C))
+        problem = self._problem(rows, self._cost)
         quiet = np.errstate(over="ignore", invalid="ignore")
         # One BLAS thread: small solves between the passes lose far more to threads than they gain.
         with fit_log(self, self.max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
-            found = minimise(problem, self.solver, self.tol, self.max_iter, log)
+            found = self._minimise(problem, log, begin)
         if found.status == "overflow":
             require_finite(rows, self)
             raise refuse(
@@ -146,10 +184,86 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 "the entries are too large: their squares, times C, overflow. Divide X by a constant.",
             )
         self.coef_, self.intercept_ = problem.unpack(found.x)
-        self.n_iter_ = found.n_iter
+        if problem.n_outputs > 1 and not self._share:  # adding a vector to all classes changes the penalty alone
+            self.coef_ -= self.coef_.mean(axis=0)
+            self.intercept_ -= self.intercept_.mean()
+        self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         self.separator_ = self._separator(problem, found)
         self._report(found, problem)
         return self
+
+    @property
+    def _share(self) -> float:
+        """The share of the L1 penalty, in whichever way it was said."""
+        if self.penalty in ("l1", "l2"):
+            return 1.0 if self.penalty == "l1" else 0.0
+        return float(self.l1_ratio or 0.0)
+
+    @property
+    def _cost(self) -> float:
+        return np.inf if self.penalty is None else float(self.C)
+
+    @property
+    def _column(self) -> float:
+        """The constant column of which the intercept is a penalised coefficient; 0 if it is free."""
+        return float(self.intercept_scaling) if self.solver == "liblinear" and self.fit_intercept else 0.0
+
+    def _minimise(self, problem: "Problem", log: FitLog, begin: np.ndarray | None) -> Found:
+        if self._share == 0 or np.isinf(problem.C):
+            solver = "lbfgs" if self.solver == "lbfgs" else "newton"
+            return minimise(problem, solver, self.tol, self.max_iter, log, begin)
+
+        def told(table: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+            return log.step(value, float(np.linalg.norm(gradient)), coef_=table[:, :-1], intercept_=table[:, -1])
+
+        penalties = Penalties(self._share, 1 - self._share)
+        table = None if begin is None else np.column_stack(problem.unpack(begin))
+        if self._column:
+            return minimise_with_column(problem, penalties, max(self.tol, _LEAST_TOL), self.max_iter, told)
+        found = minimise_composite(problem, penalties, max(self.tol, _LEAST_TOL), self.max_iter, table, told)
+        table = found.x.reshape(problem.n_outputs, -1)
+        return found._replace(x=problem.pack(table[:, :-1], table[:, -1]))
+
+    def _begin(self, classes: np.ndarray, columns: int) -> np.ndarray | None:
+        """Return the coefficients of the last fit as one vector, if they are to be started from."""
+        outputs = 1 if len(classes) == 2 else len(classes)
+        if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != (outputs, columns):
+            return None
+        b = np.reshape(self.intercept_, (outputs, 1))
+        return (np.hstack([self.coef_, b]) if self.fit_intercept else self.coef_).ravel()
+
+    def _check_solver(self, n_classes: int) -> None:
+        """Refuse what scikit-learn's solvers do not offer, so that a name keeps its meaning."""
+        if self._share > 0 and self.solver in ("lbfgs", "newton-cg", "newton-cholesky", "sag"):
+            asked = f"an L1 penalty (l1_ratio={self._share:g})"
+            raise refuse(self, f"Solver {self.solver} supports only 'l2' or None penalties, got {asked}; use 'saga'.")
+        if 0 < self._share < 1 and self.solver == "liblinear":
+            raise refuse(self, "Only 'saga' solver supports elasticnet penalty, got solver=liblinear.")
+        if self.dual and (self.solver != "liblinear" or self._share > 0):
+            raise refuse(self, f"Solver {self.solver} supports only dual=False, got dual=True")
+        if np.isinf(self._cost) and self.solver == "liblinear":
+            raise refuse(self, "penalty=None is not supported for the liblinear solver")
+        if self.solver == "liblinear" and n_classes > 2:
+            raise refuse(
+                self, "The 'liblinear' solver does not support multiclass classification (n_classes >= 3). Either use "
+                "another solver or wrap the estimator in a OneVsRestClassifier to keep applying a one-versus-rest "
+                "scheme.",
+            )  # fmt: skip
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise refuse(self, "l1_ratio must be specified when penalty is elasticnet.")
+        self._warn_of_contradictions()
+
+    def _warn_of_contradictions(self) -> None:
+        """Tell, as scikit-learn does, which of two parameters that contradict each other counts."""
+        told = ""
+        if self.penalty is None and self.C != 1.0:
+            told = "Setting penalty=None will ignore the C and l1_ratio parameters"
+        elif self.penalty in ("l1", "l2") and self.l1_ratio in (0, 1) and self.l1_ratio != self._share:
+            told = f"Inconsistent values: penalty={self.penalty} with l1_ratio={self.l1_ratio}. The penalty counts."
+        elif self.penalty in ("l1", "l2") and self.l1_ratio not in (None, 0, 1):
+            told = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty})"
+        if told:
+            warnings.warn(f"{type(self).__name__}: {told}", stacklevel=4)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,15 +299,23 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and what it implies; without penalty, stationarity or the separating
         hyperplane."""
-        problem = self._problem(rows, float(self.C))
-        if np.isinf(self.C):
+        problem = self._problem(rows, self._cost)
+        if np.isinf(problem.C):
             yield from self._unpenalised_facts(rows, problem)
             return
         weight = None if self.class_weight is None else tuple(problem.class_weight.tolist())
-        loss = "log_loss" if len(self.classes_) == 2 else "multinomial"
-        stated = PenalisedProblem(loss, 1.0, float(self.C), bool(self.fit_intercept), class_weight=weight)
+        two, share = len(self.classes_) == 2, self._share
+        if share and not two:
+            yield NotApplicable(GAP, "With an L1 penalty the gap is stated for two classes.")
+            return
+        stated = PenalisedProblem(
+            "log_loss" if two else "multinomial", 1.0 - share, self._cost, bool(self.fit_intercept), share or None,
+            class_weight=weight, column=self._column,
+        )  # fmt: skip
         gap, *more = gap_claims(rows, self.coef_, self.intercept_, stated)
-        yield from (gap, *more, self._left_out(rows, gap.value, problem.class_weight))
+        yield from (gap, *more)
+        if not share:
+            yield self._left_out(rows, gap.value, problem.class_weight)
 
     @property
     def logistic_scores(self) -> bool:
@@ -204,8 +326,8 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         yield from super().evidence(rows)
         if self.fit_intercept:
             yield Penalised(why_not="The penalty does not hold a free intercept, which one row can move far.")
-        elif len(self.classes_) > 2 or isinstance(self.class_weight, str) or not np.isfinite(self.C):
-            yield Penalised(why_not="It is told for two classes, a penalty, and class weights fixed in advance.")
+        elif len(self.classes_) > 2 or isinstance(self.class_weight, str) or np.isinf(self._cost) or self._share:
+            yield Penalised(why_not="It is told for two classes, an L2 penalty, and class weights fixed in advance.")
         else:
             yield Penalised()
 
@@ -215,7 +337,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             why = "A free intercept is not held by the penalty" if self.fit_intercept else "More than two classes"
             return NotApplicable("D16/2", f"{why}: the gap does not bound what a row left out changes.")
         args = (self.coef_[0], self._margin_rounding(rows), float(np.sqrt(2 * gap)) * (1 + 1e-12))
-        lost = sum(rows.map(_open_when_left_out, *args, float(self.C) * class_weight))
+        lost = sum(rows.map(_open_when_left_out, *args, self._cost * class_weight))
         return Claim("D16/2", float(lost), params={"gap": GAP})
 
     def _unpenalised_facts(self, rows: Rows, problem: "Problem") -> Iterator[Claim | NotApplicable]:
@@ -242,13 +364,13 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             class_weight = counts.sum() / (n_classes * counts)
         elif self.class_weight is not None:
             class_weight = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-            if not (np.isfinite(class_weight) & (class_weight > 0)).all():
-                raise refuse(self, f"class_weight must hold finite numbers > 0; got {self.class_weight!r}.")
-        return Problem(rows, C, class_weight, bool(self.fit_intercept), n_classes)
+            if not (np.isfinite(class_weight) & (class_weight >= 0)).all() or not class_weight.any():
+                raise refuse(self, f"class_weight must hold finite numbers >= 0; got {self.class_weight!r}.")
+        return Problem(rows, C, class_weight, bool(self.fit_intercept), n_classes, self._column)
 
     def _separator(self, problem: "Problem", found: Found) -> np.ndarray | None:
         """Return a hyperplane without training error, if the unpenalised fit ran into one."""
-        if not np.isinf(self.C) or problem.errors(found.x) > 0:
+        if not np.isinf(self._cost) or problem.errors(found.x) > 0:
             return None
         table = np.column_stack([self.coef_, self.intercept_])
         return table[0] if len(self.classes_) == 2 else table
@@ -262,7 +384,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 "maximum and the coefficients would grow for ever. They are those of the step that found it "
                 "(see separator_). Use a finite C."
             )
-        elif np.isinf(self.C) and quasi_separated(problem, found.x):
+        elif np.isinf(self._cost) and quasi_separated(problem, found.x):
             message = (
                 f"{who}: a hyperplane separates the classes except for rows that lie on it, so the "
                 "likelihood without penalty has no maximum; the coefficients are those of the last step. "
@@ -275,6 +397,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 f"{who}: not converged after {found.n_iter} steps ({found.status}); "
                 f"estimated excess of the objective {found.decrement:.2e}. Raise max_iter or tol, or scale "
                 "the columns."
+                + _IN_OTHER_WORDS.format(self.solver) * (found.status == "max_iter")
             )
         else:
             return

@@ -22,6 +22,8 @@ _SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least
 _WIDE = 1_500  # columns beyond which the Hessian is not formed
 _FORCING = 0.02  # residual that conjugate gradients leave of a Newton step; the next step sees to the rest
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
+_ROUNDING = 1e-15  # of the objective at zero: a smaller gap is hidden by rounding
+_LEAST = 1e-17  # of the objective at zero: no smaller gap is asked for
 _LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
 
 
@@ -33,6 +35,7 @@ class Problem(NamedTuple):
     class_weight: np.ndarray
     intercept: bool
     n_classes: int
+    column: float = 0.0  # with a constant column s > 0, b is its penalised coefficient times s
     precondition: Solve | None = None
 
     @property
@@ -61,11 +64,16 @@ class Problem(NamedTuple):
             return table.copy(), np.zeros(self.n_outputs)
         return table[:, :-1].copy(), table[:, -1].copy()
 
+    @property
+    def on_intercept(self) -> float:
+        """The weight of 1/2 b^2 among the penalties."""
+        return self.penalty / self.column**2 if self.column else 0.0
+
     def penalised(self, x: np.ndarray) -> np.ndarray:
-        """Return x with zeros in place of the intercepts."""
+        """Return the gradient of the penalties, but for their common weight."""
         table = x.reshape(self.n_outputs, -1).copy()
         if self.intercept:
-            table[:, -1] = 0.0
+            table[:, -1] *= self.on_intercept
         return table.ravel()
 
     def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -74,13 +82,14 @@ class Problem(NamedTuple):
         value, slope, pull = self.rows.sum(statistic, coef, intercept, self.cost)
         w = self.penalised(x)
         gradient = self.pack(slope, pull) + self.penalty * w
-        return float(value) + 0.5 * self.penalty * float(w @ w), gradient
+        return float(value) + 0.5 * self.penalty * float(w @ x), gradient
 
     def column_scale(self) -> np.ndarray:
         """Return the roots of the diagonal of a bound on the Hessian."""
         factor = 0.25 if self.n_classes == 2 else 0.5
         diagonal = factor * self.rows.sum(sums.squares, self.cost)
         diagonal[:-1] += self.penalty
+        diagonal[-1] += self.on_intercept
         diagonal[diagonal == 0] = 1.0
         return np.tile(np.sqrt(diagonal if self.intercept else diagonal[:-1]), self.n_outputs)
 
@@ -99,6 +108,7 @@ class Problem(NamedTuple):
         hessian = self.rows.sum(sums.binary_hessian, *self.unpack(x), self.cost)
         d = self.rows.n_features
         hessian[np.arange(d), np.arange(d)] += self.penalty
+        hessian[d, d] += self.on_intercept
         hessian = hessian if self.intercept else hessian[:d, :d]
         return _solver(hessian)
 
@@ -117,6 +127,7 @@ class Problem(NamedTuple):
             return lambda g: g / squares
         gram = (0.25 if self.n_classes == 2 else 0.5) * self.rows.sum(sums.second_moments, self.cost)
         gram[np.arange(d), np.arange(d)] += self.penalty
+        gram[d, d] += self.on_intercept
         size = d + 1 if self.intercept else d
         solve = _solver(gram[:size, :size])
         return lambda g: solve(g.reshape(-1, size).T).T.ravel()
@@ -139,16 +150,19 @@ def _solver(hessian: np.ndarray) -> Solve:
     return lambda g: (g.T / scale**2).T
 
 
-def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitLog) -> Found:
+def minimise(
+    problem: Problem, solver: str, tol: float, max_iter: int, log: FitLog, begin: np.ndarray | None = None
+) -> Found:
     """Minimise P until the decrement estimates, and with a penalty the gradient confirms, that P - min P is
-    small.
+    small; from `begin`, or from zero.
 
     The gradient proves P - min P <= 1/2 |g|^2 if every direction is penalised; the decrement sees the
     intercept too.
     """
     at_zero = problem.total * float(np.log(problem.n_classes))
-    target = tol * at_zero
-    start = np.zeros(problem.n_outputs * (problem.rows.n_features + problem.intercept))
+    target, rounding = max(0.01 * tol**2, _LEAST) * at_zero, _ROUNDING * at_zero
+    zero = np.zeros(problem.n_outputs * (problem.rows.n_features + problem.intercept))
+    start = zero if begin is None else begin
 
     def done(x: np.ndarray, gradient: np.ndarray, half_decrement: float) -> bool:
         if problem.penalty:
@@ -162,15 +176,17 @@ def minimise(problem: Problem, solver: str, tol: float, max_iter: int, log: FitL
     if problem.n_classes > 2 or problem.rows.n_features > _WIDE:
         problem = problem._replace(precondition=problem.preconditioner())
     if solver == "lbfgs":
-        return _lbfgs(problem, start, done, told, max_iter, target)
-    zero, (start, interrupted) = start, _sampled_start(problem, start, max_iter)
+        found = _lbfgs(problem, start, done, told, max_iter, target)
+        at_rest = found.status == "stalled" and found.decrement <= rounding
+        return found._replace(status="converged") if at_rest else found
+    start, interrupted = _sampled_start(problem, zero, max_iter) if begin is None else (start, False)
     if interrupted:
         found = Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
     else:
         found = newton(problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told)
     if found.status == "interrupted" and found.value > at_zero:  # the optimum of the sample was a bad start
         return found._replace(x=zero, value=at_zero)
-    at_rest = found.status == "stalled" and found.decrement <= target  # rounding hides any further progress
+    at_rest = found.status == "stalled" and found.decrement <= max(target, rounding)  # which hides any further progress
     return found._replace(status="converged") if at_rest else found
 
 
@@ -207,6 +223,8 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
     enough.
     """
     tried = best = Point(start, *problem.value_gradient(start))
+    if max_iter == 0:
+        return Found(*best, np.inf, 0, "max_iter")
     decrement, steps, stopped = np.inf, 0, False
     scale = problem.column_scale()
     if not np.isfinite(best.value + best.gradient @ best.gradient) or not np.isfinite(scale).all():

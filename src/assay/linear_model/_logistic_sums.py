@@ -70,7 +70,7 @@ def squares(block: Block, cost: np.ndarray) -> np.ndarray:
     return np.append(weight @ block.X**2, weight.sum())
 
 
-def _probabilities(block: Block, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def probabilities(block: Block, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return softmax(s) and logsumexp(s) - s_y."""
     s = block.X @ coef.T
     s += intercept
@@ -84,7 +84,7 @@ def _probabilities(block: Block, coef: np.ndarray, intercept: np.ndarray) -> tup
 
 def multinomial(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
     """Return sum C_i loss_i, its gradient in W (K, d) and in b (K,)."""
-    p, loss = _probabilities(block, coef, intercept)
+    p, loss = probabilities(block, coef, intercept)
     C = np.broadcast_to(costs(block, cost), len(p))
     p[np.arange(len(p)), block.y] -= 1.0
     p *= C[:, None]
@@ -95,7 +95,7 @@ def multinomial_product(
     block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray, v: np.ndarray, v0: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the Hessian times (V, v0): rows C_i (p * u - p <p, u>), u = V x + v0."""
-    p, _ = _probabilities(block, coef, intercept)
+    p, _ = probabilities(block, coef, intercept)
     u = block.X @ v.T + v0
     along = p * (u - (p * u).sum(axis=1, keepdims=True)) * np.broadcast_to(costs(block, cost), len(p))[:, None]
     return along.T @ block.X, along.sum(axis=0)

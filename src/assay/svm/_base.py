@@ -180,6 +180,14 @@ class KernelMachine(Learner):
         parts = (X[first : first + step].toarray() for first in range(0, X.shape[0], step))
         return np.concatenate([expansion(kernel, vectors, coef, part, self.n_jobs) for part in parts])
 
+    def _shown(self, coefficients: np.ndarray) -> Any:
+        """Return derived coefficients, which cannot be written to: sparse if the rows of `fit` were."""
+        if self._sparse:
+            return sp.csr_matrix(coefficients)
+        shown = coefficients.view()
+        shown.flags.writeable = False
+        return shown
+
     def _store_support(self, X: np.ndarray, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)
         precomputed = self.chosen_kernel_ == "precomputed"

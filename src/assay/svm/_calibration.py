@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 _FOLDS = 5
 
@@ -23,23 +23,34 @@ def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, wei
     """Return A and B of P(first class of the pair | score) = 1 / (1 + exp(A score + B)) for each pair, (pairs, 2)."""
     K = len(machine.classes_)
     pairs = list(combinations(range(K), 2))
-    scores = np.full((len(X), len(pairs)), np.nan)
-    folds = min(_FOLDS, int(np.bincount(codes).min()))
-    if folds < 2:
-        raise ValueError(
-            f"{type(machine).__name__}: probability=True needs two rows of each class for cross-validation."
-        )
+    scores = np.zeros((len(X), len(pairs)))
     plain = clone(machine).set_params(probability=False)
-    for fit_rows, held in StratifiedKFold(folds, shuffle=True, random_state=machine.random_state).split(X, codes):
+    for fit_rows, held in _folds(codes, machine.random_state):
         columns = fit_rows if machine.kernel == "precomputed" else slice(None)
-        part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], None if weight is None else weight[fit_rows])
-        scores[held] = part._pair_scores(X[held][:, columns])
+        known = np.unique(codes[fit_rows])
+        if len(known) > 1:
+            costs = None if weight is None else weight[fit_rows]
+            part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], costs)
+            at = [pairs.index(pair) for pair in combinations(known.tolist(), 2)]
+            scores[np.ix_(held, at)] = part._pair_scores(X[held][:, columns])
+        for p, pair in enumerate(pairs):
+            here = [code in known for code in pair]
+            if here[0] != here[1]:  # where one class of the pair is missing, the other is sure to be said
+                scores[held, p] = 1.0 if here[K == 2] else -1.0
     fitted = []
     for p, (i, j) in enumerate(pairs):
         rows = (codes == i) | (codes == j)
         wanted = 1 if K == 2 else i
         fitted.append(sigmoid_fit(scores[rows, p], codes[rows] == wanted))
     return np.array(fitted)
+
+
+def _folds(codes: np.ndarray, random_state: Any) -> Any:
+    """Return folds with all classes in each, or, where a class has a single row, folds as they come."""
+    folds = min(_FOLDS, int(np.bincount(codes).min()))
+    if folds >= 2:
+        return StratifiedKFold(folds, shuffle=True, random_state=random_state).split(codes, codes)
+    return KFold(min(_FOLDS, len(codes)), shuffle=True, random_state=random_state).split(codes)
 
 
 def sigmoid_fit(scores: np.ndarray, positive: np.ndarray) -> tuple[float, float]:

@@ -223,13 +223,13 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
         """(n_classes - 1, n_SV): a vector of class k has its coefficients against the other classes in order."""
         K = len(self.classes_)
         if K == 2:
-            return self.pair_coef_
+            return self._shown(self.pair_coef_)
         codes = self._support_codes()
         layout = np.zeros((K - 1, len(codes)))
         for coef, (i, j) in zip(self.pair_coef_, combinations(range(K), 2), strict=True):
             first, second = codes == i, codes == j
             layout[j - 1, first], layout[i, second] = coef[first], coef[second]
-        return layout
+        return self._shown(layout)
 
     def _report(self, statuses: set[str]) -> None:
         if statuses == {"converged"}:
@@ -248,7 +248,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
         check_is_fitted(self)
         if self.chosen_kernel_ != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.pair_coef_ @ support_rows(self)
+        return self._shown(self.pair_coef_ @ support_rows(self))
 
     # Prediction
 

@@ -167,9 +167,9 @@ class SVC(SupportVectorClassifier):
         kernel = self._kernel()
         gram = np.asarray(X)[np.ix_(self.support_, self.support_)] if self.kernel == "precomputed" else None
         gram = kernel(support_rows(self)) if gram is None else gram
-        norm = float(np.sqrt(max(float(self.dual_coef_[0] @ gram @ self.dual_coef_[0]), 0.0)))
+        norm = float(np.sqrt(max(float(self.pair_coef_[0] @ gram @ self.pair_coef_[0]), 0.0)))
         alpha = np.zeros(len(functional))
-        alpha[self.support_] = np.abs(self.dual_coef_[0])
+        alpha[self.support_] = np.abs(self.pair_coef_[0])
         bound = float(self.C) * self.class_weight_[codes] * (1.0 if sample_weight is None else sample_weight)
         case = np.where(alpha == 0, "outside", np.where(alpha < bound, "on the margin", "inside"))
         case = np.where((alpha > 0) & (functional < 0), "wrong side", case)

@@ -105,7 +105,7 @@ class _OneFunction(PairStepMachine):
     @property
     def dual_coef_(self) -> np.ndarray:
         """beta of each support vector, (1, n_SV)."""
-        return self.pair_coef_
+        return self._shown(self.pair_coef_)
 
     @property
     def n_support_(self) -> np.ndarray:
@@ -118,7 +118,7 @@ class _OneFunction(PairStepMachine):
         check_is_fitted(self)
         if self.chosen_kernel_ != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.pair_coef_ @ support_rows(self)
+        return self._shown(self.pair_coef_ @ support_rows(self))
 
     def _values(self, X: Any) -> np.ndarray:
         return (self._expansion(X, self.pair_coef_) + self.intercept_).ravel()

@@ -121,7 +121,6 @@ def not_met(model):
     if type(model).__name__ == "BernoulliRBM":
         reason = "score_samples draws an entry of each row in order, as in scikit-learn, whose machine fails it too"
         return dict.fromkeys(("check_methods_subset_invariance", "check_methods_sample_order_invariance"), reason)
-    if type(model).__name__ == "KMeans":
     if type(model).__name__ in ("KMeans", "MiniBatchKMeans"):
         reason = (
             "the first centres are drawn from the rows, so that a weight of two is not two rows, as in scikit-learn"

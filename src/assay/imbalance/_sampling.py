@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_y, check_array, check_consistent_len
 
 from assay.imbalance._priors import prior_correction
 from assay.neighbors import NearestNeighbors
-from assay.params import Choice, Count, Flag, check, refuse
+from assay.params import Choice, Constraint, Count, Flag, check, refuse
 
 
 class ResampledWarning(UserWarning):
@@ -117,7 +117,7 @@ class OverSampler(Sampler):
     ([[9.0], [9.0]], [3, 3])
     """
 
-    constraints: ClassVar = {"how": Choice("repeat", "interpolate"), "k": Count()}
+    constraints: ClassVar[dict[str, Constraint]] = {"how": Choice("repeat", "interpolate"), "k": Count()}
 
     how: str = "repeat"
     _: KW_ONLY

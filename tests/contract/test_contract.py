@@ -46,8 +46,10 @@ def names(model):
 
 
 def suited(model, X):
-    """Return rows, rounded to counts or codes if the learner reads nothing else."""
-    return np.minimum(np.abs(np.round(X)), 2.0) if get_tags(model).input_tags.positive_only else X
+    """Return rows that the learner reads: counts or levels 0, 1, 2, if its tags say so."""
+    tags = get_tags(model).input_tags
+    X = np.abs(X) if tags.positive_only or tags.categorical else X
+    return np.minimum(np.round(X), 2.0) if tags.positive_only or tags.categorical else X
 
 
 def small(model, seed=0, n=90, classes=3):
@@ -60,13 +62,6 @@ def small(model, seed=0, n=90, classes=3):
         X[:, 0] += 1.5 * y
         return suited(model, X), np.array(["pear", "apple", "fig"])[y]
     return X, X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=n)
-
-
-def suited(model, X):
-    """Return rows that the learner reads: not negative, or levels 0, 1, 2, if its tags say so."""
-    tags = get_tags(model).input_tags
-    X = np.abs(X) if tags.positive_only else X
-    return np.minimum(np.round(X), 2.0) if tags.categorical else X
 
 
 def fitted(model, X, y):

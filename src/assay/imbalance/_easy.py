@@ -91,7 +91,8 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
         self.shares_ = np.bincount(codes) / len(codes)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
         with FitLog(self, 1, X, y) as log:
-            self._keep(fit_members(self, [self._member_task(X, codes, t, seed) for t, seed in enumerate(seeds)], self.n_jobs))
+            tasks = [self._member_task(X, codes, t, seed) for t, seed in enumerate(seeds)]
+            self._keep(fit_members(self, tasks, self.n_jobs))
             self.vote_weights_ = np.ones(len(self.members_))
             log.step(float(np.mean(self._mean(X).argmax(axis=1) != codes)), 0.0)
         return self

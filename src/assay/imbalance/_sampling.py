@@ -28,7 +28,7 @@ class ResampledWarning(UserWarning):
 class Sampler(BaseEstimator):
     """What samplers share: reading, the warning, and the correction of probabilities."""
 
-    constraints: ClassVar = {"warn": Flag}
+    constraints: ClassVar[dict[str, Constraint]] = {"warn": Flag}
 
     _: KW_ONLY
     random_state: Any = None

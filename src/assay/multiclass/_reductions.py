@@ -69,7 +69,8 @@ class Reduced(ClassifierMixin, OfLearners):
         codes, _ = self._targets(X, y, None)
         self.code_ = self._code(len(self.classes_))
         with FitLog(self, 1, X, y) as log:
-            self._keep(fit_members(self, [self._member_task(t, X, codes) for t in range(self.code_.shape[1])], self.n_jobs))
+            tasks = [self._member_task(t, X, codes) for t in range(self.code_.shape[1])]
+            self._keep(fit_members(self, tasks, self.n_jobs))
             log.step(float(np.mean(self._scores(X).argmax(axis=1) != codes)), 0.0)
         return self
 

@@ -4,7 +4,7 @@
     propagation   F_i = Y_i where there is a label, else the mean of F over the neighbours of i
     spreading     F = alpha S F + (1 - alpha) Y,   S_ij = W_ij / sqrt(d_i d_j):  labels may be revised
 
-Claims: how far F is from that fixed point (D50), recomputed from the rows that the model keeps; hold-out rows.
+Claims: how far F is from that fixed point (D60), recomputed from the rows that the model keeps; hold-out rows.
 Method: the graph has at most 2 k n entries; both fixed points are linear systems with a positive definite matrix,
         solved by conjugate gradients for all classes at once. No matrix of n x n entries is made.
 """
@@ -196,7 +196,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how far the distributions are from the fixed point."""
         if rows.n_rows != int(np.sum(self.labels_ >= 0)):
-            yield NotApplicable("D50/1", "These are not the labelled rows of the fit.")
+            yield NotApplicable("D60/1", "These are not the labelled rows of the fit.")
             return
         W = neighbour_graph(self.fit_X_, self.n_neighbors, self.n_jobs)
         degree, F, Y = np.asarray(W.sum(axis=1)).ravel(), self.label_distributions_, self._one_hot()
@@ -207,7 +207,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
             want = np.where((self.labels_ >= 0)[:, None], Y, (W @ F) / degree[:, None])
         params = {"rows": rows.n_rows, "stored": len(F), "k": int(self.n_neighbors), "alpha": self._alpha}
         slack = 1e-14 * (64 + 16 * degree.max()) * (1 + F.max() * np.sqrt(degree.max()))
-        yield Claim("D50/1", float(np.abs(F - want).max() * (1 + 1e-9) + slack), params=params)
+        yield Claim("D60/1", float(np.abs(F - want).max() * (1 + 1e-9) + slack), params=params)
 
 
 def _decided(block: Block, model: GraphLearner) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Learners from labelled and unlabelled rows: a classifier that wraps another, one vouched for by a certified teacher
-(P50), and labels spread over a graph of neighbours (D50).
+(P60), and labels spread over a graph of neighbours (D60).
 
 Arrays: "wrapped" has none beside its member's. "vouched" has two members, student and teacher, `split_` (3,), seed and
 numbers of labelled rows and of those kept from the teacher, and `unlabelled_` (m, d), on which the two are compared.
 "graph" has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `label_distributions_` (n, classes), and
-`graph_numbers_` (2,): k and alpha (0: labels are held). "masked" (D51) is a network that
+`graph_numbers_` (2,): k and alpha (0: labels are held). "masked" (D61) is a network that
 fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
 """
 
@@ -98,7 +98,7 @@ def decided(model: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class VouchedRisk(Rule):
-    """P50: error(student) <= error(teacher) + P[they differ].
+    """P60: error(student) <= error(teacher) + P[they differ].
 
     `errors` of the `kept` labelled rows, which the teacher did not see, give `teacher`, a limit of its error rate at
     delta / 2; on `differ` of the `unlabelled` rows the two may differ, which gives `difference` at delta / 2. A row on
@@ -187,7 +187,7 @@ def read_graph(
 
 
 class FixedPoint(Rule):
-    """D50: the distributions are those that spreading labels over the graph leaves as they are.
+    """D60: the distributions are those that spreading labels over the graph leaves as they are.
 
     The graph joins two stored rows if one is among the k nearest of the other. alpha = 0: labels are held, and every
     other row is the mean of its neighbours; else F = alpha S F + (1 - alpha) Y with S = D^(-1/2) W D^(-1/2). The value
@@ -306,7 +306,7 @@ def read_masked(parameters: Mapping[str, Any], *arrays: Any) -> Filling:
 
 
 class MaskedError(Rule):
-    """D51: the mean over rows and columns of (entry - prediction from the others)^2, in units of `scale_`."""
+    """D61: the mean over rows and columns of (entry - prediction from the others)^2, in units of `scale_`."""
 
     def prepare(self) -> None:
         if not isinstance(self.model, Filling):
@@ -347,9 +347,9 @@ def _masked(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 CLAIMS = {
-    "D50/1": Definition("graph.fixed-point", FixedPoint, _fixed),
-    "D51/1": Definition("masked.error", MaskedError, _masked),
-    "P50/1": Definition(
+    "D60/1": Definition("graph.fixed-point", FixedPoint, _fixed),
+    "D61/1": Definition("masked.error", MaskedError, _masked),
+    "P60/1": Definition(
         "disagreement.vouched",
         VouchedRisk,
         _vouched,

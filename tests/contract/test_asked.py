@@ -7,7 +7,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import assay
 from assay.guarantees.evidence import Decided
-from tests.contract.test_contract import example, fitted
+from tests.contract.test_contract import example, fitted, suited
 from tests.evidence import evidence
 
 RNG = np.random.default_rng(3)
@@ -23,28 +23,29 @@ def learners(task):
 
 @learners("classify")
 def test_classifiers(learner):
-    model = fitted(example(learner), X[TRAIN], LABELS[TRAIN])
+    read = suited(example(learner), X)
+    model = fitted(example(learner), read[TRAIN], LABELS[TRAIN])
     other = np.where(X[HELD, 1] > 0, "yes", "no")  # knows nothing
-    asked = {"holdout": (X[HELD], LABELS[HELD]), "coverage": 0.8, "scores": True, "against": other}
-    certificate = model.certify(X[TRAIN], LABELS[TRAIN], **asked)
-    report = assay.verify(certificate, model, X[TRAIN], LABELS[TRAIN], holdout=asked["holdout"])
+    asked = {"holdout": (read[HELD], LABELS[HELD]), "coverage": 0.8, "scores": True, "against": other}
+    certificate = model.certify(read[TRAIN], LABELS[TRAIN], **asked)
+    report = assay.verify(certificate, model, read[TRAIN], LABELS[TRAIN], holdout=asked["holdout"])
     assert report.holds, report.reason
     found = {claim.template: claim for claim in certificate.claims}
-    wrong = np.mean(model.predict(X[HELD]) != LABELS[HELD])
+    wrong = np.mean(model.predict(read[HELD]) != LABELS[HELD])
     assert found["P01/1"].value > wrong
     worse = np.mean(other != LABELS[HELD])
     paired = found["P06/3"].value if found["P06/3"].direction == "upper" else -found["P06/3"].value
-    rows = model._known_rows(X[HELD], LABELS[HELD])
+    rows = model._known_rows(read[HELD], LABELS[HELD])
     known = evidence(model, rows, Decided).positions(rows) >= 0  # the others count as errors of its own
     assert wrong - worse < paired < wrong - worse + np.mean(~known) + 0.3
     assert 0 < found["P06/2"].value < 0.5
     if "P06/1" in found:
-        score = model.decision_function(X[HELD]) if hasattr(model, "decision_function") else None
-        score = model.predict_proba(X[HELD])[:, 1] if score is None else score
+        score = model.decision_function(read[HELD]) if hasattr(model, "decision_function") else None
+        score = model.predict_proba(read[HELD])[:, 1] if score is None else score
         many = len(np.unique(score)) > 60  # scores within rounding of each other count as in the wrong order
         assert 0 < roc_auc_score(LABELS[HELD], score) - found["P06/1"].value < (0.35 if many else 1.0)
     if "P05/1" in found:
-        assert found["P05/1"].value > brier_score_loss(LABELS[HELD] == "yes", model.predict_proba(X[HELD])[:, 1])
+        assert found["P05/1"].value > brier_score_loss(LABELS[HELD] == "yes", model.predict_proba(read[HELD])[:, 1])
     said = {*found, *(gap.template for gap in certificate.not_applicable)}
     assert {"P01/1", "P05/1", "P06/1", "P06/2", "P06/3", "P10/1", "P25/1"} <= said
 

@@ -46,10 +46,11 @@ def names(model):
 
 
 def suited(model, X):
-    """Return rows that the learner reads: counts or levels 0, 1, 2, if its tags say so."""
+    """Return rows that the learner reads: not negative, or levels 0, 1, 2, if its tags say so."""
     tags = get_tags(model).input_tags
-    X = np.abs(X) if tags.positive_only or tags.categorical else X
-    return np.minimum(np.round(X), 2.0) if tags.positive_only or tags.categorical else X
+    if tags.categorical:
+        return np.clip(np.round(X), -1.0, 1.0) + 1.0
+    return np.maximum(X + 4.0, 0.0) if tags.positive_only else X
 
 
 def small(model, seed=0, n=90, classes=3):

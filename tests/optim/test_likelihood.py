@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from assay.mixture import GaussianDensity
 from assay.optim.likelihood import fit
 
 
@@ -61,3 +62,18 @@ def test_what_cannot_be_fitted(numbers):
         fit(lambda x, t: 1.0, numbers, [0.0])
     with pytest.warns(RuntimeWarning, match="stopped where the gradient"):
         fit(log_normal, numbers, [0.0, 1.0], [(None, None), (1e-9, None)], max_iter=1, tol=1e-15)
+
+
+@pytest.mark.mission("BAY-08")
+def test_no_gaussian_near_mean_and_covariance_is_likelier():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + 5.0
+    model = GaussianDensity(reg_covar=0.0).fit(X)
+    mean, covariance = X.mean(axis=0), np.cov(X.T, ddof=0)
+    assert model.means_[0] == pytest.approx(mean, rel=1e-12)
+    assert model.covariances_ == pytest.approx(covariance, rel=1e-10)
+    best = stats.multivariate_normal(mean, covariance).logpdf(X).sum()
+    assert model.score_samples(X).sum() == pytest.approx(best, rel=1e-12)
+    for _ in range(200):
+        moved, change = mean + 0.1 * rng.normal(size=3), np.eye(3) + 0.1 * rng.normal(size=(3, 3))
+        assert stats.multivariate_normal(moved, change @ covariance @ change.T).logpdf(X).sum() < best

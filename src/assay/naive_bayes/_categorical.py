@@ -1,6 +1,6 @@
 """Naive Bayes for levels 0, 1, 2, ...: a table of shares for each column and class.
 
-    P(x_j = v | c) = (n_cv + alpha) / (n_c + alpha S_j)        n_cv rows of class c with value v, S_j values of column j
+P(x_j = v | c) = (n_cv + alpha) / (n_c + alpha S_j)        n_cv rows of class c with value v, S_j values of column j
 """
 
 import warnings

@@ -142,9 +142,7 @@ class ParentScorer(NamedTuple):
         from assay.naive_bayes._dependence_loops import parent_scores
 
         slots = self.cells.slots(X)
-        return parent_scores(
-            slots, self.parents, self.cells.starts, self.tables, self.logs, self.plain, self.log_prior
-        )
+        return parent_scores(slots, self.parents, self.cells.starts, self.tables, self.logs, self.plain, self.log_prior)
 
     def sizes(self, X: Any, joint: np.ndarray) -> tuple[np.ndarray, int]:
         magnitude = np.where(np.isfinite(self.logs), np.abs(self.logs), 0.0)

@@ -122,9 +122,7 @@ def _ends(bounds: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _gradient(
-    objective: Callable[[np.ndarray], float], x: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> np.ndarray:
+def _gradient(objective: Callable[[np.ndarray], float], x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return central differences, one-sided at a bound."""
     found = np.empty(len(x))
     for j in range(len(x)):

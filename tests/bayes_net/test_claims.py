@@ -103,6 +103,25 @@ def test_rows_with_gaps():
     assert report.holds, report.reason
 
 
+def test_numbers_with_gaps():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 300)
+    X = np.column_stack([kind, rng.normal(size=300) + 2 * kind, rng.normal(size=300)])
+    X[::5, 2] = np.nan
+    X[::7, 0] = np.nan
+    for model in (BayesianNetwork(nominal=[0]), BayesianNetworkClassifier(nominal=[0])):
+        y = kind if isinstance(model, BayesianNetworkClassifier) else None
+        certificate = model.fit(X, y).certify(X, y)
+        report = assay.verify(certificate, model, X, y)
+        assert report.holds, report.reason
+        other = X.copy()
+        other[0, 1] = np.nan  # a column that has all its values
+        moved = replace(certificate.data["train"], digest=forge.data_reference(other, y).digest)
+        assert not assay.verify(replace(certificate, data={"train": moved}), model, other, y).holds
+        model.gaps_ = model.gaps_ + 1
+        assert not assay.verify(sealed(certificate, model), model, X, y).holds
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_new_data(seed):
     net = random_network(5, seed)

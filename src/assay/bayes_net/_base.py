@@ -41,6 +41,7 @@ class NetworkLearner(Learner):
     tol: float
     columns_: tuple[ColumnType, ...]
     values_: np.ndarray
+    gaps_: np.ndarray
     sizes_: np.ndarray
     edges_: np.ndarray
     counts_: np.ndarray
@@ -118,8 +119,7 @@ class NetworkLearner(Learner):
                 counts.append(_counted(data, families, node, above))
             else:
                 self._check_no_gaps(data, node, above)
-                assert families.gaussian is not None
-                gaussians.append(families.gaussian.fit(node, sorted(above)).table)
+                gaussians.append(families.regression(node, sorted(above)).table)
         found = {
             "sizes_": data.sizes, "edges_": _tables.edges_of(parents), "counts_": _tables.flat(counts),
             "gaussians_": _tables.flat(gaussians),
@@ -128,7 +128,7 @@ class NetworkLearner(Learner):
 
     def _check_no_gaps(self, data: Coded, node: int, above: Sequence[int]) -> None:
         for one in above:
-            if data.sizes[one] and (data.codes[one] == data.sizes[one]).any():
+            if data.holes[one]:
                 names = [kind.name for kind in self._node_types()]
                 raise refuse(
                     self, f"{names[one]!r} has gaps and is a parent of the number {names[node]!r}; drop that edge."
@@ -145,7 +145,7 @@ class NetworkLearner(Learner):
     def _usable(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return all attributes that make a learner with these arrays usable, for whoever watches the fit."""
         twin = type(self)(**self.get_params(deep=False))
-        for name in ("columns_", "values_", "n_features_in_", "feature_names_in_", "classes_"):
+        for name in ("columns_", "values_", "gaps_", "n_features_in_", "feature_names_in_", "classes_"):
             if name in vars(self):
                 setattr(twin, name, getattr(self, name))
         NetworkLearner._keep(twin, found)
@@ -223,9 +223,7 @@ class NetworkLearner(Learner):
         allowed = ~np.eye(d, dtype=bool)
         states = data.sizes > 0
         allowed &= ~(~states[:, None] & states[None, :])
-        for j in np.flatnonzero(states):
-            if data.gaps and (data.codes[j] == data.sizes[j]).any():
-                allowed[j, ~states] = False
+        allowed[np.ix_(data.holes, ~states)] = False
         for parent, child in self._edges(forbidden, names, "forbidden"):
             allowed[parent, child] = False
         needed = np.zeros((d, d), dtype=bool)

@@ -36,7 +36,7 @@ def rounding(net: Network, rows: np.ndarray) -> np.ndarray:
         size = np.abs(table).reshape(-1, table.shape[-1])
         spread, most = float(size[:, -1].min()), size.max(axis=0)
         numbers = [one for one in net.parents[node] if net.is_number(one)]
-        reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(rows[:, node])) / spread
+        reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(np.nan_to_num(rows[:, node]))) / spread
         total += reach**2 * (len(numbers) + 2) + float(np.abs(np.log(size[:, -1])).max()) + 4
     return 64 * _UNIT * (len(net.names) + 8) * total
 
@@ -66,7 +66,7 @@ def counts(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
     found = NetworkWithGaps(model.network_, codes, float(model.alpha)).e_step(model.network_.tables).statistics
     pairs = [(a, b) for i, (a, b) in enumerate(zip(found, model._node_tables())) if model.sizes_[i]]
     worst = max(float(np.max(np.abs(a - b))) for a, b in pairs)
-    if np.isnan(codes).any():
+    if np.isnan(codes[:, model.sizes_ > 0]).any():
         worst = outward(1.01 * worst + 1e-9 * len(codes))
     return Claim("D26/2", worst, params={"rows": len(codes)})
 
@@ -123,7 +123,8 @@ def tree(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
 def whole(model: Any, codes: np.ndarray) -> Coded:
     """Return rows without gaps as columns of codes."""
     small = np.uint8 if model.sizes_.max() < 256 else np.uint16
-    return Coded(np.ascontiguousarray(codes.T.astype(small)), np.empty((0, len(codes))), model.sizes_, False)
+    whole_columns = np.zeros(len(model.sizes_), dtype=bool)
+    return Coded(np.ascontiguousarray(codes.T.astype(small)), np.empty((0, len(codes))), model.sizes_, whole_columns)
 
 
 def marginals(net: Network) -> Claim | NotApplicable:

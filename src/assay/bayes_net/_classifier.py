@@ -42,8 +42,8 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
     """A classifier whose classes and columns are the nodes of a Bayesian network.
 
     Columns of text, categories and booleans of a frame have states; columns of numbers are Gaussian given their
-    parents, unless `nominal` says that their numbers are names. Missing entries of columns with states, and states that
-    were not seen in `fit`, are summed over.
+    parents, unless `nominal` says that their numbers are names. Missing entries, and states that were not seen in
+    `fit`, are summed over; a column that lacks values in `fit` is the parent of no number.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
         strategy="score of the network of columns and class",
         algorithm="greedy changes of one edge with a tabu list; counting, EM",
         guarantee=("network.counts",),
-        input=("numbers", "nominal"),
+        input=("numbers", "nominal", "missing"),
     )
 
     constraints: ClassVar = {
@@ -226,7 +226,7 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = isinstance(self.nominal, str)
+        tags.input_tags.allow_nan = True
         return tags
 
 

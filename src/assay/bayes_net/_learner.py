@@ -109,7 +109,7 @@ class NetworkDensity(DensityMixin, NetworkLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = isinstance(self.nominal, str)
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -118,8 +118,9 @@ class BayesianNetwork(NetworkDensity):
     """A Bayesian network: structure and tables, learnt from rows.
 
     Columns of text, categories and booleans of a frame are nodes with states; columns of numbers are Gaussian given
-    their parents, unless `nominal` says that their numbers are names. Entries may be missing in columns with states:
-    the tables are then learnt by EM, the structure from the rows without gaps.
+    their parents, unless `nominal` says that their numbers are names. Entries may be missing: the tables are then
+    learnt by EM, the structure from the rows without gaps in states; a column that lacks values is the parent of no
+    number.
 
     Parameters
     ----------

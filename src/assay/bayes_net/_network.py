@@ -160,7 +160,8 @@ class Network:
         numbers = [one for one in above if self.is_number(one)]
         at = np.broadcast_to(table[where], (len(rows), table.shape[-1]))
         mean = at[:, 0] + np.einsum("ij,ij->i", at[:, 1:-1], rows[:, numbers])
-        return -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
+        value = -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
+        return np.where(np.isnan(rows[:, node]), 0.0, value)  # a number without a value is the parent of none
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Return rows drawn from the network, (n_samples, nodes): positions among the states, and numbers."""

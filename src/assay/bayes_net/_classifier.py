@@ -102,7 +102,7 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
     max_parents: int | None = None
     required: Any = ()
     forbidden: Any = ()
-    tabu: int = 10
+    tabu: int = 30
     restarts: int = 0
     max_iter: int = 10_000
     tol: float = 1e-3

@@ -4,7 +4,7 @@
     tables                  P(x | parents) = (count(x, parents) + alpha) / (count(parents) + alpha r)
 
 Claims: the counts are those of the rows; no change of one edge lowers the score; of few columns, no graph at all does.
-Method: greedy changes of one edge from tables counted once, then a walk over graphs not seen before (tabu search).
+Method: greedy changes of one edge from tables counted once, then a walk on, with a tabu list.
 """
 
 from collections.abc import Iterator, Mapping
@@ -140,9 +140,9 @@ class BayesianNetwork(NetworkDensity):
     required, forbidden : list of edges
         Edges that must, and must not, be there.
     tabu : int
-        Changes to graphs not seen before that a search may make in vain before it ends; 0 ends at the first optimum.
+        Changes, of edges not changed lately, that a search may make in vain before it ends; 0: the first optimum.
     restarts : int
-        Further searches, from the best graph with random changes.
+        Further searches, from random graphs with the same independences as the best.
     max_iter : int
         Changes of edges, and steps of EM, at most.
     tol : float > 0
@@ -206,7 +206,7 @@ class BayesianNetwork(NetworkDensity):
     max_parents: int | None = None
     required: Any = ()
     forbidden: Any = ()
-    tabu: int = 10
+    tabu: int = 30
     restarts: int = 0
     max_iter: int = 10_000
     tol: float = 1e-3

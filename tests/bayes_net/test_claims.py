@@ -122,6 +122,24 @@ def test_numbers_with_gaps():
         assert not assay.verify(sealed(certificate, model), model, X, y).holds
 
 
+@pytest.mark.parametrize("structure", ["greedy", "augmented", "naive"])
+def test_classifiers(structure):
+    X = drawn(5, 1)
+    X, y = X[:, :4], X[:, 4]
+    model = BayesianNetworkClassifier(structure, max_parents=2, nominal="all").fit(X, y)
+    certificate = model.certify(X, y)
+    report = assay.verify(certificate, model, X, y)
+    assert report.holds, report.reason
+    assert certificate.find("D26/2").value == 0
+    if structure == "naive":
+        assert not [claim for claim in certificate.claims if claim.template == "D26/3"]
+        return
+    assert certificate.find("D26/3").value < 1e-6
+    assert len(certificate.find("D26/3").witness["required"]) == (4 if structure == "augmented" else 0)
+    model._keep(BayesianNetworkClassifier("naive", nominal="all").fit(X, y)._arrays())
+    assert verdict(sealed(certificate, model), model, X, "D26/3", y) == "REJECTED"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_new_data(seed):
     net = random_network(5, seed)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
@@ -39,6 +40,9 @@ class NetworkLearner(Learner):
     n_jobs: int | None
     max_iter: int
     tol: float
+    tabu: int
+    restarts: int
+    random_state: Any
     columns_: tuple[ColumnType, ...]
     values_: np.ndarray
     gaps_: np.ndarray
@@ -217,7 +221,27 @@ class NetworkLearner(Learner):
             raise refuse(self, str(error)) from None
         return found
 
-    def _limits(self, data: Coded, names: Sequence[str], required: Any, forbidden: Any, most: int | None):
+    def _climb(
+        self, data: Coded, families: Families, limits: _search.Limits, log: FitLog
+    ) -> tuple[_search.Parents, float]:
+        """Return the graph that greedy search finds, and its cost."""
+
+        def watch(state: _search.State, cost: float, gain: float) -> bool:
+            fitted = self._usable(self._estimate(data, state.frozen(), families)) if log.watched else {}
+            return log.step(cost, gain, **fitted)
+
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.restarts else 0
+        parents, cost, ended = _search.greedy(
+            families, limits, tabu=self.tabu, restarts=self.restarts, max_iter=self.max_iter,
+            rng=np.random.default_rng(seed), watch=watch,
+        )  # fmt: skip
+        if not ended and not log.stopped:
+            self._warn(f"the search stopped after max_iter={self.max_iter} changes; raise max_iter.")
+        return parents, cost
+
+    def _limits(
+        self, data: Coded, names: Sequence[str], required: Any, forbidden: Any, most: int | None
+    ) -> _search.Limits:
         """Return which edges there may and must be; numbers are parents of numbers alone, gaps of no number."""
         d = len(names)
         allowed = ~np.eye(d, dtype=bool)

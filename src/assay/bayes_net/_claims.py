@@ -75,7 +75,7 @@ def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     """Yield that no change of an edge, and of few columns no other graph, has a better score."""
     kind = getattr(model, "structure", None)
     reason = _NUMBERS if not model.sizes_.all() else _GAPS if np.isnan(codes).any() else ""
-    if not reason and kind not in ("greedy", "exact"):
+    if not reason and kind not in ("greedy", "exact", "augmented"):
         reason = "The structure was given, not searched for."
     if reason:
         yield NotApplicable("D26/3", reason)
@@ -85,16 +85,14 @@ def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     samples = float(model.equivalent_sample_size)
     families = Families(data, factor, samples, model.n_jobs)
     names = model.network_.names
-    limits = model._limits(data, names, model.required, model.forbidden, model.max_parents)
+    limits = model._own_limits(data)
     params = {"rows": len(codes), "max_parents": limits.most}
     params |= {"score": "bdeu", "samples": samples} if factor < 0 else {"score": "penalised", "factor": factor}
     parents = _tables.parents_of(model.edges_, len(names))
     slack = _ROUNDING * (1 + abs(families.total(parents)))
     gain = _search.remaining_gain(families, limits, parents)
-    witness = {
-        name: np.array(model._edges(getattr(model, name), names, name), dtype=np.int64).reshape(-1, 2)
-        for name in ("required", "forbidden")
-    }
+    never = ~limits.allowed & ~np.eye(len(names), dtype=bool)
+    witness = {"required": np.argwhere(limits.required), "forbidden": np.argwhere(never)}
     yield Claim("D26/3", outward(gain + slack), params=params, witness=witness)
     if kind == "exact" and len(names) <= _MOST_LISTED and not any(len(one) for one in witness.values()):
         best = _search.exact(families, limits)[1]

@@ -239,7 +239,7 @@ class BayesianNetwork(NetworkDensity):
             return parents
         whole = self._complete(data)
         families = self._price(whole)
-        limits = self._limits(data, names, self.required, self.forbidden, self.max_parents)
+        limits = self._own_limits(data)
         if self.structure == "empty":
             parents = limits.start()
             self.score_ = families.total(parents)
@@ -254,19 +254,9 @@ class BayesianNetwork(NetworkDensity):
     def _price(self, data: Coded):
         return self._families(data, self.criterion, self.equivalent_sample_size)
 
-    def _climb(self, data: Coded, families: Any, limits: _search.Limits, log: FitLog) -> tuple[_search.Parents, float]:
-        def watch(state: _search.State, cost: float, gain: float) -> bool:
-            fitted = self._usable(self._estimate(data, state.frozen(), families)) if log.watched else {}
-            return log.step(cost, gain, **fitted)
-
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.restarts else 0
-        parents, cost, ended = _search.greedy(
-            families, limits, tabu=self.tabu, restarts=self.restarts, max_iter=self.max_iter,
-            rng=np.random.default_rng(seed), watch=watch,
-        )  # fmt: skip
-        if not ended and not log.stopped:
-            self._warn(f"the search stopped after max_iter={self.max_iter} changes; raise max_iter.")
-        return parents, cost
+    def _own_limits(self, data: Coded) -> _search.Limits:
+        names = [kind.name for kind in self.columns_]
+        return self._limits(data, names, self.required, self.forbidden, self.max_parents)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield likelihood, counts, that no change of an edge is better, and marginals."""

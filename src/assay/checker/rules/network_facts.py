@@ -75,7 +75,7 @@ class Families(Rule):
     def prepare(self) -> None:
         self.net: Net = self.model.net
         self.check_rows()
-        if 0 in self.net.sizes or self.model.classes is not None:
+        if 0 in self.net.sizes:
             raise Rejected("it is about networks whose nodes all have states")
         if self.rows * len(self.net.sizes) > MOST_CODES:
             raise Refused("so many rows are not held to count families")
@@ -93,6 +93,8 @@ class Families(Rule):
 
     def block(self, view: View) -> None:
         codes = self.net.codes(view.X)
+        if self.model.classes is not None:
+            codes = np.column_stack([codes, view.known_codes])
         if np.any(codes < 0) or np.any(view.weight != 1):
             raise Rejected("it is about rows without gaps and without weights")
         small = max(self.net.sizes) <= 255

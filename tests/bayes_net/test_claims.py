@@ -280,7 +280,14 @@ class TestForgeries:
             BayesianNetwork(nominal="all", max_parents=1, forbidden=[(0, 1)]), seed=4
         )
         claim = certificate.find("D26/3")
-        for params in ({"max_parents": 4}, {"factor": 1e3}, {"rows": 12}, {"score": "aic"}, {"more": 1}):
+        for params in (
+            {"max_parents": 4},
+            {"factor": 1e3},
+            {"rows": 12},
+            {"score": "aic"},
+            {"n_forbidden": 0},
+            {"more": 1},
+        ):
             forged = changed(certificate, "D26/3", params={**claim.params, **params})
             assert verdict(forged, model, X, "D26/3") == "REJECTED", params
 

@@ -93,7 +93,8 @@ def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     gain = _search.remaining_gain(families, limits, parents)
     never = ~limits.allowed & ~np.eye(len(names), dtype=bool)
     witness = {"required": np.argwhere(limits.required), "forbidden": np.argwhere(never)}
-    yield Claim("D26/3", outward(gain + slack), params=params, witness=witness)
+    fixed = {f"n_{name}": len(edges) for name, edges in witness.items()}
+    yield Claim("D26/3", outward(gain + slack), params={**params, **fixed}, witness=witness)
     if kind == "exact" and len(names) <= _MOST_LISTED and not any(len(one) for one in witness.values()):
         best = _search.exact(families, limits)[1]
         yield Claim("D26/4", outward(families.total(parents) - best + slack), params=params)

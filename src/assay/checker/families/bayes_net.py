@@ -36,10 +36,12 @@ def _counts(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 def _local(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    required, forbidden = params["n_required"], params["n_forbidden"]
+    fixed = f", {required} edges are required and {forbidden} forbidden" if required or forbidden else ""
     return (
         f"No edge of the network can be added, deleted or reversed so that the {_score(params)} on the "
         f"{params['rows']} training rows falls by more than {up(value, 1)} nats; a node may have "
-        f"{params['max_parents']} parents."
+        f"{params['max_parents']} parents{fixed}."
     )
 
 

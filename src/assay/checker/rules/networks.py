@@ -205,13 +205,20 @@ def _parents(edges: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[int, ...]
     pairs = [(int(child), int(parent)) for parent, child in edges]
     if pairs != sorted(set(pairs)) or any(sizes[child] and not sizes[parent] for child, parent in pairs):
         raise Rejected("edges_ must be in order, without repeats, and never from a number to a node with states")
-    found = tuple(tuple(parent for child, parent in pairs if child == node) for node in range(d))
-    done: set[int] = set()
-    while free := [node for node in range(d) if node not in done and done.issuperset(found[node])]:
-        done |= set(free)
-    if len(done) < d:
+    found: list[list[int]] = [[] for _ in range(d)]
+    children: list[list[int]] = [[] for _ in range(d)]
+    for child, parent in pairs:
+        found[child].append(parent)
+        children[parent].append(child)
+    waiting = [len(over) for over in found]
+    free = [node for node in range(d) if not waiting[node]]
+    for node in free:  # grows while it is walked
+        for child in children[node]:
+            waiting[child] -= 1
+            free += [] if waiting[child] else [child]
+    if len(free) < d:
         raise Rejected("edges_ have a cycle: the network is none")
-    return found
+    return tuple(map(tuple, found))
 
 
 def _tables(

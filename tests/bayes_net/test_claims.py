@@ -103,6 +103,43 @@ def test_rows_with_gaps():
     assert report.holds, report.reason
 
 
+def test_numbers_with_gaps():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 300)
+    X = np.column_stack([kind, rng.normal(size=300) + 2 * kind, rng.normal(size=300)])
+    X[::5, 2] = np.nan
+    X[::7, 0] = np.nan
+    for model in (BayesianNetwork(nominal=[0]), BayesianNetworkClassifier(nominal=[0])):
+        y = kind if isinstance(model, BayesianNetworkClassifier) else None
+        certificate = model.fit(X, y).certify(X, y)
+        report = assay.verify(certificate, model, X, y)
+        assert report.holds, report.reason
+        other = X.copy()
+        other[0, 1] = np.nan  # a column that has all its values
+        moved = replace(certificate.data["train"], digest=forge.data_reference(other, y).digest)
+        assert not assay.verify(replace(certificate, data={"train": moved}), model, other, y).holds
+        model.gaps_ = model.gaps_ + 1
+        assert not assay.verify(sealed(certificate, model), model, X, y).holds
+
+
+@pytest.mark.parametrize("structure", ["greedy", "augmented", "naive"])
+def test_classifiers(structure):
+    X = drawn(5, 1)
+    X, y = X[:, :4], X[:, 4]
+    model = BayesianNetworkClassifier(structure, max_parents=2, nominal="all").fit(X, y)
+    certificate = model.certify(X, y)
+    report = assay.verify(certificate, model, X, y)
+    assert report.holds, report.reason
+    assert certificate.find("D26/2").value == 0
+    if structure == "naive":
+        assert not [claim for claim in certificate.claims if claim.template == "D26/3"]
+        return
+    assert certificate.find("D26/3").value < 1e-6
+    assert len(certificate.find("D26/3").witness["required"]) == (4 if structure == "augmented" else 0)
+    model._keep(BayesianNetworkClassifier("naive", nominal="all").fit(X, y)._arrays())
+    assert verdict(sealed(certificate, model), model, X, "D26/3", y) == "REJECTED"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_new_data(seed):
     net = random_network(5, seed)
@@ -243,7 +280,14 @@ class TestForgeries:
             BayesianNetwork(nominal="all", max_parents=1, forbidden=[(0, 1)]), seed=4
         )
         claim = certificate.find("D26/3")
-        for params in ({"max_parents": 4}, {"factor": 1e3}, {"rows": 12}, {"score": "aic"}, {"more": 1}):
+        for params in (
+            {"max_parents": 4},
+            {"factor": 1e3},
+            {"rows": 12},
+            {"score": "aic"},
+            {"n_forbidden": 0},
+            {"more": 1},
+        ):
             forged = changed(certificate, "D26/3", params={**claim.params, **params})
             assert verdict(forged, model, X, "D26/3") == "REJECTED", params
 

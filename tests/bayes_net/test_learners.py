@@ -161,9 +161,38 @@ class TestGaps:
         with pytest.raises(ValueError, match="has no value"):
             BayesianNetwork(nominal="all").fit([[0, np.nan], [1, np.nan], [1, np.nan]])
 
-    def test_gaps_in_numbers_are_refused_in_words(self):
-        with pytest.raises(ValueError, match="NaN in a column of numbers"):
-            BayesianNetwork().fit([[0.5, 1.0], [np.nan, 2.0], [1.0, 1.0]])
+    def test_a_number_with_gaps_is_a_leaf_that_is_learnt_from_the_rows_that_have_it(self):
+        rng = np.random.default_rng(0)
+        kind = rng.integers(0, 2, 500)
+        X = np.column_stack([kind, rng.normal(size=500) + 2 * kind, rng.normal(size=500)])
+        X[:, 2] += X[:, 1]
+        gaps = X.copy()
+        gaps[::7, 2] = np.nan
+        model = BayesianNetwork([(0, 1), (0, 2), (1, 2)], nominal=[0]).fit(gaps)
+        only = BayesianNetwork([(0, 1), (0, 2), (1, 2)], nominal=[0]).fit(X[~np.isnan(gaps[:, 2])])
+        assert model.network_.tables[2] == pytest.approx(only.network_.tables[2])
+        known = BayesianNetwork([(0, 1)], nominal=[0]).fit(X[:, :2])
+        assert model.score_samples(gaps)[::7] == pytest.approx(known.score_samples(X[:, :2])[::7])
+        turned = gaps[:, [0, 2, 1]]
+        with pytest.raises(ValueError, match="'x1' has gaps and is a parent of the number 'x2'"):
+            BayesianNetwork([(1, 2)], nominal=[0]).fit(turned)
+        assert (1, 2) not in map(tuple, BayesianNetwork(nominal=[0]).fit(turned).edges_.tolist())
+        with pytest.raises(ValueError, match="NaN in 'x1', a column of numbers that had none in fit"):
+            model.score_samples([[0, np.nan, 1.0]])
+
+    def test_gaps_in_states_and_numbers_together(self):
+        rng = np.random.default_rng(1)
+        a = rng.integers(0, 2, 800)
+        X = np.column_stack([a, np.where(rng.random(800) < 0.9, a, 1 - a), rng.normal(size=800) + 3 * a])
+        model = BayesianNetwork([(0, 1), (0, 2)], nominal=[0, 1]).fit(
+            np.where(rng.random(X.shape) < [0.0, 0.2, 0.2], np.nan, X)
+        )
+        assert np.all(np.diff(model.em_history_) >= -1e-9)
+        assert model.network_.tables[2][:, 0] == pytest.approx([0, 3], abs=0.2)
+        rows = np.array([[0, np.nan, np.nan], [np.nan, 1, 2.5], [np.nan, np.nan, 2.5]])
+        net = model.network_
+        told = [net.log_evidence({"x0": 0}), net.log_evidence({"x1": 1, "x2": 2.5}), net.log_evidence({"x2": 2.5})]
+        assert model.score_samples(rows) == pytest.approx(told, abs=1e-12)
 
 
 class TestNumbers:

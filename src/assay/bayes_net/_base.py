@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
@@ -39,8 +40,12 @@ class NetworkLearner(Learner):
     n_jobs: int | None
     max_iter: int
     tol: float
+    tabu: int
+    restarts: int
+    random_state: Any
     columns_: tuple[ColumnType, ...]
     values_: np.ndarray
+    gaps_: np.ndarray
     sizes_: np.ndarray
     edges_: np.ndarray
     counts_: np.ndarray
@@ -118,8 +123,7 @@ class NetworkLearner(Learner):
                 counts.append(_counted(data, families, node, above))
             else:
                 self._check_no_gaps(data, node, above)
-                assert families.gaussian is not None
-                gaussians.append(families.gaussian.fit(node, sorted(above)).table)
+                gaussians.append(families.regression(node, sorted(above)).table)
         found = {
             "sizes_": data.sizes, "edges_": _tables.edges_of(parents), "counts_": _tables.flat(counts),
             "gaussians_": _tables.flat(gaussians),
@@ -128,7 +132,7 @@ class NetworkLearner(Learner):
 
     def _check_no_gaps(self, data: Coded, node: int, above: Sequence[int]) -> None:
         for one in above:
-            if data.sizes[one] and (data.codes[one] == data.sizes[one]).any():
+            if data.holes[one]:
                 names = [kind.name for kind in self._node_types()]
                 raise refuse(
                     self, f"{names[one]!r} has gaps and is a parent of the number {names[node]!r}; drop that edge."
@@ -145,7 +149,7 @@ class NetworkLearner(Learner):
     def _usable(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return all attributes that make a learner with these arrays usable, for whoever watches the fit."""
         twin = type(self)(**self.get_params(deep=False))
-        for name in ("columns_", "values_", "n_features_in_", "feature_names_in_", "classes_"):
+        for name in ("columns_", "values_", "gaps_", "n_features_in_", "feature_names_in_", "classes_"):
             if name in vars(self):
                 setattr(twin, name, getattr(self, name))
         NetworkLearner._keep(twin, found)
@@ -217,15 +221,33 @@ class NetworkLearner(Learner):
             raise refuse(self, str(error)) from None
         return found
 
-    def _limits(self, data: Coded, names: Sequence[str], required: Any, forbidden: Any, most: int | None):
+    def _climb(
+        self, data: Coded, families: Families, limits: _search.Limits, log: FitLog
+    ) -> tuple[_search.Parents, float]:
+        """Return the graph that greedy search finds, and its cost."""
+
+        def watch(state: _search.State, cost: float, gain: float) -> bool:
+            fitted = self._usable(self._estimate(data, state.frozen(), families)) if log.watched else {}
+            return log.step(cost, gain, **fitted)
+
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.restarts else 0
+        parents, cost, ended = _search.greedy(
+            families, limits, tabu=self.tabu, restarts=self.restarts, max_iter=self.max_iter,
+            rng=np.random.default_rng(seed), watch=watch,
+        )  # fmt: skip
+        if not ended and not log.stopped:
+            self._warn(f"the search stopped after max_iter={self.max_iter} changes; raise max_iter.")
+        return parents, cost
+
+    def _limits(
+        self, data: Coded, names: Sequence[str], required: Any, forbidden: Any, most: int | None
+    ) -> _search.Limits:
         """Return which edges there may and must be; numbers are parents of numbers alone, gaps of no number."""
         d = len(names)
         allowed = ~np.eye(d, dtype=bool)
         states = data.sizes > 0
         allowed &= ~(~states[:, None] & states[None, :])
-        for j in np.flatnonzero(states):
-            if data.gaps and (data.codes[j] == data.sizes[j]).any():
-                allowed[j, ~states] = False
+        allowed[np.ix_(data.holes, ~states)] = False
         for parent, child in self._edges(forbidden, names, "forbidden"):
             allowed[parent, child] = False
         needed = np.zeros((d, d), dtype=bool)

@@ -90,6 +90,8 @@ class ChowLiu(NetworkDensity):
             raise refuse(self, f"root must be one of {len(data.sizes)} columns; got {self.root}.")
         if data.sizes.any() and not data.sizes.all():
             raise refuse(self, "columns with states and numbers cannot both be in a tree of this kind; see nominal=.")
+        if data.holes[data.sizes == 0].any():
+            raise refuse(self, "Input X contains NaN in a column of numbers; a tree of numbers is learnt without gaps.")
         with fit_log(self, self.max_iter, X, None) as log:
             whole = self._complete(data)
             weights = _search.information(self._families(whole))
@@ -102,6 +104,11 @@ class ChowLiu(NetworkDensity):
                 self._fill_gaps(data, log)
             self.n_iter_ = len(log.history)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = isinstance(self.nominal, str)
+        return tags
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield likelihood, counts, that no tree is better, and marginals."""

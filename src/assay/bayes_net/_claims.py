@@ -36,7 +36,7 @@ def rounding(net: Network, rows: np.ndarray) -> np.ndarray:
         size = np.abs(table).reshape(-1, table.shape[-1])
         spread, most = float(size[:, -1].min()), size.max(axis=0)
         numbers = [one for one in net.parents[node] if net.is_number(one)]
-        reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(rows[:, node])) / spread
+        reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(np.nan_to_num(rows[:, node]))) / spread
         total += reach**2 * (len(numbers) + 2) + float(np.abs(np.log(size[:, -1])).max()) + 4
     return 64 * _UNIT * (len(net.names) + 8) * total
 
@@ -66,7 +66,7 @@ def counts(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
     found = NetworkWithGaps(model.network_, codes, float(model.alpha)).e_step(model.network_.tables).statistics
     pairs = [(a, b) for i, (a, b) in enumerate(zip(found, model._node_tables())) if model.sizes_[i]]
     worst = max(float(np.max(np.abs(a - b))) for a, b in pairs)
-    if np.isnan(codes).any():
+    if np.isnan(codes[:, model.sizes_ > 0]).any():
         worst = outward(1.01 * worst + 1e-9 * len(codes))
     return Claim("D26/2", worst, params={"rows": len(codes)})
 
@@ -75,7 +75,7 @@ def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     """Yield that no change of an edge, and of few columns no other graph, has a better score."""
     kind = getattr(model, "structure", None)
     reason = _NUMBERS if not model.sizes_.all() else _GAPS if np.isnan(codes).any() else ""
-    if not reason and kind not in ("greedy", "exact"):
+    if not reason and kind not in ("greedy", "exact", "augmented"):
         reason = "The structure was given, not searched for."
     if reason:
         yield NotApplicable("D26/3", reason)
@@ -85,17 +85,16 @@ def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     samples = float(model.equivalent_sample_size)
     families = Families(data, factor, samples, model.n_jobs)
     names = model.network_.names
-    limits = model._limits(data, names, model.required, model.forbidden, model.max_parents)
+    limits = model._own_limits(data)
     params = {"rows": len(codes), "max_parents": limits.most}
     params |= {"score": "bdeu", "samples": samples} if factor < 0 else {"score": "penalised", "factor": factor}
     parents = _tables.parents_of(model.edges_, len(names))
     slack = _ROUNDING * (1 + abs(families.total(parents)))
     gain = _search.remaining_gain(families, limits, parents)
-    witness = {
-        name: np.array(model._edges(getattr(model, name), names, name), dtype=np.int64).reshape(-1, 2)
-        for name in ("required", "forbidden")
-    }
-    yield Claim("D26/3", outward(gain + slack), params=params, witness=witness)
+    never = ~limits.allowed & ~np.eye(len(names), dtype=bool)
+    witness = {"required": np.argwhere(limits.required), "forbidden": np.argwhere(never)}
+    fixed = {f"n_{name}": len(edges) for name, edges in witness.items()}
+    yield Claim("D26/3", outward(gain + slack), params={**params, **fixed}, witness=witness)
     if kind == "exact" and len(names) <= _MOST_LISTED and not any(len(one) for one in witness.values()):
         best = _search.exact(families, limits)[1]
         yield Claim("D26/4", outward(families.total(parents) - best + slack), params=params)
@@ -123,7 +122,8 @@ def tree(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
 def whole(model: Any, codes: np.ndarray) -> Coded:
     """Return rows without gaps as columns of codes."""
     small = np.uint8 if model.sizes_.max() < 256 else np.uint16
-    return Coded(np.ascontiguousarray(codes.T.astype(small)), np.empty((0, len(codes))), model.sizes_, False)
+    whole_columns = np.zeros(len(model.sizes_), dtype=bool)
+    return Coded(np.ascontiguousarray(codes.T.astype(small)), np.empty((0, len(codes))), model.sizes_, whole_columns)
 
 
 def marginals(net: Network) -> Claim | NotApplicable:

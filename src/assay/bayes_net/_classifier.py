@@ -2,7 +2,7 @@
 
     predict(x) = argmax_c P(c, x),      P(c, x) = P(c | parents) prod_i P(x_i | parents of x_i, c among them or not)
 
-Claim:  the counts are those of the rows.
+Claims: the counts are those of the rows; no change of one edge lowers the criterion.
 Method: search for edges between the columns, all children of the class; counting, EM for gaps.
 """
 
@@ -42,8 +42,8 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
     """A classifier whose classes and columns are the nodes of a Bayesian network.
 
     Columns of text, categories and booleans of a frame have states; columns of numbers are Gaussian given their
-    parents, unless `nominal` says that their numbers are names. Missing entries of columns with states, and states that
-    were not seen in `fit`, are summed over.
+    parents, unless `nominal` says that their numbers are names. Missing entries, and states that were not seen in
+    `fit`, are summed over; a column that lacks values in `fit` is the parent of no number.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
         model=Unbounded("networks over the columns and the class"),
         strategy="score of the network of columns and class",
         algorithm="greedy changes of one edge with a tabu list; counting, EM",
-        guarantee=("network.counts",),
-        input=("numbers", "nominal"),
+        guarantee=("network.counts", "network.local-optimum"),
+        input=("numbers", "nominal", "missing"),
     )
 
     constraints: ClassVar = {
@@ -102,7 +102,7 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
     max_parents: int | None = None
     required: Any = ()
     forbidden: Any = ()
-    tabu: int = 10
+    tabu: int = 30
     restarts: int = 0
     max_iter: int = 10_000
     tol: float = 1e-3
@@ -155,24 +155,14 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
             return (*((last,),) * last, ())
         whole = self._complete(data)
         families = self._families(whole, self.criterion, self.equivalent_sample_size)
-        required = list(self.required)
-        if self.structure == "augmented":
-            required += [(last, j) for j in range(last)]
-        most = None if self.max_parents is None else self.max_parents + (self.structure == "augmented")
-        limits = self._limits(data, names, required, self.forbidden, most)
+        return self._climb(whole, families, self._own_limits(data), log)[0]
 
-        def watch(state: _search.State, cost: float, gain: float) -> bool:
-            fitted = self._usable(self._estimate(whole, state.frozen(), families)) if log.watched else {}
-            return log.step(cost, gain, **fitted)
-
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.restarts else 0
-        parents, _, ended = _search.greedy(
-            families, limits, tabu=self.tabu, restarts=self.restarts, max_iter=self.max_iter,
-            rng=np.random.default_rng(seed), watch=watch,
-        )  # fmt: skip
-        if not ended and not log.stopped:
-            self._warn(f"the search stopped after max_iter={self.max_iter} changes; raise max_iter.")
-        return parents
+    def _own_limits(self, data: Coded) -> _search.Limits:
+        names = [kind.name for kind in self._node_types()]
+        augmented, last = self.structure == "augmented", len(names) - 1
+        required = [*self.required, *((last, j) for j in range(last) if augmented)]
+        most = None if self.max_parents is None else self.max_parents + augmented
+        return self._limits(data, names, required, self.forbidden, most)
 
     # Prediction ---------------------------------------------------------------------------------------------------
 
@@ -221,12 +211,14 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
         yield Scores(_bounded, (self,), logistic=True)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
-        """Yield that the counts are those of the rows."""
-        yield _claims.counts(self, _claims.coded_rows(self, rows))
+        """Yield that the counts are those of the rows, and that no change of an edge is better."""
+        codes = _claims.coded_rows(self, rows)
+        yield _claims.counts(self, codes)
+        yield from _claims.structure(self, codes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = isinstance(self.nominal, str)
+        tags.input_tags.allow_nan = True
         return tags
 
 

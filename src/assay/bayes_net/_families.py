@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.bayes_net._gaussian import GaussianFamilies
+from assay.bayes_net._gaussian import Fitted, GaussianFamilies
 from assay.bayes_net._reading import Coded
 from assay.scan import thread_map
 
@@ -36,7 +36,7 @@ class Families:
         self.data, self.factor, self.samples, self.n_jobs = data, factor, samples, n_jobs
         self.sizes, self.d = np.maximum(data.sizes, 1), len(data.sizes)
         self.numbers = data.sizes == 0
-        self.gaussian = GaussianFamilies(data) if self.numbers.any() else None
+        self.gaussians: dict[int, GaussianFamilies] = {}
         self.known: dict[tuple[int, tuple[int, ...]], float] = {}
         self.grown: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}  # with each other node as one more parent
 
@@ -90,6 +90,14 @@ class Families:
                 if j > i:
                     rows[i][j], rows[j][i] = out[j], back[j]
 
+    def regression(self, child: int, parents: Sequence[int]) -> Fitted:
+        """Return the best table of a number, from the rows that have it; its parents are sorted and lack no value."""
+        key = child if self.data.holes[child] else -1
+        if key not in self.gaussians:
+            rows = np.flatnonzero(~np.isnan(self.data.numbers[child])) if key >= 0 else None
+            self.gaussians[key] = GaussianFamilies(self.data if rows is None else self.data.take(rows))
+        return self.gaussians[key].fit(child, parents)
+
     def table(self, child: int, parents: Sequence[int]) -> np.ndarray:
         """Return the counts of a family with states, one axis for each sorted parent, the last for the child."""
         parents = sorted(parents)
@@ -109,11 +117,10 @@ class Families:
 
     def _cost(self, child: int, parents: tuple[int, ...]) -> float:
         if self.numbers[child]:
-            assert self.gaussian is not None
             states = [one for one in parents if not self.numbers[one]]
             if np.prod([float(self.sizes[one]) for one in states]) > MOST_CELLS:
                 return np.inf
-            fitted = self.gaussian.fit(child, parents)
+            fitted = self.regression(child, parents)
             return max(self.factor, 0.0) * fitted.table.size - fitted.log_likelihood
         if any(self.numbers[one] for one in parents):
             return np.inf

@@ -29,7 +29,7 @@ class Group(NamedTuple):
 
 def log_known(net: Network, rows: np.ndarray) -> np.ndarray:
     """Return ln P of what is known of each row, NaN where there is a gap."""
-    gaps = np.isnan(rows)
+    gaps = gaps_of(net, rows)
     if not gaps.any():
         return net.log_joint(rows)
     found = np.empty(len(rows))
@@ -37,6 +37,11 @@ def log_known(net: Network, rows: np.ndarray) -> np.ndarray:
         for part in np.array_split(at, max(1, len(at) * _MOST_CELLS // _HELD)):
             found[part] = _log_known(net, rows[part], missing)
     return found
+
+
+def gaps_of(net: Network, rows: np.ndarray) -> np.ndarray:
+    """Return where nodes with states lack a value; numbers that do are left out of the product and need no sum."""
+    return np.isnan(rows) & [states is not None for states in net.states]
 
 
 def _patterns(gaps: np.ndarray) -> Iterator[tuple[list[int], np.ndarray]]:
@@ -119,7 +124,8 @@ def _log_table(net: Network, rows: np.ndarray, missing: Sequence[int], family: i
     for k, node in enumerate(one for one in above if net.is_number(one)):
         mean = mean + chosen[..., 1 + k] * rows[:, node].reshape(wide)
     apart = (rows[:, family].reshape(wide) - mean) / chosen[..., -1]
-    return -0.5 * apart**2 - np.log(chosen[..., -1]) - 0.5 * LOG_2PI
+    value = -0.5 * apart**2 - np.log(chosen[..., -1]) - 0.5 * LOG_2PI
+    return np.where(np.isnan(rows[:, family].reshape(wide)), 0.0, value)
 
 
 # EM ------------------------------------------------------------------------------------------------------------
@@ -142,7 +148,7 @@ class NetworkWithGaps:
         net = self._with(parameters)
         counts = [np.zeros(table.shape) for table in net.tables]
         total = 0.0
-        for missing, at in _patterns(np.isnan(self.rows)):
+        for missing, at in _patterns(gaps_of(net, self.rows)):
             for part in np.array_split(at, max(1, len(at) * _MOST_CELLS // _HELD)):
                 total += self._expect(net, part, missing, counts)
         return Expected(total + self._prior(parameters), counts)
@@ -213,12 +219,13 @@ def _expect_by_tree(net: Network, row: np.ndarray, times: float, counts: list[np
     """Add the expected counts of one row by a junction tree over its gaps."""
     known = {node: float(row[node]) for node in range(len(row)) if not np.isnan(row[node])}
     nodes = [node for node in range(len(net.names)) if not net.is_number(node)]
-    factors = net.factors(known, range(len(net.names)))
+    factors = net.factors(known, nodes)
     tree = JunctionTree([one for one in factors if one[0]], net.sizes, _exact.MEMORY)
     potential, total = tree.calibrated({})
     constant = sum(float(np.log(table)) for where, table in factors if not where)
     place = 0
-    for family, (where, _) in zip(range(len(net.names)), factors):
+    families = [node for node in range(len(net.names)) if not net.is_number(node) or node in known]
+    for family, (where, _) in zip(families, factors):
         share, own = None, where
         if where:
             clique, table = tree.joint(potential, place)

@@ -42,8 +42,9 @@ class GaussianFamilies:
         self.columns = np.flatnonzero(data.sizes == 0)
         self.place = {int(node): k for k, node in enumerate(self.columns)}
         X = data.numbers[self.columns]
-        self.center, spread = X.mean(axis=1), X.std(axis=1)
-        self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, 1.0)
+        with np.errstate(invalid="ignore"):  # of columns that lack values nothing is asked here
+            self.center, spread = X.mean(axis=1), X.std(axis=1)
+            self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, 1.0)
         self.known: dict[tuple[int, ...], Moments] = {}
 
     def moments(self, states: tuple[int, ...]) -> Moments:

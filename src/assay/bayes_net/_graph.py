@@ -13,24 +13,30 @@ Parents = Sequence[Sequence[int]]
 
 
 def topological_order(parents: Parents, names: Sequence[str] | None = None) -> list[int]:
-    """Return the nodes with every parent before its children, the smallest number first; a cycle is refused by name.
+    """Return the nodes with every parent before its children, layer by layer; a cycle is refused by name.
 
     >>> topological_order([(1,), (), (0, 1)])
     [1, 0, 2]
     """
-    waiting = [set(one) for one in parents]
+    children: list[list[int]] = [[] for _ in parents]
+    for node, above in enumerate(parents):
+        for one in above:
+            children[one].append(node)
+    waiting = [len(above) for above in parents]
+    layer = [node for node, many in enumerate(waiting) if not many]
     found: list[int] = []
-    left = set(range(len(parents)))
-    while left:
-        free = sorted(node for node in left if not waiting[node])
-        if not free:
-            cycle = _cycle(parents, left)
-            told = [str(node) if names is None else names[node] for node in cycle]
-            raise ValueError(f"the edges have a cycle: {' -> '.join([*told, told[0]])}; a network must have none.")
-        found += free
-        left -= set(free)
-        for node in left:
-            waiting[node] -= set(free)
+    while layer:
+        found += layer
+        below = []
+        for node in layer:
+            for child in children[node]:
+                waiting[child] -= 1
+                below += [] if waiting[child] else [child]
+        layer = sorted(below)
+    if len(found) < len(parents):
+        cycle = _cycle(parents, set(range(len(parents))) - set(found))
+        told = [str(node) if names is None else names[node] for node in cycle]
+        raise ValueError(f"the edges have a cycle: {' -> '.join([*told, told[0]])}; a network must have none.")
     return found
 
 

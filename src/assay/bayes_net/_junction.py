@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from assay.bayes_net import _graph
-from assay.bayes_net._exact import Factor, TooLargeError, multiply
+from assay.bayes_net._exact import Factor, TooLargeError
 
 
 class JunctionTree:
@@ -31,53 +31,64 @@ class JunctionTree:
                 adjacent[node] |= bits & ~(1 << node)
         found = _graph.elimination(adjacent, self.sizes, self.nodes)
         kept, self.parent = _tree_of(found)
-        cliques = [_graph.nodes_of(bits) for bits in kept]
-        cells = [float(prod(self.sizes[node] for node in clique)) for clique in cliques]
-        if 8 * 6 * sum(cells) > memory:  # tables, a copy, and four maps of half the width
-            raise TooLargeError(sum(cells), memory)
-        self.cliques, self.cells = cliques, int(sum(cells))
+        self.cliques = [_graph.nodes_of(bits) for bits in kept]
+        cells = [prod(self.sizes[node] for node in clique) for clique in self.cliques]
+        if 8 * 6 * sum(cells) > memory:  # tables, a copy, and maps of half the width
+            raise TooLargeError(float(sum(cells)), memory)
+        self.cells = sum(cells)
+        self._strides_of = [dict(zip(c, _strides([self.sizes[node] for node in c]))) for c in self.cliques]
         self.home = [_smallest(bits, kept, cells) for bits in families]
-        self._lay_out(cliques, kept)
+        self._lay_out(kept, cells)
         self._fill(factors)
 
-    def _lay_out(self, cliques: list[list[int]], kept: list[int]) -> None:
+    def _lay_out(self, kept: list[int], cells: list[int]) -> None:
         """Number the cells: where each table begins, and which entry of a message or marginal each cell belongs to."""
-        shapes = [[self.sizes[node] for node in clique] for clique in cliques]
-        lengths = [prod(shape) for shape in shapes]
-        self.start = _starts(lengths)
-        to_message, from_parent, sent = [], [], []
-        for c, clique in enumerate(cliques):
+        self.start = _starts(cells)
+        up, down, sent, begun = [], [], [], [0]
+        for c, clique in enumerate(self.cliques):
             shared = _graph.nodes_of(kept[c] & kept[self.parent[c]]) if self.parent[c] >= 0 else []
-            sent.append(prod(self.sizes[node] for node in shared) if self.parent[c] >= 0 else 0)
-            to_message.append(_places(clique, shared, self.sizes))
-            above = cliques[self.parent[c]] if self.parent[c] >= 0 else []
-            from_parent.append(_places(above, shared, self.sizes) if above else np.zeros(0, np.int32))
-        self.to_message, self.parent_map = np.concatenate(to_message), np.concatenate(from_parent)
-        self.message_start = _starts(sent)
-        self.parent_start = _starts([len(part) for part in from_parent])
-        best = {}
-        for c in sorted(range(len(cliques)), key=lambda c: -lengths[c]):
-            best.update(dict.fromkeys(cliques[c], c))
-        self.of_node = best
-        maps = [_places(cliques[best[node]], [node], self.sizes) for node in self.nodes]
-        self._node_map, self._node_start = np.concatenate(maps), _starts([len(one) for one in maps])
+            above = self.cliques[self.parent[c]] if self.parent[c] >= 0 else []
+            steps = dict(zip(shared, _strides([self.sizes[node] for node in shared])))
+            sent.append(prod(self.sizes[node] for node in shared) if above else 0)
+            begun.append(begun[-1] + (cells[self.parent[c]] if above else 0))
+            up.append((clique, steps))
+            down.append((above, steps))
+        self.to_message = self._maps(up, self.start)
+        self.message_start, self.parent_start = _starts(sent), np.array(begun)
+        self.parent_map = self._maps(down, self.parent_start)
+        best: dict[int, int] = {}
+        for c in sorted(range(len(cells)), key=lambda c: -cells[c]):
+            best.update(dict.fromkeys(self.cliques[c], c))
         self._first = np.array([self.start[best[node]] for node in self.nodes])
-        self._length = np.array([len(one) for one in maps])
-        self._result_start = _starts([self.sizes[node] for node in self.nodes])
+        self._length = np.array([cells[best[node]] for node in self.nodes])
+        self._stride = np.array([self._strides_of[best[node]][node] for node in self.nodes])
+        self._states = np.array([self.sizes[node] for node in self.nodes])
+        self._result_start = _starts(self._states)
         self._parents = np.array(self.parent, dtype=np.int64)
-        self._order = np.arange(len(cliques))
+
+    def _maps(self, jobs: list[tuple[list[int], dict[int, int]]], start: np.ndarray) -> np.ndarray:
+        """Return for each cell of each listed clique the sum of its states times the steps of their nodes."""
+        from assay.bayes_net._junction_loop import places
+
+        return places(*self._axes(jobs), start)
+
+    def _axes(self, jobs: list[tuple[list[int], dict[int, int]]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        sizes = [self.sizes[node] for clique, _ in jobs for node in clique]
+        steps = [own.get(node, 0) for clique, own in jobs for node in clique]
+        return np.array(sizes, np.int64), np.array(steps, np.int64), _starts([len(clique) for clique, _ in jobs])
 
     def _fill(self, factors: Sequence[Factor]) -> None:
-        mine: list[list[Factor]] = [[] for _ in self.cliques]
-        for factor, home in zip(factors, self.home):
-            mine[home].append(factor)
+        """Multiply each factor into the table of its clique."""
+        from assay.bayes_net._junction_loop import multiply_in
+
+        jobs = [
+            (self.cliques[home], dict(zip(where, _strides(table.shape))))
+            for (where, table), home in zip(factors, self.home)
+        ]
+        tables = np.concatenate([table.ravel() for _, table in factors])
         self.prior = np.ones(self.start[-1])
-        for c, clique in enumerate(self.cliques):
-            if mine[c]:
-                where, table = multiply(mine[c])
-                shape = [self.sizes[node] if node in where else 1 for node in clique]
-                full = np.broadcast_to(table.reshape(shape), [self.sizes[node] for node in clique])
-                self.prior[self.start[c] : self.start[c + 1]] = full.ravel()
+        starts = _starts([table.size for _, table in factors])
+        multiply_in(self.prior, self.start, np.array(self.home, np.int64), *self._axes(jobs), tables, starts)
 
     def calibrated(self, evidence: Mapping[int, int]) -> tuple[np.ndarray, float]:
         """Return the tables of all cliques given the evidence, each summing to one, and ln P(evidence)."""
@@ -86,10 +97,11 @@ class JunctionTree:
         potential = self.prior.copy()
         for node, state in evidence.items():
             at = self.nodes.index(node)
-            here = slice(self._first[at], self._first[at] + self._length[at])
-            potential[here] *= self._node_map[self._node_start[at] : self._node_start[at + 1]] == state
+            here = potential[self._first[at] : self._first[at] + self._length[at]]
+            cut = here.reshape(-1, self._states[at], self._stride[at])
+            cut[:, np.arange(self._states[at]) != state] = 0.0
         total = calibrate(
-            potential, self.start, self._parents, self._order, self.message_start, self.to_message, self.parent_start,
+            potential, self.start, self._parents, self.message_start, self.to_message, self.parent_start,
             self.parent_map,
         )  # fmt: skip
         return potential, float(total)
@@ -102,10 +114,9 @@ class JunctionTree:
         if total == -np.inf:
             return {}, total
         result = np.zeros(self._result_start[-1])
-        marginals(
-            potential, self._first, self._length, self._node_map, self._node_start[:-1], result, self._result_start
-        )
-        return dict(zip(self.nodes, np.split(result, self._result_start[1:-1]))), total
+        marginals(potential, self._first, self._length, self._stride, self._states, result, self._result_start)
+        ends = self._result_start.tolist()
+        return {node: result[ends[k] : ends[k + 1]] for k, node in enumerate(self.nodes)}, total
 
     def joint(self, potential: np.ndarray, number: int) -> Factor:
         """Return the distribution of the nodes of the factor with that number, from calibrated tables."""
@@ -155,21 +166,18 @@ def _children_first(kept: list[int], parent: Mapping[int, int]) -> list[int]:
     return sorted(kept, key=lambda i: (-depth(i), i))
 
 
-def _smallest(bits: int, kept: list[int], cells: list[float]) -> int:
+def _smallest(bits: int, kept: list[int], cells: list[int]) -> int:
     return min((c for c in range(len(kept)) if bits & ~kept[c] == 0), key=cells.__getitem__)
 
 
-def _starts(lengths: Sequence[int]) -> np.ndarray:
+def _starts(lengths: Any) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _places(clique: Sequence[int], shared: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
-    """Return for each cell of a clique's table the cell of the table of some of its nodes that it adds to."""
-    step, shape = 1, [sizes[node] for node in clique]
-    found: Any = np.zeros([1] * len(clique), dtype=np.int32)
-    for node in reversed(shared):
-        axes = [1] * len(clique)
-        axes[clique.index(node)] = sizes[node]
-        found = found + np.arange(0, step * sizes[node], step, dtype=np.int32).reshape(axes)
-        step *= sizes[node]
-    return np.broadcast_to(found, shape).ravel()
+def _strides(shape: Sequence[int]) -> list[int]:
+    """Return by how much the number of an entry grows with each index of a table of this shape, the last fastest."""
+    found, step = [], 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= size
+    return found[::-1]

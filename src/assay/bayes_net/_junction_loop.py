@@ -6,17 +6,17 @@ from assay.jit import compiled
 
 
 @compiled
-def calibrate(potential, start, parent, order, message_start, to_message, parent_start, parent_map):
+def calibrate(potential, start, parent, message_start, to_message, parent_start, parent_map):
     """Make every clique's table the sum of the joint over the nodes that it lacks; return the ln of the total.
 
     `potential` holds the cliques' tables one after the other, at `start`. Clique c sends sums of its cells, at
     `to_message`, up to its `parent` (-1 for a root), whose cells `parent_map` names for it; each table is then divided
     by its total, whose logarithm is kept, so that nothing underflows. On the way down a parent sends its sums, divided
-    by what it was sent. Cliques come in an order in which children stand before their parents.
+    by what it was sent. Children stand before their parents.
     """
     messages = np.zeros(message_start[-1])
     total = 0.0
-    for c in order:
+    for c in range(len(parent)):
         first, last = start[c], start[c + 1]
         size = 0.0
         for i in range(first, last):
@@ -34,8 +34,7 @@ def calibrate(potential, start, parent, order, message_start, to_message, parent
         above, map_start = start[parent[c]], parent_start[c]
         for i in range(start[parent[c] + 1] - above):
             potential[above + i] *= messages[at + parent_map[map_start + i]]
-    for k in range(len(order) - 1, -1, -1):
-        c = order[k]
+    for c in range(len(parent) - 1, -1, -1):
         if parent[c] < 0:
             continue
         at, end = message_start[c], message_start[c + 1]
@@ -51,14 +50,58 @@ def calibrate(potential, start, parent, order, message_start, to_message, parent
 
 
 @compiled
-def marginals(potential, first, length, node_map, node_map_start, result, result_start):
-    """Sum the cells of one clique for each node into the node's states."""
+def marginals(potential, first, length, stride, states, result, result_start):
+    """Sum the cells of one clique for each node into the node's states; its state changes every `stride` cells."""
     for v in range(len(first)):
-        at, where = result_start[v], node_map_start[v]
-        for i in range(length[v]):
-            result[at + node_map[where + i]] += potential[first[v] + i]
+        at, i = first[v], 0
+        while i < length[v]:
+            for state in range(states[v]):
+                part = 0.0
+                for _ in range(stride[v]):
+                    part += potential[at + i]
+                    i += 1
+                result[result_start[v] + state] += part
         size = 0.0
         for j in range(result_start[v], result_start[v + 1]):
             size += result[j]
         for j in range(result_start[v], result_start[v + 1]):
             result[j] /= size
+
+
+@compiled
+def _advance(digit, size, step, first, last, at):
+    """Go to the next cell of a table with axes first, ..., last - 1, the last fastest; return its new sum of steps."""
+    axis = last - 1
+    while axis >= first:
+        digit[axis - first] += 1
+        at += step[axis]
+        if digit[axis - first] < size[axis]:
+            return at
+        at -= size[axis] * step[axis]
+        digit[axis - first] = 0
+        axis -= 1
+    return at
+
+
+@compiled
+def places(size, step, begin, start):
+    """Return for each cell of tables, one after the other at `start`, the sum of its indices times `step`."""
+    found = np.empty(start[-1], dtype=np.int32)
+    for k in range(len(begin) - 1):
+        first, last, at = begin[k], begin[k + 1], 0
+        digit = np.zeros(last - first, dtype=np.int64)
+        for cell in range(start[k], start[k + 1]):
+            found[cell] = at
+            at = _advance(digit, size, step, first, last, at)
+    return found
+
+
+@compiled
+def multiply_in(potential, start, home, size, step, begin, tables, table_start):
+    """Multiply each of `tables` into the cells of its home, a clique whose axes have these sizes and steps."""
+    for k in range(len(home)):
+        first, last, at = begin[k], begin[k + 1], table_start[k]
+        digit = np.zeros(last - first, dtype=np.int64)
+        for cell in range(start[home[k]], start[home[k] + 1]):
+            potential[cell] *= tables[at]
+            at = _advance(digit, size, step, first, last, at)

@@ -4,7 +4,7 @@
     tables                  P(x | parents) = (count(x, parents) + alpha) / (count(parents) + alpha r)
 
 Claims: the counts are those of the rows; no change of one edge lowers the score; of few columns, no graph at all does.
-Method: greedy changes of one edge from tables counted once, then a walk over graphs not seen before (tabu search).
+Method: greedy changes of one edge from tables counted once, then a walk on, with a tabu list.
 """
 
 from collections.abc import Iterator, Mapping
@@ -109,7 +109,7 @@ class NetworkDensity(DensityMixin, NetworkLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = isinstance(self.nominal, str)
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -118,8 +118,9 @@ class BayesianNetwork(NetworkDensity):
     """A Bayesian network: structure and tables, learnt from rows.
 
     Columns of text, categories and booleans of a frame are nodes with states; columns of numbers are Gaussian given
-    their parents, unless `nominal` says that their numbers are names. Entries may be missing in columns with states:
-    the tables are then learnt by EM, the structure from the rows without gaps.
+    their parents, unless `nominal` says that their numbers are names. Entries may be missing: the tables are then
+    learnt by EM, the structure from the rows without gaps in states; a column that lacks values is the parent of no
+    number.
 
     Parameters
     ----------
@@ -139,9 +140,9 @@ class BayesianNetwork(NetworkDensity):
     required, forbidden : list of edges
         Edges that must, and must not, be there.
     tabu : int
-        Changes to graphs not seen before that a search may make in vain before it ends; 0 ends at the first optimum.
+        Changes, of edges not changed lately, that a search may make in vain before it ends; 0: the first optimum.
     restarts : int
-        Further searches, from the best graph with random changes.
+        Further searches, from random graphs with the same independences as the best.
     max_iter : int
         Changes of edges, and steps of EM, at most.
     tol : float > 0
@@ -205,7 +206,7 @@ class BayesianNetwork(NetworkDensity):
     max_parents: int | None = None
     required: Any = ()
     forbidden: Any = ()
-    tabu: int = 10
+    tabu: int = 30
     restarts: int = 0
     max_iter: int = 10_000
     tol: float = 1e-3
@@ -238,7 +239,7 @@ class BayesianNetwork(NetworkDensity):
             return parents
         whole = self._complete(data)
         families = self._price(whole)
-        limits = self._limits(data, names, self.required, self.forbidden, self.max_parents)
+        limits = self._own_limits(data)
         if self.structure == "empty":
             parents = limits.start()
             self.score_ = families.total(parents)
@@ -253,19 +254,9 @@ class BayesianNetwork(NetworkDensity):
     def _price(self, data: Coded):
         return self._families(data, self.criterion, self.equivalent_sample_size)
 
-    def _climb(self, data: Coded, families: Any, limits: _search.Limits, log: FitLog) -> tuple[_search.Parents, float]:
-        def watch(state: _search.State, cost: float, gain: float) -> bool:
-            fitted = self._usable(self._estimate(data, state.frozen(), families)) if log.watched else {}
-            return log.step(cost, gain, **fitted)
-
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.restarts else 0
-        parents, cost, ended = _search.greedy(
-            families, limits, tabu=self.tabu, restarts=self.restarts, max_iter=self.max_iter,
-            rng=np.random.default_rng(seed), watch=watch,
-        )  # fmt: skip
-        if not ended and not log.stopped:
-            self._warn(f"the search stopped after max_iter={self.max_iter} changes; raise max_iter.")
-        return parents, cost
+    def _own_limits(self, data: Coded) -> _search.Limits:
+        names = [kind.name for kind in self.columns_]
+        return self._limits(data, names, self.required, self.forbidden, self.max_parents)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield likelihood, counts, that no change of an edge is better, and marginals."""

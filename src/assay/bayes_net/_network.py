@@ -160,7 +160,8 @@ class Network:
         numbers = [one for one in above if self.is_number(one)]
         at = np.broadcast_to(table[where], (len(rows), table.shape[-1]))
         mean = at[:, 0] + np.einsum("ij,ij->i", at[:, 1:-1], rows[:, numbers])
-        return -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
+        value = -0.5 * ((rows[:, node] - mean) / at[:, -1]) ** 2 - np.log(at[:, -1]) - 0.5 * LOG_2PI
+        return np.where(np.isnan(rows[:, node]), 0.0, value)  # a number without a value is the parent of none
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Return rows drawn from the network, (n_samples, nodes): positions among the states, and numbers."""
@@ -187,9 +188,9 @@ class Network:
         ----------
         query : a name, or several for their joint distribution
         evidence : state (or number) of nodes that are known, by name
-        method : "elimination" and "enumeration" are exact, and so is "junction", which serves one query after the other
-            from tables made once; "weighting" draws rows forwards and weights them by the evidence, "gibbs" draws one
-            node at a time given its Markov blanket. Both tell a standard error.
+        method : "elimination" and "enumeration" are exact, and so is "junction", which answers one query (about one node)
+            after the other from tables made once; "weighting" draws rows forwards and weights them by the evidence,
+            "gibbs" draws one node at a time given its Markov blanket. Both tell a standard error.
         memory : bytes that tables may take; a query that needs more is refused with its size
         n_samples, burn_in, random_state : rows drawn, rows of Gibbs that are dropped first, and the seed
         """

@@ -24,24 +24,32 @@ _MOST_STATES = 65_534
 
 class Coded(NamedTuple):
     """Columns of a table: `codes` (d, n) of states (zeros where a column holds numbers; the number of states where
-    there is a gap), `numbers` (d, n) or (0, n) if no column holds any, `sizes` (d,), 0 for numbers."""
+    there is a gap), `numbers` (d, n) or (0, n) if no column holds any, `sizes` (d,), 0 for numbers, `holes` (d,) where
+    a column lacks values."""
 
     codes: np.ndarray
     numbers: np.ndarray
     sizes: np.ndarray
-    gaps: bool
+    holes: np.ndarray
 
     @property
     def n_rows(self) -> int:
         return self.codes.shape[1]
 
+    @property
+    def gaps(self) -> bool:
+        """Whether a column with states lacks values, which takes EM."""
+        return bool(self.holes[self.sizes > 0].any())
+
     def take(self, rows: np.ndarray) -> "Coded":
-        return Coded(np.ascontiguousarray(self.codes[:, rows]), self.numbers[:, rows], self.sizes, False)
+        """Return some of the rows, in which no column with states lacks a value."""
+        holes = self.holes & (self.sizes == 0)
+        return Coded(np.ascontiguousarray(self.codes[:, rows]), self.numbers[:, rows], self.sizes, holes)
 
 
 def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None = None) -> Coded:
     """Return the rows of a fit, and remember their columns in `columns_`; `extra` is one more column, of classes."""
-    types, values, gaps = [], [], False
+    types, values, holes = [], [], []
     codes = np.zeros((0, 0), dtype=np.uint8)
     numbers = np.empty((0, 0))
     columns = _fresh(learner, X)
@@ -52,16 +60,20 @@ def read_coded(learner: Any, X: Any, extra: tuple[ColumnType, np.ndarray] | None
         types.append(kind)
         values += [] if known is None else [known]
         if kind.kind == "numeric":
-            _finite(learner, column[:, None])
+            _check_numbers(learner, kind.name, column)
+            if np.isnan(column).all():
+                raise refuse(learner, f"the column {kind.name!r} has no value.")
+            holes.append(bool(np.isnan(column).any()))
             numbers = np.empty(codes.shape) if not len(numbers) else numbers
             numbers[j] = column
             continue
         _check_states(learner, kind)
         codes = codes.astype(np.uint16) if len(kind.levels) > 255 and codes.dtype == np.uint8 else codes
         codes[j] = column if column.dtype.kind == "i" else np.where(np.isnan(column), len(kind.levels), column)
-        gaps |= bool((codes[j] == len(kind.levels)).any())
+        holes.append(bool((codes[j] == len(kind.levels)).any()))
     learner.columns_, learner.values_ = tuple(types[: learner.n_features_in_]), np.concatenate(values)
-    return Coded(codes, numbers, np.array([len(kind.levels) for kind in types], dtype=np.int64), gaps)
+    learner.gaps_ = np.array(holes[: learner.n_features_in_], dtype=np.int64)
+    return Coded(codes, numbers, np.array([len(kind.levels) for kind in types], dtype=np.int64), np.array(holes))
 
 
 def raw(learner: Any, X: Any) -> np.ndarray:
@@ -72,7 +84,9 @@ def raw(learner: Any, X: Any) -> np.ndarray:
         found = data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
     else:
         found = np.ascontiguousarray(_array(learner, X, reset=False), dtype=np.float64)
-    _finite(learner, found[:, [j for j, kind in enumerate(learner.columns_) if kind.kind == "numeric"]])
+    for j, kind in enumerate(learner.columns_):
+        if kind.kind == "numeric":
+            _check_numbers(learner, kind.name, found[:, j], bool(learner.gaps_[j]))
     return found
 
 
@@ -154,13 +168,14 @@ def _check_states(learner: Any, kind: ColumnType) -> None:
         raise refuse(learner, f"the column {kind.name!r} has {len(kind.levels)} values; at most {_MOST_STATES}.")
 
 
-def _finite(learner: Any, numbers: np.ndarray) -> None:
-    if not np.isfinite(numbers).all():
-        what = "NaN" if np.isnan(numbers).any() else "infinity"
+def _check_numbers(learner: Any, name: str, column: np.ndarray, gaps: bool = True) -> None:
+    if np.isinf(column).any():
+        raise refuse(learner, f"Input X contains infinity in the column {name!r}.")
+    missing = np.isnan(column)
+    if missing.any() and not gaps:
         raise refuse(
             learner,
-            f"Input X contains {what} in a column of numbers; gaps are learnt from in columns with states alone: fill "
-            "it, or name the column in nominal=.",
+            f"Input X contains NaN in {name!r}, a column of numbers that had none in fit; fit rows with gaps too.",
         )
 
 

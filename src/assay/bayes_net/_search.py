@@ -1,9 +1,10 @@
-"""Search for a structure: greedy changes of one edge, remembering graphs seen; the best of all graphs; the best tree.
+"""Search for a structure: greedy changes of one edge, with a tabu list; the best of all graphs; the best tree.
 
 Costs are those of `Families`, smaller is better. A change adds, deletes or reverses one edge.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from assay.bayes_net._families import Families
 
 LEAST = 1e-7
 """A change that gains less, in nats, is none."""
+_TENURE = 10  # changes during which an edge that was changed is left alone
 MOST_EXACT = 12
 """Columns up to which the best of all graphs is found."""
 
@@ -54,9 +56,6 @@ class State:
 
     def frozen(self) -> Parents:
         return tuple(tuple(sorted(one)) for one in self.parents)
-
-    def key(self) -> tuple[int, ...]:
-        return tuple(sum(1 << one for one in above) for above in self.parents)
 
     def cost(self) -> float:
         return self.families.total(self.frozen())
@@ -100,6 +99,11 @@ class State:
                     found.append(Change(float(delta), "reverse", parent, child))
         return found
 
+    def covered(self) -> list[Change]:
+        """Return the reversals that change no independence."""
+        found = self._reversals()
+        return [one for one in found if self.parents[one.parent] == self.parents[one.child] - {one.parent}]
+
     def _other_path(self, parent: int, child: int) -> bool:
         return any(self.reach[parent, one] for one in self.parents[child] if one != parent)
 
@@ -138,47 +142,44 @@ def _best(delta: np.ndarray, kind: str, many: int) -> list[Change]:
 def climb(
     state: State, tabu: int, max_iter: int, watch: Callable[[State, float, float], bool]
 ) -> tuple[Parents, float, bool]:
-    """Change edges while the cost falls, then up to `tabu` more times to graphs not seen before, hoping for a better.
+    """Change edges while the cost falls, then up to `tabu` more times, of edges not changed lately.
 
     Return the best graph, its cost, and whether the search ended by itself. `watch(state, cost, gain)` is told of each
     change to a better graph; it returns True to end the search.
     """
     cost = best = state.cost()
-    kept, seen, idle = state.frozen(), {state.key()}, 0
+    kept, idle = state.frozen(), 0
+    lately: deque[frozenset[int]] = deque(maxlen=_TENURE)
     for _ in range(max_iter):
-        change = _next_change(state, seen, tabu > 0)
+        change = _next_change(state, lately, best - cost - LEAST) if tabu else _best_change(state)
         if change is None or (change.delta > -LEAST and idle >= tabu):
             return kept, best, True
         try:
             state.make(change)
         except KeyboardInterrupt:
             return kept, best, False
-        seen.add(state.key())
+        lately.append(frozenset(change[2:]))
         cost += change.delta
         idle += 1
         if cost < best - LEAST:
             gain, best, kept, idle = best - cost, cost, state.frozen(), 0
             if watch(state, cost, gain):
                 return kept, best, True
-    return kept, best, _next_change(state, seen, False) is None
+    return kept, best, _best_change(state) is None
 
 
-def _next_change(state: State, seen: set[tuple[int, ...]], any_sign: bool) -> Change | None:
-    """Return the best change to a graph not seen before; one that lowers the cost, unless `any_sign`."""
-    for change in state.changes(8 + 2 * state.d if any_sign else 1):
-        if not any_sign and change.delta > -LEAST:
-            return None
-        if change.delta < -LEAST or _key_after(state, change) not in seen:
+def _best_change(state: State) -> Change | None:
+    """Return the best change, if it lowers the cost."""
+    found = state.changes(1)
+    return found[0] if found and found[0].delta < -LEAST else None
+
+
+def _next_change(state: State, lately: Collection[frozenset[int]], needed: float) -> Change | None:
+    """Return the best change of an edge that was not changed lately, or of any if it gives the best graph so far."""
+    for change in state.changes(2 * _TENURE + 1):  # an edge can be changed in two ways
+        if change.delta < needed or frozenset(change[2:]) not in lately:
             return change
     return None
-
-
-def _key_after(state: State, change: Change) -> tuple[int, ...]:
-    key = list(state.key())
-    key[change.child] ^= 1 << change.parent
-    if change.kind == "reverse":
-        key[change.parent] ^= 1 << change.child
-    return tuple(key)
 
 
 def greedy(
@@ -191,13 +192,14 @@ def greedy(
     rng: np.random.Generator,
     watch: Callable[[State, float, float], bool] = lambda state, cost, gain: False,
 ) -> tuple[Parents, float, bool]:
-    """Climb from the required edges, then `restarts` times from the best graph so far with random changes."""
+    """Climb from the required edges, then `restarts` times from a graph that says the same as the best so far: edges
+    are reversed, at random, whose ends have the same other parents, which changes no independence (Chickering 1995)."""
     families.pairs()
     best, cost, ended = climb(State(families, limits, limits.start()), tabu, max_iter, watch)
     for _ in range(restarts):
         state = State(families, limits, best)
-        for _ in range(max(4, families.d // 4)):
-            changes = state.changes(families.d**2)
+        for _ in range(families.d):
+            changes = state.covered() or state.changes(families.d**2)
             if changes:
                 state.make(changes[int(rng.integers(len(changes)))])
         found, value, done = climb(state, tabu, max_iter, lambda state, cost, gain: False)

@@ -1,9 +1,9 @@
 """Bayesian networks: the probability of a row, and the classifier whose class is a node.
 
 Arrays: `sizes_` (d,) states of each node, 0 for a number; `values_` the numbers that stand for the states, column by
-column; `edges_` (m, 2) parent and child, in order of child, then parent; `counts_` and `gaussians_` the tables, node by
-node; `alpha_` (1,); `column_types_` name, kind and levels of each column as JSON. The last node of a classifier is the
-class, which is no column.
+column; `gaps_` (columns,) 1 where values may be missing; `edges_` (m, 2) parent and child, in order of child, then
+parent; `counts_` and `gaussians_` the tables, node by node; `alpha_` (1,); `column_types_` name, kind and levels of
+each column as JSON. The last node of a classifier is the class, which is no column.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,12 @@ def _counts(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 
 def _local(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    required, forbidden = params["n_required"], params["n_forbidden"]
+    fixed = f", {required} edges are required and {forbidden} forbidden" if required or forbidden else ""
     return (
         f"No edge of the network can be added, deleted or reversed so that the {_score(params)} on the "
         f"{params['rows']} training rows falls by more than {up(value, 1)} nats; a node may have "
-        f"{params['max_parents']} parents."
+        f"{params['max_parents']} parents{fixed}."
     )
 
 
@@ -65,6 +67,7 @@ CLAIMS = {
 _ARRAYS = {
     "sizes_": WHOLE,
     "values_": NUMBERS,
+    "gaps_": WHOLE,
     "edges_": WHOLE,
     "counts_": NUMBERS,
     "alpha_": NUMBERS,

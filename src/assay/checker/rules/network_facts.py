@@ -75,7 +75,7 @@ class Families(Rule):
     def prepare(self) -> None:
         self.net: Net = self.model.net
         self.check_rows()
-        if 0 in self.net.sizes or self.model.classes is not None:
+        if 0 in self.net.sizes:
             raise Rejected("it is about networks whose nodes all have states")
         if self.rows * len(self.net.sizes) > MOST_CODES:
             raise Refused("so many rows are not held to count families")
@@ -93,6 +93,8 @@ class Families(Rule):
 
     def block(self, view: View) -> None:
         codes = self.net.codes(view.X)
+        if self.model.classes is not None:
+            codes = np.column_stack([codes, view.known_codes])
         if np.any(codes < 0) or np.any(view.weight != 1):
             raise Rejected("it is about rows without gaps and without weights")
         small = max(self.net.sizes) <= 255
@@ -141,12 +143,15 @@ class LocalOptimum(Families):
             {(int(a), int(b)) for a, b in self.witness(name, None, 2, integer=True)}
             for name in ("required", "forbidden")
         )
+        if self.count("n_required") != len(self.required) or self.count("n_forbidden") != len(self.forbidden):
+            raise Rejected("the numbers of required and forbidden edges are not those listed")
         if any(not (0 <= a < d and 0 <= b < d) for a, b in self.required | self.forbidden):
             raise Rejected("a required or forbidden edge names no node")
         edges = {(a, b) for b, over in enumerate(self.net.parents) for a in over}
         if not self.required <= edges or edges & self.forbidden:
             raise Rejected("the network lacks a required edge, or has a forbidden one")
         self.edges = edges
+        self.children = [{b for b, over in enumerate(self.net.parents) if a in over} for a in range(d)]
 
     def measure(self) -> float:
         return max(0.0, *(gain for gain in self._gains()), 0.0)
@@ -160,7 +165,7 @@ class LocalOptimum(Families):
                 if (a, b) in self.edges and (a, b) not in self.required:
                     gain = self._gain(b, parents[b], parents[b] - {a})
                     yield gain
-                    other = any(b in below[c] for c in range(d) if c != b and (a, c) in self.edges)
+                    other = any(b in below[c] for c in self.children[a] if c != b)
                     if not other and (b, a) not in self.forbidden and len(parents[a]) < self.most:
                         yield above(gain + self._gain(a, parents[a], parents[a] | {b}), 2)
                 elif a != b and (a, b) not in never and a not in below[b] and len(parents[b]) < self.most:
@@ -175,8 +180,7 @@ class LocalOptimum(Families):
         found: set[int] = set()
         waiting = [node]
         while waiting:
-            one = waiting.pop()
-            new = {b for a, b in self.edges if a == one} - found
+            new = self.children[waiting.pop()] - found
             found |= new
             waiting += new
         return found

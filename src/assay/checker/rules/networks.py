@@ -30,6 +30,7 @@ class Net:
     parents: tuple[tuple[int, ...], ...]
     tables: tuple[np.ndarray, ...]  # counts, or (combinations, intercept, coefficients, spread)
     alpha: float
+    gaps: tuple[bool, ...]  # columns that may lack values though they are numbers, which then are parents of none
 
     def codes(self, X: np.ndarray) -> np.ndarray:
         """Return the states of the columns (rows, columns), -1 for a gap; zeros where a column holds numbers."""
@@ -38,8 +39,8 @@ class Net:
             if self.sizes[j]:
                 at = np.minimum(np.searchsorted(known, X[:, j]), len(known) - 1)
                 found[:, j] = np.where(known[at] == X[:, j], at, -1)
-            elif not np.isfinite(X[:, j]).all():
-                raise Rejected("a column of numbers has NaN or infinite entries")
+            elif np.isinf(X[:, j]).any() or (np.isnan(X[:, j]).any() and not self.gaps[j]):
+                raise Rejected("a column of numbers has infinite entries, or NaN where it may not")
         return found
 
     def shares(self, node: int) -> np.ndarray:
@@ -62,7 +63,9 @@ class Net:
         size = np.abs(at[:, 0]) + (np.abs(at[:, 1:-1]) * np.abs(X[:, numbers])).sum(axis=1) + np.abs(x)
         z, off = np.abs(x - mean) / spread, gamma(2 * len(numbers) + 16) * size / spread
         value = -0.5 * z * z - np.log(spread) - 0.5 * _LOG_2PI
-        return value, above(z * off + off * off + gamma(16) * (z * z + np.abs(np.log(spread)) + 2), 8)
+        error = above(z * off + off * off + gamma(16) * (z * z + np.abs(np.log(spread)) + 2), 8)
+        gap = np.isnan(x)
+        return np.where(gap, 0.0, value), np.where(gap, 0.0, error)
 
     def joint(self, codes: np.ndarray, X: np.ndarray, nodes: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum of the terms of `nodes` for rows without gaps, and its error."""
@@ -173,7 +176,7 @@ def read_classifier(*stored: Any) -> NetClassifier:
 
 
 def _read(stored: list[np.ndarray], classes: int) -> Net:
-    sizes, values, edges, counts, alpha, gaussians, types = stored
+    sizes, values, gaps, edges, counts, alpha, gaussians, types = stored
     d = len(sizes) - bool(classes)
     if sizes.ndim != 1 or d < 1 or np.any(sizes < 0) or (classes and sizes[-1] != classes):
         raise Rejected("sizes_ must tell the number of states of each node, 0 for a number")
@@ -186,8 +189,12 @@ def _read(stored: list[np.ndarray], classes: int) -> Net:
     if any(np.any(np.diff(part) <= 0) for part in parts):
         raise Rejected("values_ must increase in each column")
     parents = _parents(edges, known)
+    if gaps.shape != (d,) or not np.isin(gaps, (0, 1)).all():
+        raise Rejected("gaps_ must tell with 0 or 1 which columns may lack values")
+    if any(not known[node] and any(one < d and gaps[one] for one in over) for node, over in enumerate(parents)):
+        raise Rejected("a column that may lack values is the parent of a number")
     _check_types(types, known[:d])
-    return Net(known, parts, parents, _tables(known, parents, counts, gaussians), float(alpha[0]))
+    return Net(known, parts, parents, _tables(known, parents, counts, gaussians), float(alpha[0]), tuple(gaps == 1))
 
 
 def _parents(edges: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -198,13 +205,20 @@ def _parents(edges: np.ndarray, sizes: tuple[int, ...]) -> tuple[tuple[int, ...]
     pairs = [(int(child), int(parent)) for parent, child in edges]
     if pairs != sorted(set(pairs)) or any(sizes[child] and not sizes[parent] for child, parent in pairs):
         raise Rejected("edges_ must be in order, without repeats, and never from a number to a node with states")
-    found = tuple(tuple(parent for child, parent in pairs if child == node) for node in range(d))
-    done: set[int] = set()
-    while free := [node for node in range(d) if node not in done and done.issuperset(found[node])]:
-        done |= set(free)
-    if len(done) < d:
+    found: list[list[int]] = [[] for _ in range(d)]
+    children: list[list[int]] = [[] for _ in range(d)]
+    for child, parent in pairs:
+        found[child].append(parent)
+        children[parent].append(child)
+    waiting = [len(over) for over in found]
+    free = [node for node in range(d) if not waiting[node]]
+    for node in free:  # grows while it is walked
+        for child in children[node]:
+            waiting[child] -= 1
+            free += [] if waiting[child] else [child]
+    if len(free) < d:
         raise Rejected("edges_ have a cycle: the network is none")
-    return found
+    return tuple(map(tuple, found))
 
 
 def _tables(

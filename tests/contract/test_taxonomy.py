@@ -57,8 +57,8 @@ def test_kinds_are_those_of_the_interface(learner):
 
 
 def coefficients(model):
-    """Return the weights of a linear model, or of the first layer of a network."""
-    return model.coefs_[0] if hasattr(model, "coefs_") else model.coef_
+    """Return the weights of a linear model, or of the first layer of a network, or of topics."""
+    return next(getattr(model, name) for name in ("components_", "coefs_", "coef_") if hasattr(model, name))[0]
 
 
 @pytest.mark.mission("CON-01")

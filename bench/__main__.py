@@ -16,6 +16,8 @@ NAMES = (
     "neural",
     "mixture",
     "neighbors",
+    "hmm",
+    "topics",
 )
 
 

@@ -31,11 +31,13 @@ from assay.decomposition._topics_data import (
     Documents,
     Gibbs,
     Inferred,
+    WordFactors,
     document_bounds,
-    exp_mean_log,
     expected_counts,
     infer_topics,
+    plain_factors,
     topic_bound,
+    word_factors,
 )
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
@@ -44,7 +46,7 @@ from assay.scan import Rows, one_blas_thread
 
 DOC_STEPS = 40
 """Steps that the bound of a document takes; as many as the checker makes."""
-_KEPT = 0.25  # share of the sweeps of Gibbs, the last ones, whose counts are averaged
+_KEPT = 0.1  # share of the sweeps of Gibbs, the last ones, whose counts are averaged
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +59,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Number of topics.
     method : "variational" or "gibbs"
         Coordinate ascent on a lower bound of the likelihood, or collapsed Gibbs sampling; the latter needs whole
-        counts, and `max_iter` are its sweeps (take a hundred or more), of which the last quarter is averaged.
+        counts, and `max_iter` are its sweeps (take a hundred or more), of which the last tenth is averaged.
     doc_topic_prior, topic_word_prior : float > 0, or None
         alpha and eta; None is 1 / n_components.
     learning_method : "batch" or "online"
@@ -218,11 +220,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         gamma = np.ones((len(documents), self.n_components))
         last, before = np.inf, -np.inf
         for _ in range(self.max_iter):
-            B = exp_mean_log(self.components_)
-            found, documents_bound = self._better(documents, B, gamma)
+            factors = word_factors(self.components_)
+            found, documents_bound = self._better(documents, factors, gamma)
             value = documents_bound + topic_bound(self.components_, self.topic_word_prior_)
             value /= max(documents.total, 1.0)
-            self.components_ = self.topic_word_prior_ + expected_counts(documents, B, found).T
+            self.components_ = self.topic_word_prior_ + expected_counts(documents, factors.B, found).T
             self.n_iter_ += 1
             self.n_batch_iter_ += 1
             gain, before = value - before, value
@@ -254,7 +256,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _pass_online(self, documents: Documents, total: float) -> None:
         for low in range(0, len(documents), self.batch_size):
             some = documents.some(low, min(low + self.batch_size, len(documents)))
-            B = exp_mean_log(self.components_)
+            B = word_factors(self.components_).B
             found = self._improve(some, B, np.ones((len(some), self.n_components)))
             weight = (self.learning_offset + self.n_batch_iter_) ** -self.learning_decay
             counts = expected_counts(some, B, found).T * (total / len(some))
@@ -282,10 +284,10 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 break
             before = value
 
-    def _better(self, documents: Documents, B: np.ndarray, gamma: np.ndarray) -> tuple[Inferred, float]:
+    def _better(self, documents: Documents, factors: WordFactors, gamma: np.ndarray) -> tuple[Inferred, float]:
         """Improve gamma from where it is, and from a fresh start; keep in place what is better for each document."""
-        found, fresh = self._improve(documents, B, gamma), self._improve(documents, B, np.ones_like(gamma))
-        old, new = (document_bounds(documents, B, self.doc_topic_prior_, one.gamma) for one in (found, fresh))
+        found, fresh = (self._improve(documents, factors.B, one) for one in (gamma, np.ones_like(gamma)))
+        old, new = (document_bounds(documents, factors, self.doc_topic_prior_, one.gamma) for one in (found, fresh))
         better = new > old
         gamma[better], found.factors[better] = fresh.gamma[better], fresh.factors[better]
         entries = np.repeat(better, np.diff(documents.offsets))
@@ -306,7 +308,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     @property
     def exp_dirichlet_component_(self) -> np.ndarray:
         """exp(E[ln beta]) (n_components, words), by which topics of documents are inferred."""
-        return exp_mean_log(self.components_).T
+        factors = word_factors(self.components_)
+        return factors.B.T * np.exp(factors.logs)
 
     @property
     def _n_features_out(self) -> int:
@@ -318,7 +321,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _infer(self, documents: Documents) -> Inferred:
         gamma = np.ones((len(documents), self.n_components))
-        return self._improve(documents, exp_mean_log(self.components_), gamma)
+        return self._improve(documents, word_factors(self.components_).B, gamma)
 
     def transform(self, X: Any, *, normalize: bool = True) -> np.ndarray:
         """Return the topics of each document (documents, n_components): shares, or Dirichlet weights with
@@ -330,14 +333,14 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """Fit, and return the topics of each document."""
         return self.fit(X, y).transform(X, normalize=normalize)
 
-    def _bound(self, documents: Documents, gamma: np.ndarray, B: np.ndarray | None = None, share: float = 1.0) -> float:
-        B = exp_mean_log(self.components_) if B is None else B
-        found = document_bounds(documents, B, self.doc_topic_prior_, gamma).sum() * share
+    def _bound(self, documents: Documents, gamma: np.ndarray, share: float = 1.0) -> float:
+        factors = word_factors(self.components_)
+        found = document_bounds(documents, factors, self.doc_topic_prior_, gamma).sum() * share
         return float(found + topic_bound(self.components_, self.topic_word_prior_))
 
     def _perplexity(self, documents: Documents, gamma: np.ndarray, share: float = 1.0) -> float:
         words = max(documents.total * share, 1.0)
-        return float(np.exp(-self._bound(documents, gamma, share=share) / words))
+        return float(np.exp(-self._bound(documents, gamma, share) / words))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the variational lower bound of ln p(X), topics and documents together."""
@@ -353,7 +356,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def score_samples(self, X: Any) -> np.ndarray:
         """Return a lower bound of ln p of each document under `topics_`, its own topics integrated out."""
         documents = self._asked(X)
-        return log_densities(documents, np.ascontiguousarray(self.topics_.T), self.doc_topic_prior_)
+        return log_densities(documents, plain_factors(self.topics_), self.doc_topic_prior_)
 
     def heldout_perplexity(self, X: Any, *, share: float = 0.5, random_state: Any = 0) -> float:
         """Return the perplexity of words that were hidden from the inference of their document's topics.
@@ -436,14 +439,12 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return tags
 
 
-def log_densities(documents: Documents, topics: np.ndarray, alpha: float) -> np.ndarray:
-    """Return the lower bound of ln p of each document after DOC_STEPS steps; topics (words, topics)."""
-    K = topics.shape[1]
-    sizes = np.zeros(len(documents))
-    np.add.at(sizes, np.repeat(np.arange(len(documents)), np.diff(documents.offsets)), documents.counts)
-    gamma = np.repeat(alpha + sizes[:, None] / K, K, axis=1)
-    infer_topics(documents, topics, alpha, gamma, DOC_STEPS, -1.0)
-    return document_bounds(documents, topics, alpha, gamma)
+def log_densities(documents: Documents, factors: WordFactors, alpha: float) -> np.ndarray:
+    """Return the lower bound of ln p of each document after DOC_STEPS steps."""
+    K = factors.B.shape[1]
+    gamma = np.repeat(alpha + documents.sums(documents.counts)[:, None] / K, K, axis=1)
+    infer_topics(documents, factors.B, alpha, gamma, DOC_STEPS, -1.0)
+    return document_bounds(documents, factors, alpha, gamma)
 
 
 def _coherence(both: np.ndarray, n: int, measure: str) -> float:

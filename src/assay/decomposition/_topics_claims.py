@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.decomposition._topics import DOC_STEPS, log_densities
-from assay.decomposition._topics_data import Documents, document_bounds, exp_mean_log, infer_topics, topic_bound
+from assay.decomposition._topics import log_densities
+from assay.decomposition._topics_data import Documents, plain_factors, topic_bound, word_factors
 from assay.guarantees.evidence import Density
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.optim.duality import outward
@@ -25,20 +25,11 @@ def facts(model: Any, rows: Rows) -> Iterator[Claim | NotApplicable]:
     if not documents.total > 0:
         yield NotApplicable("D51/1", "The documents have no words.")
         return
-    B, alpha = exp_mean_log(model.components_), model.doc_topic_prior_
-    gamma = _flat(documents, alpha, model.n_components)
-    infer_topics(documents, B, alpha, gamma, DOC_STEPS, -1.0)
-    found = document_bounds(documents, B, alpha, gamma).sum()
+    found = log_densities(documents, word_factors(model.components_), model.doc_topic_prior_).sum()
     center = float(found + topic_bound(model.components_, model.topic_word_prior_)) / documents.total
     slack = 1e-8 * (1 + abs(center) + model.components_.size / documents.total)
     yield Claim("D51/1", outward(slack), params={"center": center})
     yield _monotone(model, documents, rows)
-
-
-def _flat(documents: Documents, alpha: float, topics: int) -> np.ndarray:
-    sizes = np.zeros(len(documents))
-    np.add.at(sizes, np.repeat(np.arange(len(documents)), np.diff(documents.offsets)), documents.counts)
-    return np.repeat(alpha + sizes[:, None] / topics, topics, axis=1)
 
 
 def _monotone(model: Any, documents: Documents, rows: Rows) -> Claim | NotApplicable:
@@ -91,11 +82,11 @@ class _Values:
 
 def density(model: Any) -> Density:
     """Return ln p of documents, from below, as evidence."""
-    return Density(_of_block, (np.ascontiguousarray(model.topics_.T), float(model.doc_topic_prior_)))
+    return Density(_of_block, (model.topics_, float(model.doc_topic_prior_)))
 
 
 def _of_block(block: Block, topics: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     documents = Documents.of(block.X, 1)
-    values = log_densities(documents, topics, alpha)
+    values = log_densities(documents, plain_factors(topics), alpha)
     sizes = np.asarray(block.X.sum(axis=1)).ravel()
-    return values, 1e-9 * (1 + np.abs(values) + sizes + topics.shape[1])
+    return values, 1e-9 * (1 + np.abs(values) + sizes + len(topics))

@@ -12,7 +12,7 @@ from scipy.special import gammaln, psi
 from assay.scan import thread_map
 
 _PIECE = 64  # documents, and words, of one piece of work
-_SEGMENTS = 8  # of a sweep of Gibbs, after each of which counts are renewed
+_SEGMENTS = 32  # of a sweep of Gibbs, after each of which counts are renewed
 _FIRST_SEGMENTS = 64  # of the first sweep, which has no counts to begin with
 
 
@@ -50,6 +50,11 @@ class Documents:
     @property
     def total(self) -> float:
         return float(self.counts.sum())
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum over the entries of each document."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(owner, values, len(self))
 
     def pieces(self) -> list[tuple[int, int]]:
         return [(low, min(low + _PIECE, len(self))) for low in range(0, len(self), _PIECE)]
@@ -116,22 +121,39 @@ def expected_counts(documents: Documents, B: np.ndarray, found: Inferred) -> np.
     return counts
 
 
-def exp_mean_log(weights: np.ndarray) -> np.ndarray:
-    """Return exp(E[ln beta]) of Dirichlet distributions with these weights (topics, words), as (words, topics)."""
-    return np.ascontiguousarray(np.exp(psi(weights) - psi(weights.sum(axis=1, keepdims=True))).T)
+class WordFactors(NamedTuple):
+    """exp(E[ln beta]) (words, topics), each word's divided by its largest, and the logarithms of those (words,)."""
+
+    B: np.ndarray
+    logs: np.ndarray
 
 
-def document_bounds(documents: Documents, B: np.ndarray, alpha: float, gamma: np.ndarray) -> np.ndarray:
-    """Return for each document sum_w c_w ln sum_k exp(E[ln theta_k]) B_wk - KL(Dirichlet(gamma), Dirichlet(alpha))."""
+def word_factors(weights: np.ndarray) -> WordFactors:
+    """Return the factors of Dirichlet distributions with these weights (topics, words)."""
+    logs = psi(weights) - psi(weights.sum(axis=1, keepdims=True))
+    top = logs.max(axis=0)
+    return WordFactors(np.ascontiguousarray(np.exp(logs - top).T), top)
+
+
+def plain_factors(topics: np.ndarray) -> WordFactors:
+    """Return the factors of topics (topics, words) that are known."""
+    return WordFactors(np.ascontiguousarray(topics.T), np.zeros(topics.shape[1]))
+
+
+def document_bounds(documents: Documents, factors: WordFactors, alpha: float, gamma: np.ndarray) -> np.ndarray:
+    """Return for each document sum_w c_w ln sum_k exp(E[ln theta_k] + E[ln beta_kw]) - KL(Dirichlet(gamma),
+    Dirichlet(alpha))."""
     from assay.decomposition._topics_loops import log_words
 
     logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
     found = np.empty(len(documents))
 
     def work(piece: tuple[int, int]) -> None:
-        log_words(documents.words, documents.counts, documents.offsets, B, logs, *piece, found)
+        log_words(documents.words, documents.counts, documents.offsets, factors.B, logs, *piece, found)
 
     thread_map(work, documents.pieces(), n_jobs=documents.n_jobs)
+    if factors.logs.any():
+        found += documents.sums(documents.counts * factors.logs[documents.words])
     return found + _dirichlet_terms(gamma, alpha, logs)
 
 
@@ -179,5 +201,6 @@ class Gibbs:
     def log_joint(self) -> float:
         """Return ln p(words | topics), theta and beta integrated out, up to the part of the documents."""
         words, topics = self.counts.shape
-        found = gammaln(self.counts + self.eta).sum() - topics * words * gammaln(self.eta)
+        there = self.counts[self.counts > 0].astype(np.float64)
+        found = gammaln(there + self.eta).sum() - len(there) * gammaln(self.eta)
         return float(found + topics * gammaln(words * self.eta) - gammaln(self.sums + words * self.eta).sum())

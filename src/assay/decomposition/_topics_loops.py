@@ -173,17 +173,21 @@ def sweep(
     beside them. Equal words of a document stand together. Each document has random numbers of its own.
     """
     words, K = word_topic.shape
-    own, mine, inverse = np.empty(K, np.float32), np.empty(K, np.float32), np.empty(K, np.float32)
-    p, size, one, a, b = np.empty(K, np.float32), np.empty(K), np.float32(1.0), np.float32(alpha), np.float32(eta)
+    groups = (K + 7) // 8
+    wide = 8 * groups  # beyond K everything is zero
+    share, mine, own, size = np.zeros(wide, np.float32), np.zeros(wide, np.float32), np.empty(K), np.empty(K)
+    p, parts = np.zeros(wide, np.float32), np.zeros(groups, np.float32)
+    one, b = np.float32(1.0), np.float32(eta)
     for d in range(low, high):
         state = _mixed(seed ^ (np.uint64(d) * np.uint64(0xD1342543DE82EF95)))
         for k in range(K):
-            own[k] = a
+            own[k] = alpha
             size[k] = sums[k] + words * eta
-            inverse[k] = 1.0 / size[k]
         if not first:
             for i in range(offsets[d], offsets[d + 1]):
-                own[topics[i]] += one
+                own[topics[i]] += 1.0
+        for k in range(K):
+            share[k] = own[k] / size[k]
         word = -1
         for i in range(offsets[d], offsets[d + 1]):
             if tokens[i] != word:
@@ -193,27 +197,33 @@ def sweep(
                     mine[k] = row[k] + b
             if not first:
                 k = topics[i]
-                own[k] -= one
-                mine[k] -= one
+                own[k] -= 1.0
                 size[k] -= 1.0
-                inverse[k] = 1.0 / size[k]
+                mine[k] -= one
+                share[k] = own[k] / size[k]
             total = np.float32(0.0)
-            for k in range(K):
-                p[k] = own[k] * mine[k] * inverse[k]
-                total += p[k]
+            for g in range(groups):
+                part = np.float32(0.0)
+                for k in range(8 * g, 8 * g + 8):
+                    p[k] = share[k] * mine[k]
+                    part += p[k]
+                parts[g] = part
+                total += part
             state += np.uint64(0x9E3779B97F4A7C15)
             u = np.float32(_mixed(state) >> np.uint64(40)) * np.float32(5.9604645e-08) * total
-            k = 0
-            while k < K - 1:
+            g = 0
+            while g < groups - 1 and u >= parts[g]:
+                u -= parts[g]
+                g += 1
+            k, end = 8 * g, min(8 * g + 7, K - 1)
+            while k < end and u >= p[k]:
                 u -= p[k]
-                if u < 0:
-                    break
                 k += 1
             topics[i] = k
-            own[k] += one
-            mine[k] += one
+            own[k] += 1.0
             size[k] += 1.0
-            inverse[k] = 1.0 / size[k]
+            mine[k] += one
+            share[k] = own[k] / size[k]
 
 
 @compiled

@@ -50,7 +50,7 @@ class Topics(DensityModel):
         values, sizes = np.zeros(len(X)), np.zeros(len(X))
         for part in range(0, len(X), _PART):
             here = slice(part, part + _PART)
-            some = Counts(X[here], beta)
+            some = Counts(X[here], beta, np.zeros(self.columns))
             gamma = some.improved(some.flat(self.alpha), self.alpha, _STEPS)
             values[here], sizes[here] = some.bounds(gamma, self.alpha)
         slack = _ROUNDING * (1 + sizes)
@@ -58,10 +58,10 @@ class Topics(DensityModel):
 
 
 class Counts:
-    """Some documents and topics beta (words, topics)."""
+    """Some documents and topics beta (words, topics), to be multiplied by exp(shift) (words,)."""
 
-    def __init__(self, X: Any, beta: np.ndarray):
-        self.X, self.beta = sp.csr_array(X), beta
+    def __init__(self, X: Any, beta: np.ndarray, shift: np.ndarray):
+        self.X, self.beta, self.shift = sp.csr_array(X), beta, shift
         if np.any(self.X.data < 0):
             raise Rejected("a document has a negative count")
         self.owner = np.repeat(np.arange(self.X.shape[0]), np.diff(self.X.indptr))
@@ -103,7 +103,7 @@ class Counts:
         """Return the bound of each document at gamma, and the size of its terms."""
         logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
         top = logs.max(axis=1, keepdims=True)
-        words = np.log(self.totals(np.exp(logs - top))) + top[self.owner, 0]
+        words = np.log(self.totals(np.exp(logs - top))) + (top[self.owner, 0] + self.shift[self.words])
         if not np.isfinite(words).all():
             raise Refused("underflow leaves the probability of a word open")
         n = len(gamma)
@@ -148,10 +148,11 @@ class TopicRule(Rule):
     def documents(self, weights: np.ndarray) -> Iterator[Counts]:
         if not self.words > 0:
             raise Rejected("the documents have no words")
-        beta = np.exp(psi(weights) - psi(weights.sum(axis=1, keepdims=True))).T
+        logs = psi(weights) - psi(weights.sum(axis=1, keepdims=True))
+        top = logs.max(axis=0)
         for part in self.parts:
             self.context.clock.check()
-            yield Counts(part, beta)
+            yield Counts(part, np.exp(logs - top).T, top)
 
     def topics(self, weights: np.ndarray) -> tuple[float, float]:
         """Return the part of the topics in the bound, and the size of its terms."""

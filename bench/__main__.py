@@ -19,6 +19,8 @@ NAMES = (
     "bayes_net",
     "neighbors",
     "bayes",
+    "hmm",
+    "topics",
 )
 
 

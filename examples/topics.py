@@ -1,12 +1,14 @@
-"""Texts in clusters: bags of words, k-means, and the words that stand for each cluster.
+"""Texts in clusters: bags of words, k-means, and the words that stand for each cluster; topics that texts mix.
 
 Run `python examples/topics.py`.
 """
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
+import assay
 from assay.cluster import KMeans
+from assay.decomposition import LatentDirichletAllocation
 
 TOPICS = {
     "kitchen": "bread flour oven dough butter salt recipe baking sugar yeast",
@@ -35,6 +37,14 @@ def clustered(texts: list[str], k: int, seed: int = 0) -> tuple[np.ndarray, list
     return model.labels_, words
 
 
+def mixed(texts: list[str], k: int, seed: int = 0) -> tuple[LatentDirichletAllocation, np.ndarray, list[list[str]]]:
+    """Return topics by latent Dirichlet allocation, the counts they were learnt from, and five words of each."""
+    bags = CountVectorizer()
+    X = bags.fit_transform(texts)
+    model = LatentDirichletAllocation(k, method="gibbs", doc_topic_prior=0.1, max_iter=200, random_state=seed).fit(X)
+    return model, X, model.words(bags.get_feature_names_out(), top=5)
+
+
 def main() -> None:
     texts, topic = corpus()
     labels, words = clustered(texts, len(TOPICS))
@@ -44,6 +54,16 @@ def main() -> None:
         print(
             f"cluster {k}: {len(own)} texts, {np.mean(own == np.bincount(own).argmax()):.0%} {name}: {', '.join(best)}"
         )
+
+
+    model, X, words = mixed(texts, len(TOPICS))
+    for k, best in enumerate(words):
+        print(f"topic {k}: {', '.join(best)}; coherence {model.coherence(X, top=5, measure='npmi')[k]:.2f}")
+    shares = ", ".join(f"{share:.0%}" for share in model.transform(X[:1])[0])
+    print(f"the first text is {shares} of them; perplexity of hidden words {model.heldout_perplexity(X):.1f}")
+    certificate = model.certify(X)
+    print(certificate)
+    assert assay.verify(certificate, model, X).holds
 
 
 if __name__ == "__main__":

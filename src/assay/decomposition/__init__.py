@@ -2,6 +2,7 @@
 
 from assay.decomposition._kernel_pca import KernelPCA
 from assay.decomposition._pca import PCA
+from assay.decomposition._topics import LatentDirichletAllocation
 from assay.decomposition._truncated_svd import RankedSVD, TruncatedSVD, svd_with_rank
 
-__all__ = ["PCA", "KernelPCA", "RankedSVD", "TruncatedSVD", "svd_with_rank"]
+__all__ = ["PCA", "KernelPCA", "LatentDirichletAllocation", "RankedSVD", "TruncatedSVD", "svd_with_rank"]

@@ -22,6 +22,7 @@ from assay.plot.figures import (
     residuals,
     shattering,
 )
+from assay.plot.hidden import state_sequence, topic_words, transitions
 from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
 from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface
 from assay.plot.mixtures import components, density, ellipses
@@ -67,10 +68,13 @@ __all__ = [
     "row_weights",
     "shattering",
     "silhouettes",
+    "state_sequence",
     "support_vectors",
     "surface",
     "tables",
     "tightness",
+    "topic_words",
+    "transitions",
     "tree",
     "trial",
     "version_space",

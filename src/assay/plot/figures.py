@@ -241,6 +241,10 @@ def default(model: Any) -> "Figure":
         from assay.plot.trees import importance
 
         return importance(model)
+    if hasattr(model, "transmat_") or hasattr(model, "topics_"):
+        from assay.plot.hidden import topic_words, transitions
+
+        return transitions(model) if hasattr(model, "transmat_") else topic_words(model)
     if hasattr(model, "precisions_cholesky_") and model.means_.shape[1] > 1:
         from assay.plot.mixtures import components
 

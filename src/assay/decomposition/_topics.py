@@ -1,0 +1,461 @@
+"""Latent Dirichlet allocation: documents as mixtures of topics.
+
+    theta_d ~ Dirichlet(alpha)      the topics of document d
+    beta_k  ~ Dirichlet(eta)        the words of topic k
+    each word of d: a topic k from theta_d, then a word from beta_k
+
+    maximise over Dirichlet distributions q of theta, beta  E[ln p(words, theta, topics, beta)] - E[ln q] <= ln p(words)
+
+Claims: that lower bound of ln p of the documents, recomputed; that no step of the batch method lowered it (small
+        problems); bounds of the mean of -ln p over new documents.
+Method: coordinate ascent in the variational parameters, batch or online (Hoffman, Blei and Bach 2010), or collapsed
+        Gibbs sampling (Griffiths and Steyvers 2004). In a batch each document starts afresh and where it was, and
+        keeps the better, so that the bound never falls.
+"""
+
+import numbers
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.card import Card
+from assay.claims.claim import Claim, NotApplicable
+from assay.decomposition._topics_data import (
+    Documents,
+    Gibbs,
+    Inferred,
+    WordFactors,
+    document_bounds,
+    expected_counts,
+    infer_topics,
+    plain_factors,
+    topic_bound,
+    word_factors,
+)
+from assay.fitlog import FitLog
+from assay.guarantees.evidence import Evidence
+from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
+from assay.scan import Rows, one_blas_thread
+
+DOC_STEPS = 40
+"""Steps that the bound of a document takes; as many as the checker makes."""
+_KEPT = 0.1  # share of the sweeps of Gibbs, the last ones, whose counts are averaged
+
+
+@dataclass(eq=False, repr=False)
+class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
+    """Topics of documents: latent Dirichlet allocation.
+
+    Parameters
+    ----------
+    n_components : int >= 1
+        Number of topics.
+    method : "variational" or "gibbs"
+        Coordinate ascent on a lower bound of the likelihood, or collapsed Gibbs sampling; the latter needs whole
+        counts, and `max_iter` are its sweeps (take a hundred or more), of which the last tenth is averaged.
+    doc_topic_prior, topic_word_prior : float > 0, or None
+        alpha and eta; None is 1 / n_components.
+    learning_method : "batch" or "online"
+        Variational: all documents for each step, or `batch_size` of them.
+    learning_decay, learning_offset : float
+        Online: step n weighs (learning_offset + n)^-learning_decay.
+    max_iter : int >= 1
+        Passes over the documents.
+    batch_size : int >= 1
+    evaluate_every : int
+        If above 0, the perplexity is computed so often, and the fit ends when it falls by less than `perp_tol`.
+    total_samples : float > 0
+        Number of documents that `partial_fit` will see.
+    perp_tol : float >= 0
+    mean_change_tol : float > 0, max_doc_update_iter : int >= 1
+        A document's topics are improved until the mean change of its parameters is below the one, or so many times.
+    n_jobs : int or None
+        Threads; None uses all cores. Changes the time, never a bit of the result.
+    verbose : int
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    components_ (n_components, words)
+        Weights of the Dirichlet distribution of each topic's words; with Gibbs, mean counts plus eta.
+    topics_ (n_components, words)
+        Their means: the probability of each word in each topic.
+    doc_topic_prior_, topic_word_prior_ : float
+    bound_ : float
+        Perplexity of the training documents at the end, from the variational bound.
+    n_iter_, n_batch_iter_ : int
+
+    An empty document has the topics of the prior. One topic is a table of frequencies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from assay.decomposition import LatentDirichletAllocation
+    >>> X = np.array([[4, 3, 0, 0], [2, 5, 0, 0], [0, 0, 3, 4], [0, 0, 5, 2]])
+    >>> model = LatentDirichletAllocation(2, random_state=0).fit(X)
+    >>> topics = model.transform(X).argmax(axis=1)
+    >>> bool(topics[0] == topics[1] != topics[2] == topics[3])
+    True
+    """
+
+    card = Card(
+        name="Latent Dirichlet allocation",
+        zh="隐狄利克雷分布",
+        mission=("LAT-21", "LAT-22"),
+        task="density",
+        model="mixtures of topics, which are distributions of words",
+        strategy="variational lower bound of the log-likelihood, or the posterior given the words",
+        algorithm="coordinate ascent, batch or online; or collapsed Gibbs sampling",
+        guarantee=("topics.bound", "topics.monotone", "holdout.kl", "holdout.empirical-bernstein", "holdout.betting"),
+    )
+    family = "topics"
+
+    constraints: ClassVar = {
+        "n_components": Count(),
+        "method": Choice("variational", "gibbs"),
+        "doc_topic_prior": Maybe(Positive()),
+        "topic_word_prior": Maybe(Positive()),
+        "learning_method": Choice("batch", "online"),
+        "learning_decay": Number(low=0.0, high=1.0),
+        "learning_offset": Number(low=1.0),
+        "max_iter": Count(low=0),
+        "batch_size": Count(),
+        "evaluate_every": Count(low=-1),
+        "total_samples": Positive(),
+        "perp_tol": Number(low=0.0),
+        "mean_change_tol": Number(low=0.0),
+        "max_doc_update_iter": Count(),
+    }
+
+    n_components: int = 10
+    _: KW_ONLY
+    method: str = "variational"
+    doc_topic_prior: float | None = None
+    topic_word_prior: float | None = None
+    learning_method: str = "batch"
+    learning_decay: float = 0.7
+    learning_offset: float = 10.0
+    max_iter: int = 10
+    batch_size: int = 128
+    evaluate_every: int = -1
+    total_samples: float = 1e6
+    perp_tol: float = 1e-1
+    mean_change_tol: float = 1e-3
+    max_doc_update_iter: int = 100
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: Any = None
+
+    if TYPE_CHECKING:
+        components_: np.ndarray
+        doc_topic_prior_: float
+        topic_word_prior_: float
+
+    # Fitting ------------------------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "LatentDirichletAllocation":
+        """Fit to a table of counts, documents by words, dense or sparse; y is not used."""
+        check(self)
+        documents = self._read(X, reset=True)
+        random = self._begin(documents.n_words)
+        with fit_log(self, self.max_iter, X, None) as log, one_blas_thread():
+            if self.method == "gibbs":
+                self._run_gibbs(documents, random, log)
+            elif self.learning_method == "batch":
+                self._run_batch(documents, log)
+            else:
+                self._run_online(documents, log)
+            if not log.history:
+                log.step(0.0, 0.0, components_=self.components_)
+        self.bound_ = self._perplexity(documents, self._infer(documents).gamma)
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any = None) -> "LatentDirichletAllocation":
+        """Improve the topics by one step for each `batch_size` of these documents, of `total_samples` altogether."""
+        check(self)
+        if self.method == "gibbs":
+            raise refuse(self, "partial_fit is for the variational method; Gibbs sampling needs all documents at once.")
+        first = not hasattr(self, "components_")
+        documents = self._read(X, reset=first)
+        if first:
+            self._begin(documents.n_words)
+        with fit_log(self, 1, X, None) as log, one_blas_thread():
+            self._pass_online(documents, self.total_samples)
+            log.step(0.0, 0.0, components_=self.components_)
+        return self
+
+    def _read(self, X: Any, *, reset: bool) -> Documents:
+        rows = read_rows(self, X, None, reset=reset)
+        require_finite(rows, self)
+        return self._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
+
+    def _documents(self, X: Any) -> Documents:
+        documents = Documents.of(X, self.n_jobs)
+        if documents.counts.size and documents.counts.min() < 0:
+            raise refuse(self, f"Negative values in data passed to {type(self).__name__}: words are counted.")
+        return documents
+
+    def _begin(self, n_words: int) -> np.random.RandomState:
+        """Set the priors and the topics that the fit starts from, drawn as scikit-learn draws them."""
+        share = 1.0 / self.n_components
+        self.doc_topic_prior_ = share if self.doc_topic_prior is None else float(self.doc_topic_prior)
+        self.topic_word_prior_ = share if self.topic_word_prior is None else float(self.topic_word_prior)
+        random = check_random_state(self.random_state)
+        self.components_ = random.gamma(100.0, 0.01, (self.n_components, n_words))
+        self.n_batch_iter_, self.n_iter_ = 1, 0
+        self.__dict__.pop("start_", None)
+        return random
+
+    def _run_batch(self, documents: Documents, log: FitLog) -> None:
+        self.start_ = self.components_
+        gamma = np.ones((len(documents), self.n_components))
+        last, before = np.inf, -np.inf
+        for _ in range(self.max_iter):
+            factors = word_factors(self.components_)
+            found, documents_bound = self._better(documents, factors, gamma)
+            value = documents_bound + topic_bound(self.components_, self.topic_word_prior_)
+            value /= max(documents.total, 1.0)
+            self.components_ = self.topic_word_prior_ + expected_counts(documents, factors.B, found).T
+            self.n_iter_ += 1
+            self.n_batch_iter_ += 1
+            gain, before = value - before, value
+            if self.verbose:
+                print(f"iteration: {self.n_iter_} of max_iter: {self.max_iter}, bound per word: {value:.6f}")
+            stop = log.step(-value, abs(gain) if np.isfinite(gain) else abs(value), components_=self.components_)
+            if self.evaluate_every > 0 and self.n_iter_ % self.evaluate_every == 0:
+                perplexity = float(np.exp(-value))
+                stop |= abs(last - perplexity) < self.perp_tol
+                last = perplexity
+            if stop:
+                break
+
+    def _run_online(self, documents: Documents, log: FitLog) -> None:
+        last = np.inf
+        for _ in range(self.max_iter):
+            self._pass_online(documents, len(documents))
+            self.n_iter_ += 1
+            value = self._bound(documents, self._infer(documents).gamma) / max(documents.total, 1.0)
+            if self.verbose:
+                print(f"iteration: {self.n_iter_} of max_iter: {self.max_iter}, bound per word: {value:.6f}")
+            perplexity = float(np.exp(-value))
+            stop = log.step(-value, min(abs(last - perplexity), 1e300), components_=self.components_)
+            stop |= self.evaluate_every > 0 and abs(last - perplexity) < self.perp_tol
+            last = perplexity
+            if stop:
+                break
+
+    def _pass_online(self, documents: Documents, total: float) -> None:
+        for low in range(0, len(documents), self.batch_size):
+            some = documents.some(low, min(low + self.batch_size, len(documents)))
+            B = word_factors(self.components_).B
+            found = self._improve(some, B, np.ones((len(some), self.n_components)))
+            weight = (self.learning_offset + self.n_batch_iter_) ** -self.learning_decay
+            counts = expected_counts(some, B, found).T * (total / len(some))
+            self.components_ = (1 - weight) * self.components_ + weight * (self.topic_word_prior_ + counts)
+            self.n_batch_iter_ += 1
+
+    def _run_gibbs(self, documents: Documents, random: np.random.RandomState, log: FitLog) -> None:
+        if (documents.counts != np.floor(documents.counts)).any():
+            raise refuse(self, "Gibbs sampling draws a topic for each word, so that counts must be whole numbers.")
+        seed = int(random.randint(2**31 - 1))
+        chain = Gibbs(documents, self.n_components, self.doc_topic_prior_, self.topic_word_prior_, seed)
+        kept = max(1, int(np.ceil(_KEPT * self.max_iter)))
+        total, count, before = np.zeros(chain.counts.shape), 0, 0.0
+        for step in range(self.max_iter):
+            chain.sweep()
+            self.n_iter_ += 1
+            if step >= self.max_iter - kept:
+                total, count = total + chain.counts, count + 1
+            mean = total / count if count else chain.counts
+            self.components_ = np.ascontiguousarray(self.topic_word_prior_ + mean.T, dtype=np.float64)
+            value = chain.log_joint() / max(documents.total, 1.0)
+            if self.verbose:
+                print(f"sweep: {self.n_iter_} of max_iter: {self.max_iter}, log-likelihood per word: {value:.6f}")
+            if log.step(-value, abs(value - before), components_=self.components_):
+                break
+            before = value
+
+    def _better(self, documents: Documents, factors: WordFactors, gamma: np.ndarray) -> tuple[Inferred, float]:
+        """Improve gamma from where it is, and from a fresh start; keep in place what is better for each document."""
+        found, fresh = (self._improve(documents, factors.B, one) for one in (gamma, np.ones_like(gamma)))
+        old, new = (document_bounds(documents, factors, self.doc_topic_prior_, one.gamma) for one in (found, fresh))
+        better = new > old
+        gamma[better], found.factors[better] = fresh.gamma[better], fresh.factors[better]
+        entries = np.repeat(better, np.diff(documents.offsets))
+        found.ratios[entries] = fresh.ratios[entries]
+        return found, float(np.where(better, new, old).sum())
+
+    def _improve(self, documents: Documents, B: np.ndarray, gamma: np.ndarray) -> Inferred:
+        tol = self.mean_change_tol if self.mean_change_tol > 0 else -1.0
+        return infer_topics(documents, B, self.doc_topic_prior_, gamma, self.max_doc_update_iter, tol)
+
+    # Answers ------------------------------------------------------------------------------------------------------
+
+    @property
+    def topics_(self) -> np.ndarray:
+        """The probability of each word in each topic (n_components, words)."""
+        return self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    @property
+    def exp_dirichlet_component_(self) -> np.ndarray:
+        """exp(E[ln beta]) (n_components, words), by which topics of documents are inferred."""
+        factors = word_factors(self.components_)
+        return factors.B.T * np.exp(factors.logs)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def _asked(self, X: Any) -> Documents:
+        check_is_fitted(self)
+        return self._documents(validate_data(self, X, reset=False, dtype=np.float64, accept_sparse="csr"))
+
+    def _infer(self, documents: Documents) -> Inferred:
+        gamma = np.ones((len(documents), self.n_components))
+        return self._improve(documents, word_factors(self.components_).B, gamma)
+
+    def transform(self, X: Any, *, normalize: bool = True) -> np.ndarray:
+        """Return the topics of each document (documents, n_components): shares, or Dirichlet weights with
+        `normalize=False`."""
+        gamma = self._infer(self._asked(X)).gamma
+        return gamma / gamma.sum(axis=1, keepdims=True) if normalize else gamma
+
+    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray:
+        """Fit, and return the topics of each document."""
+        return self.fit(X, y).transform(X, normalize=normalize)
+
+    def _bound(self, documents: Documents, gamma: np.ndarray, share: float = 1.0) -> float:
+        factors = word_factors(self.components_)
+        found = document_bounds(documents, factors, self.doc_topic_prior_, gamma).sum() * share
+        return float(found + topic_bound(self.components_, self.topic_word_prior_))
+
+    def _perplexity(self, documents: Documents, gamma: np.ndarray, share: float = 1.0) -> float:
+        words = max(documents.total * share, 1.0)
+        return float(np.exp(-self._bound(documents, gamma, share) / words))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the variational lower bound of ln p(X), topics and documents together."""
+        documents = self._asked(X)
+        return self._bound(documents, self._infer(documents).gamma)
+
+    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+        """Return exp(-bound / words); with `sub_sampling`, X is a part of `total_samples` documents."""
+        documents = self._asked(X)
+        share = self.total_samples / len(documents) if sub_sampling else 1.0
+        return self._perplexity(documents, self._infer(documents).gamma, share)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return a lower bound of ln p of each document under `topics_`, its own topics integrated out."""
+        documents = self._asked(X)
+        return log_densities(documents, plain_factors(self.topics_), self.doc_topic_prior_)
+
+    def heldout_perplexity(self, X: Any, *, share: float = 0.5, random_state: Any = 0) -> float:
+        """Return the perplexity of words that were hidden from the inference of their document's topics.
+
+        Each word of a document is hidden with probability 1 - share: exp(-mean ln p(hidden word | the others)).
+        """
+        documents, random = self._asked(X), check_random_state(random_state)
+        seen = random.binomial(documents.counts.astype(np.int64), share).astype(np.float64)
+        hidden = documents.counts.astype(np.int64) - seen
+        if not hidden.sum():
+            raise refuse(self, "no word was hidden: pass more words, or a smaller share.")
+        part = Documents(documents.words, seen, documents.offsets, documents.n_words, self.n_jobs)
+        gamma = self._infer(part).gamma
+        theta, topics = gamma / gamma.sum(axis=1, keepdims=True), self.topics_.T
+        owner = np.repeat(np.arange(len(documents)), np.diff(documents.offsets))
+        total = 0.0
+        for low in range(0, len(owner), 65_536):
+            here = slice(low, low + 65_536)
+            p = np.einsum("ij,ij->i", theta[owner[here]], topics[documents.words[here]])
+            total += float(hidden[here] @ np.log(p))
+        return float(np.exp(-total / hidden.sum()))
+
+    def words(self, names: Sequence[str] | None = None, *, top: int = 10) -> list[list[str]]:
+        """Return the `top` most probable words of each topic, by `names` or by the columns' own."""
+        check_is_fitted(self)
+        if names is None:
+            names = getattr(self, "feature_names_in_", [str(j) for j in range(self.n_features_in_)])
+        if len(names) != self.n_features_in_:
+            raise refuse(self, f"names must be {self.n_features_in_}, one for each word; got {len(names)}.")
+        return [[str(names[j]) for j in row] for row in np.argsort(-self.topics_, axis=1, kind="stable")[:, :top]]
+
+    def coherence(self, X: Any, *, top: int = 10, measure: str = "u_mass") -> np.ndarray:
+        """Return how often the `top` words of each topic stand in the same documents of X.
+
+        "u_mass": mean over pairs of ln((D(v, w) + 1) / D(w)), w the more probable; "npmi": mean over pairs of
+        ln(p(v, w) / (p(v) p(w))) / -ln p(v, w), from -1 to 1. Pairs with a word that X does not have count as 0.
+        """
+        if measure not in ("u_mass", "npmi"):
+            raise refuse(self, f"measure must be 'u_mass' or 'npmi'; got {measure!r}.")
+        documents = self._asked(X)
+        best = np.argsort(-self.topics_, axis=1, kind="stable")[:, :top]
+        places = np.full(documents.n_words, -1)
+        used = np.unique(best)
+        places[used] = np.arange(len(used))
+        there = np.zeros((len(documents), len(used)))
+        owner, kept = np.repeat(np.arange(len(documents)), np.diff(documents.offsets)), places[documents.words] >= 0
+        there[owner[kept], places[documents.words[kept]]] = 1.0
+        both = there.T @ there
+        return np.array([_coherence(both[np.ix_(places[row], places[row])], len(documents), measure) for row in best])
+
+    # Certificates -------------------------------------------------------------------------------------------------
+
+    def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
+        from assay.decomposition._topics_claims import facts
+
+        yield from facts(self, rows)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        from assay.decomposition._topics_claims import density
+
+        yield density(self)
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        rows = super()._known_rows(X, y, sample_weight)
+        self._documents(rows.X if hasattr(rows, "X") else np.concatenate([b.X for b in rows.blocks()]))
+        return rows
+
+    def _derive(self) -> None:
+        if self.components_.shape[0] != self.n_components:
+            raise refuse(self, "n_components is not the number of topics.")
+        for name in ("doc_topic_prior", "topic_word_prior"):
+            given, used = getattr(self, name), getattr(self, f"{name}_")
+            wanted = 1.0 / self.n_components if given is None else given
+            if not isinstance(wanted, numbers.Real) or float(used) != float(wanted):
+                raise refuse(self, "the priors are not those of the parameters.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
+        return tags
+
+
+def log_densities(documents: Documents, factors: WordFactors, alpha: float) -> np.ndarray:
+    """Return the lower bound of ln p of each document after DOC_STEPS steps."""
+    K = factors.B.shape[1]
+    gamma = np.repeat(alpha + documents.sums(documents.counts)[:, None] / K, K, axis=1)
+    infer_topics(documents, factors.B, alpha, gamma, DOC_STEPS, -1.0)
+    return document_bounds(documents, factors, alpha, gamma)
+
+
+def _coherence(both: np.ndarray, n: int, measure: str) -> float:
+    values = []
+    for i in range(1, len(both)):
+        for j in range(i):
+            alone, other, pair = both[j, j], both[i, i], both[i, j]
+            if measure == "u_mass":
+                values.append(np.log((pair + 1) / alone) if alone else 0.0)
+            elif not pair or not alone or not other:
+                values.append(-1.0 if alone and other else 0.0)
+            else:
+                values.append(1.0 if pair == n else np.log(pair * n / (alone * other)) / -np.log(pair / n))
+    return float(np.mean(values)) if values else 0.0

@@ -61,10 +61,8 @@ def members(repeats: int) -> dict[str, Any]:
     print(f"{MEMBERS} logistic regressions on {ROWS:,} x {COLUMNS}")
     for name, each in found.items():
         print(f"  {name:24s} {each:7.2f} s   {each / first:.2f} of the sum of single fits")
-    print(
-        f"  two threads are {found['committee, one thread'] / found['committee, two threads']:.2f} times as fast as
-        one\n"
-    )
+    faster = found["committee, one thread"] / found["committee, two threads"]
+    print(f"  two threads are {faster:.2f} times as fast as one\n")
     return found
 
 

@@ -117,7 +117,7 @@ class OverSampler(Sampler):
     ([[9.0], [9.0]], [3, 3])
     """
 
-    constraints: ClassVar = {"how": Choice("repeat", "interpolate"), "k": Count()}
+    constraints: ClassVar[dict[str, Any]] = {"how": Choice("repeat", "interpolate"), "k": Count()}
 
     how: str = "repeat"
     _: KW_ONLY

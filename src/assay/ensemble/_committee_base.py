@@ -199,7 +199,8 @@ class CommitteeOf(NamedMembers):
             yield NotApplicable("D41/1", "These are not the rows of `fit`, or the checker cannot read a member.")
         else:
             value = self.weight_gap_ * (1 + 1e-6) + 1e-8 * (1 + self._size(rows))
-            yield Claim("D41/1", value, params={"rows": rows.n_rows}, witness={"held": self.held_})
+            params = {"rows": rows.n_rows, "learnt_from": len(self.held_)}
+            yield Claim("D41/1", value, params=params, witness={"held": self.held_})
 
     def _size(self, rows: Rows) -> float:
         """Return the mean square of the target on the rows, the scale of the error."""

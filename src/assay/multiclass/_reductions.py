@@ -177,6 +177,7 @@ def _card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
         strategy="that of the members",
         algorithm=algorithm,
         guarantee=("code.bits",),
+        most_rows=20_000,
     )
 
 

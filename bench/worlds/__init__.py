@@ -9,6 +9,7 @@ wrong on purpose and must be caught.
 from bench.worlds import (
     classes,
     clusters,
+    combined,
     densities,
     holdout,
     machines,
@@ -28,6 +29,7 @@ __all__ = [
     "Case",
     "classes",
     "clusters",
+    "combined",
     "densities",
     "holdout",
     "machines",

@@ -250,6 +250,13 @@ class TestCertificate:
             broken += L / (c + 1) * kl_upper(wrong / (m * L), np.log(1 / 0.1) / m) < truth
         assert broken <= binom.ppf(1 - 1e-6, 400, 0.1)
 
+    @pytest.mark.parametrize("kind", [OneVsOneClassifier, OneVsRestClassifier])
+    def test_prediction_sets_can_be_asked_for(self, kind):
+        model = kind(FAST).fit(*LEARNT)
+        found = model.certify(*LEARNT, holdout=HELD, coverage=0.8)
+        assert found.find("P25").value > 0
+        assert assay.verify(found, model, *LEARNT, holdout=HELD).holds
+
     def test_a_file_says_the_same(self, tmp_path):
         model = OutputCodeClassifier(FAST, code="bch", decoding="loss").fit(*LEARNT)
         assay.save(model, tmp_path / "code.assay")

@@ -219,7 +219,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         if self.voting == "hard":
             return self.member_votes(X)
         said = self._outputs(self.members_, self._rows(X, reset=False)).transpose(1, 0, 2)
-        return np.hstack(list(said)) if self.flatten_transform else said
+        return np.concatenate(list(said), axis=1) if self.flatten_transform else said
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""

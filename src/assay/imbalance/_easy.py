@@ -91,13 +91,14 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
         self.shares_ = np.bincount(codes) / len(codes)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
         with FitLog(self, 1, X, y) as log:
-            tasks = [self._member_task(X, codes, t, seed) for t, seed in enumerate(seeds)]
-            self._keep(fit_members(self, tasks, self.n_jobs))
+            self._keep(
+                fit_members(self, [self._sampled(X, codes, t, seed) for t, seed in enumerate(seeds)], self.n_jobs)
+            )
             self.vote_weights_ = np.ones(len(self.members_))
             log.step(float(np.mean(self._mean(X).argmax(axis=1) != codes)), 0.0)
         return self
 
-    def _member_task(self, X: Any, codes: np.ndarray, t: int, seed: int) -> Task:
+    def _sampled(self, X: Any, codes: np.ndarray, t: int, seed: int) -> Task:
         sampler = UnderSampler(random_state=seed, warn=False)
         kept = sampler.fit_resample(np.arange(len(codes))[:, None], codes)[0][:, 0]
         return Task(f"sample {t}", self._base(), _safe_indexing(X, kept), codes[kept])

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_y, check_array, check_consistent_len
 
 from assay.imbalance._priors import prior_correction
 from assay.neighbors import NearestNeighbors
-from assay.params import Choice, Constraint, Count, Flag, check, refuse
+from assay.params import Choice, Count, Flag, check, refuse
 
 
 class ResampledWarning(UserWarning):
@@ -28,7 +28,7 @@ class ResampledWarning(UserWarning):
 class Sampler(BaseEstimator):
     """What samplers share: reading, the warning, and the correction of probabilities."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"warn": Flag}
+    constraints: ClassVar = {"warn": Flag}
 
     _: KW_ONLY
     random_state: Any = None
@@ -117,7 +117,7 @@ class OverSampler(Sampler):
     ([[9.0], [9.0]], [3, 3])
     """
 
-    constraints: ClassVar[dict[str, Constraint]] = {"how": Choice("repeat", "interpolate"), "k": Count()}
+    constraints: ClassVar[dict[str, Any]] = {"how": Choice("repeat", "interpolate"), "k": Count()}
 
     how: str = "repeat"
     _: KW_ONLY

@@ -1,6 +1,6 @@
 """Many classes from classifiers of two: one against one, one against the rest, and codes that correct errors."""
 
-from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, random_code, ternary_code
+from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, pairs_code, random_code, ternary_code
 from assay.multiclass._reductions import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "bch_code",
     "code_distance",
     "exhaustive_code",
+    "pairs_code",
     "random_code",
     "ternary_code",
 ]

@@ -40,6 +40,18 @@ def exhaustive_code(classes: int) -> np.ndarray:
     return np.stack([np.ones(len(bits), dtype=np.int64), *rest]).astype(np.int64)
 
 
+def pairs_code(classes: int) -> np.ndarray:
+    """Return a ternary bit for every pair of classes, (0, 1), (0, 2), ...: one against one as a code.
+
+    >>> pairs_code(3).tolist()
+    [[-1, -1, 0], [1, 0, -1], [0, 1, 1]]
+    """
+    first, second = np.triu_indices(classes, 1)
+    code = np.zeros((classes, len(first)), dtype=np.int64)
+    code[first, np.arange(len(first))], code[second, np.arange(len(first))] = -1, 1
+    return code
+
+
 def random_code(classes: int, bits: int, random: np.random.RandomState) -> np.ndarray:
     """Return the best of many codes drawn with fair bits, by the least distance of two words."""
     return _best(classes, bits, random, lambda shape: random.choice([-1, 1], size=shape))

@@ -28,7 +28,7 @@ from assay.ensemble._combined import OfLearners, Task, fit_members, probability_
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
-from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, random_code, ternary_code
+from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, pairs_code, random_code, ternary_code
 from assay.params import Choice, Positive, check, refuse
 from assay.scan import Rows, thread_map
 from assay.theory.concentration import kl_upper
@@ -69,12 +69,13 @@ class Reduced(ClassifierMixin, OfLearners):
         codes, _ = self._targets(X, y, None)
         self.code_ = self._code(len(self.classes_))
         with FitLog(self, 1, X, y) as log:
-            tasks = [self._member_task(t, X, codes) for t in range(self.code_.shape[1])]
-            self._keep(fit_members(self, tasks, self.n_jobs))
+            self._keep(
+                fit_members(self, [self._bit_task(t, X, codes) for t in range(self.code_.shape[1])], self.n_jobs)
+            )
             log.step(float(np.mean(self._scores(X).argmax(axis=1) != codes)), 0.0)
         return self
 
-    def _member_task(self, t: int, X: Any, codes: np.ndarray) -> Task:
+    def _bit_task(self, t: int, X: Any, codes: np.ndarray) -> Task:
         bits = self.code_[codes, t]
         used = np.flatnonzero(bits)
         rows = X if len(used) == len(codes) else _safe_indexing(X, used)
@@ -176,6 +177,7 @@ def _card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
         strategy="that of the members",
         algorithm=algorithm,
         guarantee=("code.bits",),
+        most_rows=20_000,
     )
 
 
@@ -215,10 +217,7 @@ class OneVsOneClassifier(Reduced):
         return np.array(PAIRS)
 
     def _code(self, classes: int) -> np.ndarray:
-        first, second = np.triu_indices(classes, 1)
-        code = np.zeros((classes, len(first)), dtype=np.int64)
-        code[first, np.arange(len(first))], code[second, np.arange(len(first))] = -1, 1
-        return code
+        return pairs_code(classes)
 
 
 def _with_probabilities(model: Any) -> bool:
@@ -304,8 +303,9 @@ class OutputCodeClassifier(Reduced):
     Parameters
     ----------
     estimator, n_jobs : as `OneVsOneClassifier`
-    code : "random", "exhaustive", "bch", "ternary", or array (classes, bits) of -1, 0, +1
-        Words of the classes in sorted order; rows must differ. "random" and "ternary" are the best of many draws.
+    code : "random", "exhaustive", "bch", "ternary", "pairs", or array (classes, bits) of -1, 0, +1
+        Words of the classes in sorted order; rows must differ. "random" and "ternary" are the best of many draws;
+        "pairs" are the members of `OneVsOneClassifier`, decoded as asked.
     code_size : float > 0
         Bits for each class of drawn and BCH codes; at least so many as tell the classes apart.
     decoding : "hamming", "euclidean" or "loss"
@@ -368,6 +368,7 @@ class OutputCodeClassifier(Reduced):
                 "random": lambda: random_code(classes, bits, random),
                 "ternary": lambda: ternary_code(classes, bits, random),
                 "exhaustive": lambda: exhaustive_code(classes),
+                "pairs": lambda: pairs_code(classes),
                 "bch": lambda: bch_code(classes, bits),
             }
             if self.code not in made:

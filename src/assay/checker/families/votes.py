@@ -117,11 +117,11 @@ def read_mean(members: list[Predictor], weights: np.ndarray, links: np.ndarray, 
 
 
 class SimplexGap(Rule):
-    """D41: on rows that no member was fitted to, no weights on the simplex have a mean squared error smaller by more
-    than the value.
+    """D41: on the rows of the witness `held`, no weights on the simplex have a mean squared error smaller by more than
+    the value.
 
     F(w) = mean |sum_t w_t h_t(x) - y|^2, y a number or the one-hot label. F(w) - min F <= <grad F(w), w> - min_t of
-    its entries. The witness `held` names the rows.
+    its entries.
     """
 
     def prepare(self) -> None:
@@ -131,6 +131,8 @@ class SimplexGap(Rule):
         self.held = self.witness("held", None, integer=True)
         if len(self.held) < 1 or np.any(np.diff(self.held) <= 0) or self.held[0] < 0 or self.held[-1] >= self.rows:
             raise Rejected("held must name rows, in order")
+        if self.count("learnt_from") != len(self.held):
+            raise Rejected(f"learnt_from must be the number of rows held, {len(self.held)}")
         T = len(self.model.weights)
         self.weights = self.model.weights / self.model.weights.sum()
         self.products, self.extra = Sums(T), np.zeros(T)
@@ -211,8 +213,8 @@ class SelectiveRisk(Rule):
 
 def _gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        "On the rows that no member was fitted to, no other weights of the members have a mean squared error smaller "
-        f"by more than {up(value)}."
+        f"On {params['learnt_from']} of the {params['rows']} training rows no other weights of the members have a mean "
+        f"squared error smaller by more than {up(value)}."
     )
 
 

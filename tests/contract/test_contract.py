@@ -56,13 +56,13 @@ def suited(model, X):
 def small(model, seed=0, n=90, classes=3):
     """Return rows that overlap a little, with labels or targets as the learner's task asks."""
     rng = np.random.default_rng(seed)
-    X = suited(model, rng.normal(size=(n, 4)))
+    X = rng.normal(size=(n, 4))
     if model.card.task == "classify":
         classes = classes if get_tags(model).classifier_tags.multi_class else 2
         y = rng.integers(0, classes, n)
         X[:, 0] += 1.5 * y
         return suited(model, X), np.array(["pear", "apple", "fig"])[y]
-    return X, X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=n)
+    return suited(model, X), X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=n)
 
 
 def fitted(model, X, y):

@@ -16,6 +16,7 @@ NAMES = (
     "neural",
     "mixture",
     "neighbors",
+    "features",
 )
 
 

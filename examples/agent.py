@@ -70,7 +70,7 @@ def main() -> None:
     for state in (Chain.LEFT, Chain.RIGHT):
         seen = agent.transition(state, 1)
         print(f"{state}: value {agent.value(state):.3f}, planned {agent.plan()[state]:.3f}, action {agent.act(state)};")
-        print(f"  action 1 was tried {seen.count} times, pays {seen.reward:.2f}, leads to {seen.next_states}")
+        print(f"  action 1 was tried {seen.times} times, pays {seen.reward:.2f}, leads to {seen.next_states}")
     found, asked = threshold_questions(100, 37)
     print(f"threshold {found} among 100 points found with {asked} questions")
     guests = [f"guest {i}" for i in range(6)]

@@ -31,7 +31,7 @@ class Environment(Protocol):
 class Transition(NamedTuple):
     """What was seen after an action in a state: how often, the share of each next state, and the mean reward."""
 
-    count: int
+    times: int
     next_states: dict[State, float]
     reward: float
 

@@ -5,8 +5,10 @@ of `assay.theory.spaces` holds a list of them.
 """
 
 import itertools
+import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +45,8 @@ def polygons() -> list[Concept]:
     >>> [concept([3, 4, 5]).tolist() for concept in polygons()]
     [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
     """
-    return [
-        Concept(name, lambda row, corners=corners: row == corners)
-        for name, corners in (("triangle", 3), ("quadrilateral", 4), ("pentagon", 5))
-    ]
+    named = {"triangle": 3, "quadrilateral": 4, "pentagon": 5}
+    return [Concept(name, partial(operator.eq, corners)) for name, corners in named.items()]
 
 
 def consistent(hypothesis: Hypothesis, rows: Any, labels: ArrayLike) -> bool:

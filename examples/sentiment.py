@@ -17,8 +17,8 @@ from assay.semi_supervised import SelfTrainingClassifier
 
 ENGLISH = {
     "glad": ("a sweet and charming film", "great fun and wonderful acting", "I love it, so warm", "truly delightful"),
-    "bored": ("dull and far too long", "nothing happens, a tedious plot", "I slept, so slow and flat", "boring to the end"),
-    "angry": ("an insult, a shameless cheat", "awful, I want my money back", "offensive, hateful trash", "what a disgrace"),
+    "bored": ("dull and far too long", "nothing happens, a tedious plot", "I slept, so slow and flat", "boring"),
+    "angry": ("an insult, a shameless cheat", "awful, I want my money back", "offensive, hateful trash", "a disgrace"),
 }  # fmt: skip
 CHINESE = {
     "好": ("很好看的电影", "演员非常出色", "我很喜欢这个故事", "太精彩了，推荐"),

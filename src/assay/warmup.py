@@ -53,6 +53,9 @@ def _exercise(kind: type[Learner]) -> None:
 
 def _run(model: Learner, X: np.ndarray, y: np.ndarray, weight: dict[str, Any]) -> None:
     """Fit, ask what the model is for (predictions, new columns or densities), and certify."""
+    reads = get_tags(model).input_tags
+    X = np.abs(X) if reads.positive_only else X
+    X = np.round(X) if reads.categorical else X
     model.fit(X, y, **weight)
     name = next(name for name in ("predict", "transform", "score_samples") if hasattr(model, name))
     getattr(model, name)(X)

@@ -21,6 +21,7 @@ NAMES = (
     "bayes",
     "hmm",
     "topics",
+    "features",
 )
 
 

@@ -17,6 +17,7 @@ from assay.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
     SingularScatterWarning,
     bayes_rule,
+    between_two_classes,
     fisher_direction,
     fisher_ratio,
     gaussian_risk,
@@ -58,6 +59,19 @@ def test_scatter_matrices_are_their_definitions(classes):
     assert np.linalg.matrix_rank(S.between, tol=1e-6 * np.trace(S.between)) == min(classes - 1, 4)
     assert np.linalg.eigvalsh(S.within)[0] > 0
     np.testing.assert_array_equal(S.within, S.within.T)
+
+
+@pytest.mark.mission("LIN-29")
+def test_the_scatter_between_two_classes_is_that_of_their_means():
+    X, y = draw(4, n=300, classes=2)
+    S = between_two_classes(X, y)
+    apart = X[y == 0].mean(axis=0) - X[y == 1].mean(axis=0)
+    np.testing.assert_allclose(S, apart[:, None] * apart[None, :], rtol=1e-12)
+    assert np.linalg.matrix_rank(S) == 1
+    share = np.mean(y == 0) * np.mean(y == 1)
+    np.testing.assert_allclose(scatter_matrices(X, y).between, len(y) * share * S, rtol=1e-9)
+    with pytest.raises(ValueError, match="two classes"):
+        between_two_classes(X, np.zeros(len(X)))
 
 
 def test_scatter_survives_means_far_apart():

@@ -210,6 +210,33 @@ def test_resampling():
         AdaBoostClassifier(KNeighborsClassifier()).fit(X, y)
 
 
+@pytest.mark.mission("ENS-23")
+@pytest.mark.parametrize("failing", [{3}, {1, 2}, {2, 5, 6}])
+def test_a_round_that_fails_is_drawn_again(failing):
+    """A learner that is worse than chance on some draws: the round is drawn again, and all rounds are run."""
+    X, y = load_breast_cancer(return_X_y=True)
+    fits = []
+
+    class Moody(KNeighborsClassifier):
+        def fit(self, X, y):
+            fits.append(np.bincount(np.searchsorted(np.unique(y), y)))
+            self.fails_ = len(fits) in failing
+            return super().fit(X, y)
+
+        def predict(self, X):
+            right = super().predict(X)
+            return 1 - right if self.fails_ else right
+
+    model = AdaBoostClassifier(Moody(3), n_estimators=6, how="resample", random_state=0).fit(X, y)
+    assert len(model.estimator_weights_) == 6
+    assert len(fits) == 6 + len(failing)
+    assert not any(member.fails_ for member in model.members_)
+    assert max(model.estimator_errors_) < 0.5
+    fits.clear()
+    again = AdaBoostClassifier(Moody(3), n_estimators=6, how="resample", random_state=0).fit(X, y)
+    assert np.array_equal(again.estimator_weights_, model.estimator_weights_)
+
+
 @pytest.mark.mission("ENS-15", "ENS-16", "ENS-18")
 def test_exponential_loss_view():
     for p in (0.1, 0.4, 0.7):

@@ -19,6 +19,7 @@ from assay.tree._predict import leaves
 from assay.tree.growth._bins import find_bins
 from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._records import Limits
+from examples import robust_forest
 
 
 @pytest.mark.mission("ENS-32")
@@ -132,12 +133,13 @@ def test_strength_and_correlation_bound_the_error():
 @pytest.mark.mission("ENS-43")
 def test_number_of_columns_by_out_of_bag_error():
     X, y = load_breast_cancer(return_X_y=True)
-    curve = {
-        k: 1 - RandomForestClassifier(60, max_features=k, oob_score=True, random_state=0).fit(X, y).oob_score_
-        for k in (1, 2, 4, 8, 16, 30)
-    }
-    best = min(curve, key=curve.get)
-    assert curve[best] <= curve[30]
+    found = robust_forest.scan_columns(X, y, (1, 2, 4, 8, 16, 30))
+    assert found.best == found.columns[int(np.argmin(found.errors))]
+    for k, error in zip(found.columns, found.errors):
+        forest = RandomForestClassifier(60, max_features=k, oob_score=True, random_state=0).fit(X, y)
+        assert 1 - forest.oob_score_ == pytest.approx(error)
+    assert found.forest.max_features == found.best
+    assert robust_forest.scan_columns(X[:100, :9], y[:100], n_estimators=5).columns == [1, 3, 4, 9]
 
 
 @pytest.mark.mission("ENS-45")
@@ -414,48 +416,28 @@ def test_out_of_bag_curve_ends_at_the_score():
 # Noise, missing values, names ------------------------------------------------------------------------------------
 
 
-def ten_fold(make, X, y, spoil):
-    """Return the ten-fold error on clean labels after training on spoilt rows."""
-    from sklearn.model_selection import StratifiedKFold
-
-    wrong = 0
-    for fit, held in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
-        rng = np.random.default_rng(len(fit))
-        Xf, yf = spoil(rng, X[fit].copy(), y[fit].copy())
-        Xh, _ = spoil(rng, X[held].copy(), y[held].copy())
-        wrong += (make().fit(Xf, yf).predict(Xh) != y[held]).sum()
-    return wrong / len(y)
+@pytest.mark.mission("ENS-44")
+def test_a_forest_suffers_less_than_a_tree_from_flipped_labels():
+    curve = robust_forest.noise_curve(*load_breast_cancer(return_X_y=True), robust_forest.flip_labels, (0.1, 0.2))
+    assert all(forest < 0.6 * tree for forest, tree in zip(curve.forest, curve.tree))
 
 
 @pytest.mark.mission("ENS-44")
-@pytest.mark.parametrize("share", [0.1, 0.2])
-def test_a_forest_suffers_less_than_a_tree_from_flipped_labels(share):
-    from assay.tree import DecisionTreeClassifier
-
-    def flip(rng, X, y):
-        at = rng.random(len(y)) < share
-        return X, np.where(at, 1 - y, y)
-
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = ten_fold(lambda: RandomForestClassifier(40, random_state=0), X, y, flip)
-    tree = ten_fold(DecisionTreeClassifier, X, y, flip)
-    assert forest < 0.6 * tree
-
-
-@pytest.mark.mission("ENS-44")
-@pytest.mark.parametrize("share", [0.1, 0.2])
-def test_a_forest_suffers_less_than_a_tree_from_missing_entries(share):
-    from assay.tree import DecisionTreeClassifier
-
-    def lose(rng, X, y):
-        X[rng.random(X.shape) < share] = np.nan
-        return X, y
-
+def test_a_forest_suffers_less_than_a_tree_from_missing_entries():
     X, y = load_iris(return_X_y=True)
-    forest = ten_fold(lambda: RandomForestClassifier(30, random_state=0), X, y, lose)
-    tree = ten_fold(DecisionTreeClassifier, X, y, lose)
-    assert forest <= tree
-    assert forest < 0.15
+    curve = robust_forest.noise_curve(X, y, robust_forest.lose_entries, (0.1, 0.2), trees=30)
+    assert all(forest <= tree for forest, tree in zip(curve.forest, curve.tree))
+    assert max(curve.forest) < 0.15
+
+
+def test_what_is_spoilt_is_the_share_asked_for():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    same, flipped = robust_forest.flip_labels(rng, X, y, 0.2)
+    assert same is X
+    assert 0.1 < np.mean(flipped != y) < 0.3
+    assert set(flipped) == set(y)
+    assert 0.15 < np.isnan(robust_forest.lose_entries(rng, X, y, 0.2)[0]).mean() < 0.25
 
 
 @pytest.mark.parametrize("make", [RandomForestClassifier, ExtraTreesClassifier])

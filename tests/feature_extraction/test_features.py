@@ -9,7 +9,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import assay
-from assay.cluster import KMeans
 from assay.datasets import film_review
 from assay.feature_extraction import (
     LETTERS,
@@ -27,22 +26,10 @@ from assay.kernels import HistogramIntersection, definiteness
 from assay.linear_model import LogisticRegression
 from assay.svm import SVC
 from examples import elephant
+from examples import pictures as gallery
+from examples.pictures import textures
 
 TEXTS = ["The cat sat, the dog ran.", "A dog and a cat", "no animals; 3 cars", "Das Café hat 2 Katzen"]
-
-
-def textures(n=60, side=24, seed=0):
-    """Return pictures of stripes across, stripes down and dots, at random places and of random contrast."""
-    rng = np.random.default_rng(seed)
-    kind = np.arange(n) % 3
-    place = np.arange(side)
-    out = np.empty((n, side, side))
-    for i, k in enumerate(kind):
-        shift, other = rng.uniform(0, 8, 2)
-        across, down = np.sin((place + shift) * 2 * np.pi / 6), np.sin((place + other) * 2 * np.pi / 6)
-        pattern = (across[:, None] + 0 * down, 0 * across[:, None] + down, across[:, None] * down)[k]
-        out[i] = 0.5 + rng.uniform(0.1, 0.4) * pattern
-    return np.clip(out + 0.03 * rng.normal(size=out.shape), 0, 1), kind
 
 
 class TestWords:
@@ -198,16 +185,14 @@ class TestPictures:
         search.fit(pictures[:60], kind[:60])
         assert search.score(pictures[60:], kind[60:]) > 0.95
 
-    def test_pictures_in_clusters(self):
+    def test_pictures_in_clusters(self, capsys):
         """Without labels, words put pictures of one texture together (000 l.212)."""
-        pictures, kind = textures(60)
-        rows = BagOfVisualWords(20, levels=0, size=6, step=1, random_state=0).fit_transform(pictures)
-        found = KMeans(3, n_init=10, random_state=0).fit(rows).labels_
-        purity = sum(np.bincount(kind[found == k]).max() for k in range(3)) / 60
-        assert purity > 0.9
-        common = HistogramIntersection()(rows)
-        np.fill_diagonal(common, -1.0)
-        assert np.mean(kind[common.argmax(axis=1)] == kind) > 0.95  # the most similar picture is of the same texture
+        found = gallery.compare()
+        assert found.purity > 0.9
+        assert found.similar > 0.95  # the most similar picture is of the same texture
+        assert found.accuracy == 1.0
+        gallery.main()
+        assert "clusters" in capsys.readouterr().out
 
     def test_rows_of_pixels_are_pictures_too(self):
         pictures, _ = textures(10)

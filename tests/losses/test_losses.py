@@ -176,6 +176,12 @@ def test_the_squared_loss_of_the_sigmoid_has_a_vanishing_gradient():
     np.testing.assert_allclose(losses.sigmoid_squared.value(-1.0, -z), (theta - 1) ** 2, rtol=1e-12)
     assert abs(squared[0] / cross[0]) < 1e-3
     assert abs(cross[0]) > 0.9999
+    table = losses.gradient_table(z)
+    np.testing.assert_allclose(table["squared"], np.abs(squared))
+    np.testing.assert_allclose(table["cross-entropy"], np.abs(cross))
+    np.testing.assert_allclose(table["ratio"], 2 * theta * (1 - theta), rtol=1e-9)
+    assert table["ratio"][0] < 1e-3
+    assert next(iter(losses.gradient_table()["margin"])) == -10.0
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if loss.prox is not None], ids=by_name)

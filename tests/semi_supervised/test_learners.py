@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn import semi_supervised as theirs
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression as TheirLogistic
@@ -24,6 +25,7 @@ from assay.semi_supervised import (
     MaskedFeatures,
     MultinomialEM,
     SelfTrainingClassifier,
+    VouchedClassifier,
     labelled,
     labelled_rows,
     neighbour_graph,
@@ -55,6 +57,25 @@ class TestMarks:
         assert labelled(np.array([True, False])).all()
         assert labelled(np.array(["a", "-1"])).tolist() == [True, False]
         assert labelled(np.array(["a", None, np.nan, -1, -1.0], dtype=object)).tolist() == [True] + [False] * 4
+
+    @pytest.mark.parametrize(
+        "model",
+        [EntropyLogisticRegression(), SelfTrainingClassifier(), LabelPropagation(), GaussianEM(), VouchedClassifier()],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_marks_of_any_kind_give_the_same_model(self, model):
+        X, _, marked = rows(share=0.4)
+        if hasattr(model, "random_state"):
+            model.set_params(random_state=0)
+        first = clone(model).fit(X, marked).predict(X)
+        for none in (None, np.nan, -1):
+            objects = marked.astype(object)
+            objects[marked < 0] = none
+            assert np.array_equal(clone(model).fit(X, objects).predict(X), first)
+        words = np.array(["zero", "one", "two", "-1"])[marked]
+        again = clone(model).fit(X, words).predict(X)
+        if not hasattr(model, "random_state"):  # the order of the classes is another
+            assert np.mean(again == np.array(["zero", "one", "two"])[first]) > 0.99
 
     def test_no_label_at_all_is_refused(self):
         with pytest.raises(ValueError, match="no row has a label"):

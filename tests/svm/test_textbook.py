@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import assay
 from assay import svm
-from assay.kernels import Gaussian, Linear, Polynomial, embedding, named_kernel
+from assay.kernels import Gaussian, Linear, Polynomial, PowerSeries, embedding, named_kernel
 from assay.losses import epsilon_insensitive
-from assay.svm import SVC, SVR
+from assay.svm import SVC, SVR, LinearSVC
 from assay.svm import _platt_smo as textbook
 
 THREE = np.array([[3.0, 3.0], [4.0, 3.0], [1.0, 1.0]])
@@ -117,20 +117,36 @@ def test_lagrangian_is_stationary_at_the_solution():
     w, b = model.coef_[0], model.intercept_[0]
     slack, mu = np.maximum(0, 1 - y * (X @ w + b)), C - alpha
 
-    def lagrangian(w, b, slack):
-        return 0.5 * w @ w + C * slack.sum() - alpha @ (y * (X @ w + b) - 1 + slack) - mu @ slack
+    def value(w, b, slack):
+        return svm.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu).value
 
+    found = svm.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu)
     np.testing.assert_allclose(w, (alpha * y) @ X, atol=1e-9)
     assert abs(alpha @ y) < 1e-9
-    h = 1e-5
+    np.testing.assert_allclose(found.by_w, 0, atol=1e-9)
+    assert abs(found.by_b) < 1e-9
+    np.testing.assert_allclose(found.by_slack, 0, atol=1e-12)  # C = alpha + mu
+    assert found.value == pytest.approx(primal(w, b, X, y, C), abs=1e-5)
+    random = np.random.default_rng(0)
+    w, b, slack = w + random.normal(size=2), b + 1.0, slack + random.random(len(X))  # anywhere: slopes by differences
+    alpha, mu = alpha + random.random(len(X)), mu + random.random(len(X))
+    found, h = svm.lagrangian(X, y, w, b, alpha, C=C, slack=slack, mu=mu), 1e-5
     for j in range(2):
         step = h * np.eye(2)[j]
-        slope = (lagrangian(w + step, b, slack) - lagrangian(w - step, b, slack)) / (2 * h)
-        assert abs(slope) < 1e-6
-    assert abs(lagrangian(w, b + h, slack) - lagrangian(w, b - h, slack)) / (2 * h) < 1e-6
-    assert lagrangian(w, b, slack) == pytest.approx(primal(w, b, X, y, C), abs=1e-5)
+        slope = (value(w + step, b, slack) - value(w - step, b, slack)) / (2 * h)
+        assert found.by_w[j] == pytest.approx(slope, abs=1e-6)
+    assert found.by_b == pytest.approx((value(w, b + h, slack) - value(w, b - h, slack)) / (2 * h), abs=1e-6)
+    step = h * np.eye(len(X))[3]
+    slope = (value(w, b, slack + step) - value(w, b, slack - step)) / (2 * h)
+    assert found.by_slack[3] == pytest.approx(slope, abs=1e-6)
     hard = SVC(C=np.inf, kernel="linear", tol=1e-9).fit(THREE, SIGNS)
     np.testing.assert_allclose(hard.coef_[0], beta_of(hard, 3) @ THREE)
+    at = svm.lagrangian(THREE, SIGNS, hard.coef_[0], hard.intercept_[0], np.abs(beta_of(hard, 3)))
+    np.testing.assert_allclose(at.by_w, 0, atol=1e-6)
+    assert abs(at.by_b) < 1e-6
+    assert at.value == pytest.approx(0.5 * hard.coef_[0] @ hard.coef_[0], abs=1e-6)
+    with pytest.raises(ValueError, match="comes with slack"):
+        svm.lagrangian(THREE, SIGNS, hard.coef_[0], 0.0, np.zeros(3), C=1.0)
 
 
 @pytest.mark.mission("KER-15", "KER-16", "KER-18", "KER-30", "KER-31")
@@ -200,6 +216,24 @@ def test_programmes_through_the_origin():
         assert value <= other @ other + C * np.maximum(0, 1 - y * (X @ other)).sum() + 1e-7
     with pytest.raises(ValueError, match="not positive semidefinite"):
         svm.margin_through_origin(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, -1.0]))
+
+
+@pytest.mark.mission("KER-71")
+@pytest.mark.parametrize("kernel", [Polynomial(2, 1.0, 1.0), Polynomial(3, 0.5, 1.0), PowerSeries([1.0] * 3)], ids=str)
+def test_the_expansion_is_the_machine_without_offset_in_the_explicit_space(kernel):
+    random = np.random.default_rng(1)
+    X = random.normal(size=(14, 2))
+    y = np.where(X[:, 0] ** 2 + X[:, 1] ** 2 > 1.5, 1.0, -1.0)
+    phi = kernel.features(X)
+    c = svm.margin_through_origin(kernel(X), y)
+    explicit = LinearSVC(C=1e6, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=100_000).fit(phi, y)
+    v = phi.T @ c
+    assert (y * (phi @ v)).min() == pytest.approx(1.0, abs=1e-5)
+    np.testing.assert_allclose(v, explicit.coef_[0], rtol=1e-3, atol=1e-3 * np.abs(v).max())
+    assert v @ v == pytest.approx(explicit.coef_[0] @ explicit.coef_[0], rel=1e-4)
+    fresh = random.normal(size=(50, 2))
+    scores = explicit.decision_function(kernel.features(fresh))
+    np.testing.assert_allclose(kernel(fresh, X) @ c, scores, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.mission("KER-20", "KER-21")
@@ -337,14 +371,19 @@ def test_error_cache_first_choice_and_falling_objective():
     trace = svm.smo(K, y, C, tol=1e-7)
     assert trace.converged
     alpha, b = np.zeros(25), 0.0
-    previous = 0.0
+    previous, largest = 0.0, 0
     for step in trace.steps[:40]:
         errors = K @ (alpha * y) + b - y  # recomputed, not cached
         broken = textbook.violations(y, alpha, errors, C)
-        assert broken[step.i] == pytest.approx(broken.max(), rel=1e-6, abs=1e-9) or broken[step.i] > 0
+        for other in np.flatnonzero(broken > broken[step.i] * (1 + 1e-6) + 1e-9):  # passed over: no partner moves it
+            for j in np.delete(np.arange(25), other):
+                _, new_j, *_ = textbook.pair_step(K, y, alpha, errors, other, j, C)
+                assert abs(new_j - alpha[j]) <= 1e-9 * (1 + alpha[j])
+        largest += broken[step.i] >= broken.max() * (1 - 1e-6) - 1e-9
         alpha[step.i], alpha[step.j], b = step.alpha_i, step.alpha_j, step.b
         assert step.objective <= previous + 1e-12
         previous = step.objective
+    assert largest >= 0.9 * len(trace.steps[:40])
     first = trace.steps[0]
     assert textbook.violations(y, np.zeros(25), -y, C)[first.i] == 1.0
     fast = SVC(C=C, kernel="rbf", gamma=0.4, tol=1e-8).fit(X, y)

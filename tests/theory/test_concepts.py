@@ -1,10 +1,14 @@
 """Concepts and version spaces against truth tables and enumeration."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
+from assay.datasets import programmers, vehicles
+from assay.ensemble import RandomForestClassifier
+from assay.neighbors import KNeighborsClassifier
 from assay.theory.concepts import (
     Concept,
     Conjunctions,
@@ -14,28 +18,16 @@ from assay.theory.concepts import (
     RuleBook,
     VersionSpace,
     consistent,
+    contradictions,
     disagreement,
+    polygons,
 )
 from assay.theory.risk import FiniteDistribution
 from assay.theory.shatter import separate
 from assay.theory.spaces import Finite, HalfSpaces
+from assay.tree import DecisionTreeClassifier
 
-ATTRIBUTES = ("good at mathematics", "healthy", "can program", "loud")
-PEOPLE = {  # the six printed rows of the table of programmers
-    "programmer A": (("yes", "no", "yes", "yes"), 1),
-    "writer A": (("no", "no", "yes", "no"), -1),
-    "programmer B": (("yes", "yes", "no", "no"), 1),
-    "doctor A": (("yes", "yes", "yes", "yes"), -1),
-    "programmer C": (("yes", "yes", "yes", "yes"), 1),
-    "programmer D": (("yes", "yes", "yes", "no"), 1),
-}
-ROWS = [row for row, _ in PEOPLE.values()]
-LABELS = [label for _, label in PEOPLE.values()]
 BOOLEAN = ("yes", "no")
-
-
-def polygons():
-    return [Concept(name, lambda row, k=k: row == k) for name, k in (("triangle", 3), ("square", 4), ("pentagon", 5))]
 
 
 @pytest.mark.mission("CON-02")
@@ -61,7 +53,7 @@ def test_a_concept_class_of_polygons():
     assert len(space) == 3
     patterns = space.patterns([3, 4, 5])
     assert np.array_equal(patterns, 2 * np.eye(3, dtype=int) - 1)
-    assert [c.name for c in space.hypotheses] == ["triangle", "square", "pentagon"]
+    assert [c.name for c in space.hypotheses] == ["triangle", "quadrilateral", "pentagon"]
     assert space.hypotheses[0] in space.hypotheses
 
 
@@ -92,12 +84,19 @@ def test_a_pattern_matches_by_its_truth_table():
 
 @pytest.mark.mission("CON-11")
 def test_the_table_of_programmers_contradicts_itself():
+    names, _, rows, labels = programmers()
     pattern = Pattern(("yes", None, "yes", None))
-    wrong = [name for name, guess, label in zip(PEOPLE, pattern(ROWS), LABELS) if guess != label]
+    wrong = [name for name, guess, label in zip(names, pattern(rows), labels) if guess != label]
     assert wrong == ["programmer B", "doctor A"]
-    assert PEOPLE["doctor A"][0] == PEOPLE["programmer C"][0]
+    (found,) = contradictions(rows, labels)
+    assert [names[i] for i in found.numbers] == ["doctor A", "programmer C"]
+    assert set(found.labels) == {-1, 1}
+    kept = [i for i in range(6) if i != found.numbers[0]]
+    assert not contradictions([rows[i] for i in kept], [labels[i] for i in kept])
+    with pytest.raises(ValueError, match="6 rows and 5 labels"):
+        contradictions(rows, labels[:5])
     space = VersionSpace(Conjunctions((BOOLEAN,) * 4))
-    for row, label in zip(ROWS, LABELS):
+    for row, label in zip(rows, labels):
         space.observe(row, label)
     assert not space.separable
     with pytest.raises(ValueError, match="not separable"):
@@ -183,6 +182,35 @@ def test_rules_written_by_hand_and_rules_learnt():
     learnt = space.choose(lambda pattern: sum(v is not None for v in pattern.values or ()))
     assert str(learnt) == "(4, ?)"
     assert learnt([row for row, _ in table]).tolist() == [label for _, label in table]
+
+
+@pytest.mark.mission("CON-12", "CON-13")
+def test_vehicles_are_learnt_from_examples_alone():
+    X, kind = vehicles(300, seed=2)
+    book = RuleBook(
+        ((lambda row: row[1] == 0, "trailer"), (lambda row: row[0] == 4, "car")), default="truck"
+    )
+    assert book.predict(X) == kind.tolist()
+    for learner in (DecisionTreeClassifier(), KNeighborsClassifier(1), RandomForestClassifier(10, random_state=0)):
+        assert np.array_equal(learner.fit(X, kind).predict(X), kind)
+
+
+@pytest.mark.mission("CON-45")
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 7, 8, 31, 100])
+def test_queries_find_a_threshold_by_bisection(n):
+    points = list(range(n))
+    asked = []
+    for truth in range(n + 1):
+        cuts = [lambda rows, t=t: np.where(np.asarray(rows) >= t, 1, -1) for t in range(n + 1)]
+        space, queries = VersionSpace(cuts), 0
+        while (i := space.query(points)) is not None:
+            space.observe(points[i], 1 if points[i] >= truth else -1)
+            queries += 1
+        assert len(space) == 1
+        assert space.hypotheses[0](points).tolist() == [1 if p >= truth else -1 for p in points]
+        asked.append(queries)
+    assert max(asked) == math.ceil(math.log2(n + 1))
+    assert VersionSpace([lambda rows: np.ones(len(rows))]).query(points) is None
 
 
 @pytest.mark.mission("CON-14")

@@ -245,11 +245,20 @@ def test_occam_takes_the_shortest_consistent_rule_if_it_beats_the_table():
     candidates += [code.Split(0, 0.5, code.Leaf(0), code.Split(1, 0.0, code.Leaf(1), code.Leaf(1)))]
     fitting = [tree for tree in candidates if np.array_equal(code.predict(tree, X), y)]
     assert len(fitting) >= 2
-    shortest = min(fitting, key=lambda tree: len(BOX.encode(tree)))
-    assert shortest == code.Split(0, 0.5, code.Leaf(0), code.Leaf(1))
-    assert len(BOX.encode(shortest)) == min(len(BOX.encode(tree)) for tree in fitting)
-    assert len(BOX.encode(shortest)) < code.table_bits(64, 3)  # accepted
-    assert len(BOX.encode(shortest)) > code.table_bits(5, 3)  # five labels are not worth a rule
+    read = {"length": lambda tree: len(BOX.encode(tree)), "predict": code.predict, "n_labels": 3}
+    found = code.shortest_rule(candidates, X, y, **read)
+    assert found.rule == code.Split(0, 0.5, code.Leaf(0), code.Leaf(1))
+    assert found.errors == 0
+    assert found.bits == min(len(BOX.encode(tree)) for tree in fitting)
+    assert found.table_bits == code.table_bits(64, 3)
+    assert found.accepted
+    few = code.shortest_rule(candidates, X[:5], y[:5], **read)  # five labels are not worth a rule
+    assert few.bits > few.table_bits
+    assert not few.accepted
+    flipped = code.shortest_rule(candidates, X, 1 - y, **read)
+    assert flipped.rule == code.Split(0, 0.5, code.Leaf(1), code.Leaf(0))
+    with pytest.raises(ValueError, match="no rule"):
+        code.shortest_rule([], X, y, **read)
     assert code.table_bits(64, 2) == 64
 
 

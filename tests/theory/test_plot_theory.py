@@ -179,3 +179,30 @@ def test_the_information_curve_lies_between_its_limits():
     assert (np.diff(frame["compression"]) >= -1e-9).all()
     axes = plot.information_curve(joint, betas=[0.5, 0.1, 0.02]).axes[0]
     assert list(axes.lines[-1].get_xdata()) == list(frame["compression"])
+
+
+def test_surrogate_losses_lie_above_the_error_they_stand_for():
+    frame = theory_frames.surrogate_losses()
+    z, losses = frame["margin"], frame["losses"]
+    np.testing.assert_allclose(losses["hinge"], np.maximum(0, 1 - z))
+    np.testing.assert_allclose(losses["exponential"], np.exp(-z))
+    for name in ("hinge", "exponential", "logistic, base 2", "squared"):
+        assert np.all(losses[name] >= losses["0/1"] - 1e-12)
+    figure = plot.surrogate_losses()
+    assert {line.get_label() for line in figure.axes[0].get_lines()} == set(losses)
+
+
+def test_structural_risk_has_a_least_bound_between_the_ends():
+    h = np.arange(1, 40)
+    errors = 0.4 * np.exp(-h / 5.0)
+    frame = theory_frames.structural_risk(errors, h, 5000, delta=0.05)
+    terms = [math.sqrt((k * (math.log(10000 / k) + 1) + math.log(80)) / 5000) for k in h]
+    np.testing.assert_allclose(frame["confidence"], terms)
+    np.testing.assert_allclose(frame["bound"], errors + frame["confidence"])
+    assert np.all(np.diff(frame["confidence"]) > 0)
+    assert 0 < frame["best"] < len(h) - 1
+    assert frame["bound"][frame["best"]] == frame["bound"].min()
+    labels = {line.get_label() for line in plot.structural_risk(errors, h, 5000).axes[0].get_lines()}
+    assert {"empirical risk", "confidence"} < labels
+    with pytest.raises(ValueError, match="grow from at least 1"):
+        theory_frames.structural_risk(errors, h[::-1], 5000)

@@ -6,7 +6,7 @@ import sklearn.linear_model as sk
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score
 
 from assay.linear_model import LogisticRegression, Ridge, SGDClassifier
-from assay.model_selection import three_way_split
+from assay.model_selection import Parts, choose_on_validation, three_way_split
 
 
 def draw(seed, n=240):
@@ -29,11 +29,31 @@ def test_a_parameter_is_chosen_on_validation_rows_and_judged_once_on_others():
     ]
     assert search.best_params_["C"] == grid[int(np.argmax(scores))]
     assert search.cv_results_["mean_test_score"] == pytest.approx(scores)
-    spoilt = labels.copy()
-    spoilt[test] *= -1  # the choice cannot change: test labels were never looked at
-    again = GridSearchCV(LogisticRegression(), {"C": grid}, cv=PredefinedSplit(seen)).fit(X[:170], spoilt[:170])
-    assert again.best_params_ == search.best_params_
-    assert search.score(X[test], labels[test]) > 0.6
+    parts = Parts(train, validation, test)
+    looked: list[tuple[str, np.ndarray]] = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y=None, sample_weight=None):
+            looked.append(("fit", X[:, 6]))
+            return super().fit(X, y, sample_weight)
+
+        def score(self, X, y, sample_weight=None):
+            looked.append(("score", X[:, 6]))
+            return super().score(X, y, sample_weight)
+
+    numbered = np.column_stack([X, 1e-9 * np.arange(240)])  # a column that tells which row it is, too small to matter
+    found = choose_on_validation(Watched(), {"C": grid}, numbered, labels, parts)
+    assert found.parameters == search.best_params_
+    assert found.scores == pytest.approx(scores)
+    assert [kind for kind, _ in looked] == ["fit"] * 5 + ["score"] * 6
+    for kind, rows in looked[:-1]:
+        assert np.array_equal(np.rint(1e9 * rows).astype(int), train if kind == "fit" else validation)
+    assert np.array_equal(np.rint(1e9 * looked[-1][1]).astype(int), test)  # the test rows last, and once
+    assert found.test_score == search.best_estimator_.__class__(**found.parameters).fit(X[train], labels[train]).score(
+        X[test], labels[test]
+    )
+    with pytest.raises(ValueError, match="names no parameters"):
+        choose_on_validation(Watched(), [], numbered, labels, parts)
 
 
 @pytest.mark.mission("CON-35")

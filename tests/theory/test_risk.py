@@ -8,10 +8,13 @@ import pytest
 from scipy.stats import norm
 from sklearn import metrics
 
+from assay.linear_model import Lasso, Ridge
 from assay.losses import predictions
+from assay.model_selection import penalty_path
 from assay.theory import risk
 from assay.theory.concentration import hoeffding_deviation
 from assay.theory.spaces import PolynomialClassifiers, Thresholds
+from assay.tree import DecisionTreeRegressor
 
 
 @pytest.mark.mission("CON-20", "CON-21", "CON-22", "CON-23", "CON-24", "CON-25", "LTH-02")
@@ -183,6 +186,35 @@ def test_regularised_choice():
     assert np.all(np.diff(risks[chosen]) >= 0)
     assert np.all(np.diff(penalties[chosen]) <= 0)
     assert risk.regularised_minimum([1.0, 1.0], [3.0, 2.0], 0.0) == 1  # ties go to the simpler one
+
+
+@pytest.mark.mission("CON-30")
+@pytest.mark.parametrize(
+    ("learner", "parameter", "strengths", "penalty"),
+    [
+        (Ridge(), "alpha", np.geomspace(1e-4, 1e4, 15), "squared length"),
+        (Lasso(tol=1e-12), "alpha", np.geomspace(1e-3, 3.0, 12), "absolute sum"),
+        (DecisionTreeRegressor(), "ccp_alpha", np.geomspace(1e-3, 2.0, 12), "leaves"),
+    ],
+    ids=["length", "sum", "leaves"],
+)
+def test_a_stronger_penalty_never_lowers_the_loss(learner, parameter, strengths, penalty):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 5))
+    y = X @ [2.0, -1.0, 0.5, 0.0, 0.0] + 0.5 * rng.normal(size=80)
+    least = 1e-9 if penalty == "absolute sum" else 0.0  # the lasso refuses 0
+    path = penalty_path(learner, parameter, [least, *strengths], X, y, penalty=penalty)
+    assert np.all(np.diff(path.losses) >= -1e-9)
+    assert np.all(np.diff(path.penalties) <= 1e-9)
+    assert path.losses[0] < path.losses[-1]
+    assert path.penalties[0] > path.penalties[-1]
+    if penalty == "leaves":
+        assert path.losses[0] == pytest.approx(0.0, abs=1e-12)  # every row in a leaf of its own
+    else:
+        plain = np.linalg.lstsq(np.column_stack([X, np.ones(80)]), y, rcond=None)[1][0] / 80
+        assert path.losses[0] == pytest.approx(plain, rel=1e-6)
+    own = penalty_path(learner, parameter, strengths[:2], X, y, penalty=lambda model: 7.0)
+    assert own.penalties.tolist() == [7.0, 7.0]
 
 
 @pytest.mark.mission("CON-31")

@@ -35,3 +35,15 @@ def test_margins(capsys):
 def test_forest(capsys):
     programme("forest").main()
     assert "acting together: x0 and x1" in capsys.readouterr().out
+
+
+def test_pruning_before_and_after(capsys):
+    """Stopping early misses what only helps together; cutting back does not."""
+    module = programme("pruning")
+    runs = [module.compare(seed=seed) for seed in range(3)]
+    assert all(run["pre-pruned"].leaves < run["post-pruned"].leaves < run["whole"].leaves for run in runs)
+    assert all(run["pre-pruned"].error > 0.3 > run["whole"].error > run["post-pruned"].error for run in runs)
+    assert all(one.seconds > 0 for run in runs for one in run.values())
+    assert all(run["whole"].training == 0 < run["post-pruned"].training for run in runs)
+    module.main()
+    assert "post-pruned" in capsys.readouterr().out

@@ -8,6 +8,7 @@ from assay.discriminant_analysis._qda import QuadraticDiscriminantAnalysis
 from assay.discriminant_analysis._scatter import (
     Scatter,
     TraceRatio,
+    between_two_classes,
     fisher_direction,
     fisher_ratio,
     scatter_matrices,
@@ -23,6 +24,7 @@ __all__ = [
     "SingularScatterWarning",
     "TraceRatio",
     "bayes_rule",
+    "between_two_classes",
     "fisher_direction",
     "fisher_ratio",
     "gaussian_risk",

@@ -53,6 +53,21 @@ def scatter_matrices(X: Any, y: Any) -> Scatter:
     return Scatter(within, between, within + between)
 
 
+def between_two_classes(X: Any, y: Any) -> np.ndarray:
+    """Return (mu_0 - mu_1)(mu_0 - mu_1)^T of two classes, (d, d), of rank 1: the scatter between classes of Fisher's
+    criterion. That of `scatter_matrices` is n_0 n_1 / n times it.
+
+    >>> between_two_classes([[0.0, 0.0], [2.0, 2.0], [1.0, 3.0]], [0, 0, 1]).tolist()
+    [[0.0, -0.0], [-0.0, 4.0]]
+    """
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    classes = np.unique(y)
+    if X.ndim != 2 or len(X) != len(y) or len(classes) != 2:
+        raise ValueError(f"between_two_classes: needs rows of two classes; got {X.shape} and {len(classes)} classes.")
+    apart = X[y == classes[0]].mean(axis=0) - X[y == classes[1]].mean(axis=0)
+    return np.outer(apart, apart)
+
+
 def fisher_ratio(w: Any, between: np.ndarray, within: np.ndarray) -> float:
     """Return J(w) = (w^T S_b w) / (w^T S_w w), which does not change with the length of w.
 

@@ -202,7 +202,8 @@ def _suitable(task: str, names: Sequence[str]) -> list[type[Learner]]:
     if unknown:
         listed = ", ".join(kind.__name__ for kind in known.values())
         raise ValueError(f"{unknown[0]!r} is not a learner for {TASKS[task]}; there are {listed}.")
-    return [known[name.lower()] for name in dict.fromkeys(names)] or list(known.values())
+    unasked = [kind for kind in known.values() if not getattr(kind, "semi_supervised", False)]  # every row has a label
+    return [known[name.lower()] for name in dict.fromkeys(names)] or unasked
 
 
 _TOO_SLOW = "it would take long for {} training rows; name it with --learners to try it."

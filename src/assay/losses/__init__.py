@@ -14,6 +14,7 @@ call is in `assay.losses.compiled`, which alone needs Numba.
 
 from assay.losses._labels import (
     exponential,
+    gradient_table,
     hinge,
     log_loss,
     perceptron,
@@ -83,6 +84,7 @@ __all__ = [
     "epsilon_insensitive",
     "exponential",
     "gamma",
+    "gradient_table",
     "hinge",
     "huber",
     "log_loss",

@@ -226,3 +226,16 @@ def surrogates(z: Any) -> dict[str, np.ndarray]:
         "squared": squared_margin.value(1.0, z),
         "sigmoid squared": sigmoid_squared.value(1.0, z),
     }
+
+
+def gradient_table(z: Any = (-10.0, -5.0, -2.0, -1.0, 0.0, 1.0, 2.0, 5.0)) -> dict[str, np.ndarray]:
+    """Return the size of the gradient by the score of the squared error of the sigmoid and of the cross-entropy at
+    margins z = y <w, x>, and their ratio: far on the wrong side the squared error hardly moves, and learning stalls.
+
+    >>> table = gradient_table([-10.0, 0.0])
+    >>> [round(float(value), 6) for value in table["ratio"]]
+    [9.1e-05, 0.5]
+    """
+    z = np.asarray(z, dtype=np.float64)
+    squared, cross = np.abs(sigmoid_squared.slope(1.0, z)), np.abs(log_loss.slope(1.0, z))
+    return {"margin": z, "squared": squared, "cross-entropy": cross, "ratio": squared / cross}

@@ -28,7 +28,14 @@ from assay.plot.linear import coefficient_path, descents, mistakes, projection, 
 from assay.plot.mixtures import components, density, ellipses
 from assay.plot.neighbors import neighbor_distances
 from assay.plot.networks import loss_curve, trial
-from assay.plot.theory import information_curve, learning_curve, tightness, version_space
+from assay.plot.theory import (
+    information_curve,
+    learning_curve,
+    structural_risk,
+    surrogate_losses,
+    tightness,
+    version_space,
+)
 from assay.plot.trees import importance, margins, out_of_bag, row_weights, tree
 
 __all__ = [
@@ -72,6 +79,10 @@ __all__ = [
     "support_vectors",
     "surface",
     "tables",
+    "structural_risk",
+    "support_vectors",
+    "surface",
+    "surrogate_losses",
     "tightness",
     "topic_words",
     "transitions",

@@ -63,6 +63,31 @@ def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int]) -
     return figure
 
 
+def surrogate_losses(margins: ArrayLike | None = None) -> "Figure":
+    """Draw the losses of the margin that stand for the 0/1 loss: hinge, exponential, logistic, squared."""
+    frame = frames.surrogate_losses(margins)
+    figure, (axes,) = _canvas(1, width=6.4)
+    for k, (name, values) in enumerate(frame["losses"].items()):
+        style = {"color": INK, "linewidth": 1.8} if name == "0/1" else {"color": CLASS_COLOURS[(k - 1) % 8]}
+        axes.plot(frame["margin"], values, label=name, **style)
+    axes.set(xlabel="margin y f(x)", ylabel="loss", title="Surrogate losses", ylim=(-0.1, 4.0))
+    axes.legend(framealpha=0.9, fontsize=7)
+    return figure
+
+
+def structural_risk(errors: ArrayLike, dimensions: ArrayLike, rows: int, delta: float = 0.05) -> "Figure":
+    """Draw empirical risk, confidence and their sum against the VC dimension of nested classes."""
+    frame = frames.structural_risk(errors, dimensions, rows, delta)
+    figure, (axes,) = _canvas(1, width=6.4)
+    axes.plot(frame["dimension"], frame["empirical"], color=BLUE, marker=".", label="empirical risk")
+    axes.plot(frame["dimension"], frame["confidence"], color=ORANGE, marker=".", label="confidence")
+    axes.plot(frame["dimension"], frame["bound"], color=INK, marker=".", label="bound of the risk: their sum")
+    axes.axvline(frame["dimension"][frame["best"]], color=GREY, linestyle="--", linewidth=1, label="least bound")
+    axes.set(xlabel="VC dimension", ylabel="error rate", title=f"Structural risk, {rows} rows")
+    axes.legend(framealpha=0.9, fontsize=7)
+    return figure
+
+
 def information_curve(joint: ArrayLike, **options: Any) -> "Figure":
     """Draw what a summary Z keeps about Y against what it keeps about X, as compression gets cheaper."""
     frame = frames.information_curve(joint, **options)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assay.claims.claim import Certificate
+from assay.losses import surrogates
 from assay.theory import bottleneck
 from assay.theory.concepts import VersionSpace
 
@@ -41,6 +42,33 @@ def version_space(space: VersionSpace, rows: ArrayLike, labels: Sequence[int], s
     votes = [np.asarray(one(grid)) > 0 for one in space.hypotheses]
     share = np.mean(votes, axis=0) if votes else np.full(len(grid), np.nan)
     return {"sizes": space.sizes, "rows": X, "x": x, "y": y, "share": share.reshape(steps, steps)}
+
+
+def surrogate_losses(margins: ArrayLike | None = None) -> Frame:
+    """Return `margin`, and `losses`: every loss of the margin by name."""
+    z = np.linspace(-3.0, 3.0, 601) if margins is None else np.asarray(margins, dtype=np.float64)
+    return {"margin": z, "losses": surrogates(z)}
+
+
+def structural_risk(errors: ArrayLike, dimensions: ArrayLike, rows: int, delta: float = 0.05) -> Frame:
+    """Return `dimension`, `empirical` risk, `confidence` (Vapnik's term for that VC dimension), their sum `bound`, and
+    the place `best` of its least value.
+
+    confidence = sqrt((h (ln(2 n / h) + 1) + ln(4 / delta)) / n); classes are nested, h growing.
+    """
+    h, empirical = np.asarray(dimensions, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    grow = h.ndim == 1 and len(h) > 0 and bool(np.all(np.diff(h) > 0))
+    if h.shape != empirical.shape or not grow or h[0] < 1 or h[-1] > 2 * rows:
+        raise ValueError("structural_risk: an error for each VC dimension, which grow from at least 1 to at most 2 n.")
+    confidence = np.sqrt((h * (np.log(2 * rows / h) + 1) + np.log(4 / delta)) / rows)
+    bound = empirical + confidence
+    return {
+        "dimension": h,
+        "empirical": empirical,
+        "confidence": confidence,
+        "bound": bound,
+        "best": int(bound.argmin()),
+    }
 
 
 def information_curve(joint: ArrayLike, **options: Any) -> Frame:

@@ -68,6 +68,12 @@ def labelled_rows(X: Any, y: Any) -> tuple[Any, Any]:
     return _safe_indexing(X, where), _safe_indexing(y, where)
 
 
+def plain_labels(labels: np.ndarray) -> np.ndarray:
+    """Return labels that are numbers in an array of objects, beside marks that are none, as an array of numbers."""
+    text = labels.dtype.kind != "O" or any(isinstance(label, str) for label in labels.tolist())
+    return labels if text else np.array(labels.tolist())
+
+
 class SemiSupervised(Learner):
     """Mixin of learners that also read rows without labels."""
 
@@ -94,9 +100,10 @@ class SemiSupervised(Learner):
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known = labelled(column)
-        self.classes_ = self._classes(column[known])
+        labels = plain_labels(column[known])
+        self.classes_ = self._classes(labels)
         codes = np.full(len(column), UNLABELLED, dtype=np.int64)
-        codes[known] = np.searchsorted(self.classes_, column[known])
+        codes[known] = np.searchsorted(self.classes_, labels)
         return Given(X, codes, sample_weight)
 
     def _classes(self, labels: np.ndarray) -> np.ndarray:

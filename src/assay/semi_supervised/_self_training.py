@@ -22,7 +22,7 @@ from assay.guarantees.evidence import Evidence
 from assay.linear_model import LogisticRegression
 from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows
-from assay.semi_supervised._labels import SemiSupervised, labelled
+from assay.semi_supervised._labels import SemiSupervised, labelled, plain_labels
 from assay.theory.spaces import Unbounded
 
 
@@ -185,7 +185,7 @@ class SelfTrainingClassifier(Wrapper):
         labels = self._labels(X, y)
         (X,) = indexable(X)
         known = labelled(labels)
-        self._classes(labels[known])
+        self._classes(plain_labels(labels[known]))
         self.estimator_ = self._fresh()
         self.transduction_ = labels.copy()
         self.labeled_iter_ = np.where(known, 0, -1)
@@ -215,10 +215,7 @@ class SelfTrainingClassifier(Wrapper):
 
     def _train(self, X: Any, known: np.ndarray) -> None:
         where = np.flatnonzero(known)
-        labels = self.transduction_[where]
-        if labels.dtype.kind == "O":
-            labels = np.array(labels.tolist())
-        self.estimator_.fit(_safe_indexing(X, where), labels)
+        self.estimator_.fit(_safe_indexing(X, where), plain_labels(self.transduction_[where]))
 
     def _round(self, X: Any, known: np.ndarray) -> int:
         """Fit, and give labels to the rows that are sure; return how many."""

@@ -11,6 +11,7 @@ from assay.svm._geometry import (
     problem_size,
     zero_one_soft_margin,
 )
+from assay.svm._lagrangian import Lagrangian, lagrangian
 from assay.svm._linear import LinearSVC, LinearSVR
 from assay.svm._nu_svc import NuSVC
 from assay.svm._platt_smo import smo
@@ -21,6 +22,7 @@ from assay.svm._svr import SVR, NuSVR, OneClassSVM
 __all__ = [
     "SVC",
     "SVR",
+    "Lagrangian",
     "LinearSVC",
     "LinearSVR",
     "NuSVC",
@@ -32,6 +34,7 @@ __all__ = [
     "geometric_margin",
     "hinge_only",
     "intertwined_curves",
+    "lagrangian",
     "margin_through_origin",
     "problem_size",
     "smo",

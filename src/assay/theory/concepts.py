@@ -5,8 +5,10 @@ of `assay.theory.spaces` holds a list of them.
 """
 
 import itertools
+import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,9 +39,45 @@ class Concept:
         return f"Concept({self.name!r})"
 
 
+def polygons() -> list[Concept]:
+    """Return the concept class of the notes: triangles, quadrilaterals and pentagons, told by their corners.
+
+    >>> [concept([3, 4, 5]).tolist() for concept in polygons()]
+    [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
+    """
+    named = {"triangle": 3, "quadrilateral": 4, "pentagon": 5}
+    return [Concept(name, partial(operator.eq, corners)) for name, corners in named.items()]
+
+
 def consistent(hypothesis: Hypothesis, rows: Any, labels: ArrayLike) -> bool:
     """Return whether the hypothesis gives every row its label, as a target concept does."""
     return bool(np.array_equal(hypothesis(rows), np.asarray(labels)))
+
+
+class Contradiction(NamedTuple):
+    """Rows with the same attributes and different labels: their numbers, the attributes and the labels."""
+
+    numbers: tuple[int, ...]
+    row: tuple[Hashable, ...]
+    labels: tuple[Hashable, ...]
+
+
+def contradictions(rows: Sequence[Sequence[Hashable]], labels: Sequence[Hashable]) -> list[Contradiction]:
+    """Return every set of equal rows that carry different labels; while there is one, no hypothesis is consistent.
+
+    >>> contradictions([("yes",), ("no",), ("yes",)], [1, 1, -1])
+    [Contradiction(numbers=(0, 2), row=('yes',), labels=(1, -1))]
+    """
+    groups: dict[tuple[Hashable, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        groups.setdefault(tuple(row), []).append(number)
+    if len(labels) != sum(map(len, groups.values())):
+        raise ValueError(f"contradictions: there are {len(rows)} rows and {len(labels)} labels.")
+    return [
+        Contradiction(tuple(numbers), row, tuple(labels[i] for i in numbers))
+        for row, numbers in groups.items()
+        if len({labels[i] for i in numbers}) > 1
+    ]
 
 
 @dataclass(frozen=True)
@@ -121,6 +159,19 @@ class VersionSpace:
         self.hypotheses = [h for h in self.hypotheses if h([row])[0] == label]
         self.sizes.append(len(self.hypotheses))
         return self
+
+    def query(self, candidates: Sequence[Any]) -> int | None:
+        """Return the place of the candidate that splits the hypotheses left most evenly, the first of equal ones:
+        asking for its label deletes most of them in the worse case. None if they agree on every candidate.
+
+        >>> space = VersionSpace([lambda rows, t=t: np.where(np.array(rows) >= t, 1, -1) for t in range(5)])
+        >>> space.query([0, 1, 2, 3])
+        1
+        """
+        votes = [sum(int(h([row])[0]) == 1 for h in self.hypotheses) for row in candidates]
+        split = [min(count, len(self.hypotheses) - count) for count in votes]
+        best = max(range(len(split)), key=lambda i: split[i], default=None)
+        return None if best is None or split[best] == 0 else best
 
     def __len__(self) -> int:
         return len(self.hypotheses)

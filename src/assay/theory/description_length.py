@@ -11,9 +11,10 @@ point between the two data values it separates, which leaves the training error 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -258,6 +259,49 @@ class LinearCode:
             weights[position] = value + 1 if value >= 0 else value
         reader.end()
         return tuple(weights)
+
+
+class ShortestRule(NamedTuple):
+    """The rule, its training errors, its length and that of the table of labels in bits, and whether it is shorter."""
+
+    rule: Any
+    errors: int
+    bits: float
+    table_bits: float
+    accepted: bool
+
+
+def shortest_rule(
+    rules: Iterable[Any],
+    rows: Any,
+    labels: Any,
+    *,
+    length: Callable[[Any], float],
+    predict: Callable[[Any, Any], Any] = lambda rule, rows: rule(rows),
+    n_labels: int | None = None,
+) -> ShortestRule:
+    """Return, of the rules with the fewest training errors, the shortest: Occam's razor.
+
+    It is accepted only if it is shorter than writing down the labels, `table_bits(rows, labels)`: else nothing was
+    learnt that a list of the labels does not say.
+
+    >>> rules = {"all": lambda x: [1] * len(x), "above two": lambda x: [int(v > 2) for v in x]}
+    >>> found = shortest_rule(rules, [1, 2, 3, 4], [0, 0, 1, 1], length=len, predict=lambda name, x: rules[name](x))
+    >>> found.rule, found.errors, found.bits, found.table_bits, found.accepted
+    ('above two', 0, 9.0, 4.0, False)
+    """
+    labels = np.asarray(labels)
+    best = min(
+        ((int(np.sum(np.asarray(predict(rule, rows)) != labels)), float(length(rule)), i, rule)
+         for i, rule in enumerate(rules)),
+        key=lambda found: found[:3],
+        default=None,
+    )  # fmt: skip
+    if best is None:
+        raise ValueError("shortest_rule: there is no rule to choose from.")
+    errors, bits, _, rule = best
+    listed = float(table_bits(len(labels), max(2, len(np.unique(labels)) if n_labels is None else n_labels)))
+    return ShortestRule(rule, errors, bits, listed, bits < listed)
 
 
 def table_bits(n: int, n_classes: int) -> int:

@@ -14,6 +14,7 @@ NAMES = (
     "trees",
     "tightness",
     "neural",
+    "networks",
     "mixture",
     "neighbors",
 )

@@ -43,7 +43,8 @@ def case_online(repeats: int) -> list:
 
     def assay() -> np.ndarray:
         options = {"learning_rate": 0.5, "learning_rate_end": 0.02, "radius": 5.0, "radius_end": 0.7, "max_iter": 1}
-        return ours.SelfOrganizingMap((side, side), algorithm="online", init=first, random_state=0, **options).fit(X).prototypes_
+        model = ours.SelfOrganizingMap((side, side), algorithm="online", init=first, random_state=0, **options)
+        return model.fit(X).prototypes_
 
     def minisom() -> np.ndarray:
         from minisom import MiniSom

@@ -7,6 +7,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 """
 
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
+from assay.plot.diagrams import cascade_growth, escapes, filters, network, u_matrix
 from assay.plot.figures import (
     boundary,
     bounds,
@@ -32,6 +33,7 @@ __all__ = [
     "boundary",
     "bounds",
     "calibration",
+    "cascade_growth",
     "cluster_choice",
     "clusters",
     "coefficient_path",
@@ -43,7 +45,9 @@ __all__ = [
     "descents",
     "dual_gap",
     "ellipses",
+    "escapes",
     "explained_variance",
+    "filters",
     "history",
     "importance",
     "information_curve",
@@ -53,6 +57,7 @@ __all__ = [
     "margins",
     "mistakes",
     "neighbor_distances",
+    "network",
     "out_of_bag",
     "projection",
     "rademacher",
@@ -65,5 +70,6 @@ __all__ = [
     "tightness",
     "tree",
     "trial",
+    "u_matrix",
     "version_space",
 ]

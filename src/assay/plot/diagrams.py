@@ -85,7 +85,8 @@ def _cascade_frame(model: Any) -> Frame:
     if q + K > _MOST_DRAWN:
         raise ValueError(f"network: {q + K} units are too many to be drawn; at most {_MOST_DRAWN}.")
     x = np.concatenate([np.zeros(d), 1.0 + np.arange(H), np.full(K, 1.0 + H)])
-    y = np.concatenate([-np.arange(d, dtype=float), 1.0 + np.arange(H), 1.0 + H + np.arange(K)])
+    bow = 3 * np.sqrt(1.0 + np.arange(H + 1))  # bent, so that connections do not lie on each other
+    y = np.concatenate([-np.arange(d, dtype=float), bow[:H], bow[H] + np.arange(K)])
     start, end, weight = [], [], []
     for k, row in enumerate(model.units_):
         start += list(range(d + k))

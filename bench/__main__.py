@@ -15,6 +15,7 @@ NAMES = (
     "trees",
     "tightness",
     "neural",
+    "networks",
     "mixture",
     "bayes_net",
     "neighbors",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.neural_network import MLPRegressor
+from assay.neural_network import MLPRegressor, RBFRegressor
 
 
 def largest_errors(units: Sequence[int] = (1, 2, 4, 8), starts: int = 3) -> dict[int, tuple[float, np.ndarray]]:
@@ -29,10 +29,20 @@ def largest_errors(units: Sequence[int] = (1, 2, 4, 8), starts: int = 3) -> dict
     return found
 
 
+def bell_errors(centers: Sequence[int] = (2, 4, 8, 16)) -> dict[int, float]:
+    """Return for each number of bells of a radial basis function network its largest error between the training points."""
+    x = np.linspace(-np.pi, np.pi, 200)[:, None]
+    dense = np.linspace(-np.pi, np.pi, 600)[:, None]
+    models = {q: RBFRegressor(q, random_state=0).fit(x, np.sin(x[:, 0])) for q in centers}
+    return {q: float(np.abs(model.predict(dense) - np.sin(dense[:, 0])).max()) for q, model in models.items()}
+
+
 def main(picture: str | None = None) -> None:
     found = largest_errors()
     for q, (error, _) in found.items():
         print(f"{q:2d} hidden units: largest error {error:.5f}")
+    for q, error in bell_errors().items():
+        print(f"{q:2d} bells: largest error {error:.5f}")
     if picture is None:
         return
     import matplotlib.pyplot as plt

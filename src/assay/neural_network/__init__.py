@@ -1,4 +1,6 @@
-"""Neural networks: feed-forward networks by back-propagation and search, threshold gates, small Boltzmann machines.
+"""Neural networks: feed-forward networks by back-propagation and search, radial basis functions, cascades, recurrent
+networks;
+competition, resonance and maps; threshold gates, Boltzmann machines, restricted and stacked.
 
 Single neurons and their activations are in `assay.neural_network.units`, the steps of back-propagation one by one in
 `assay.neural_network.backprop`.
@@ -11,6 +13,7 @@ from assay.neural_network._cascade import CascadeCorrelationClassifier, CascadeC
 from assay.neural_network._classifier import MLPClassifier
 from assay.neural_network._competitive import CompetitiveLearning
 from assay.neural_network._elman import ElmanClassifier, ElmanRegressor
+from assay.neural_network._information import LayerInformation, layer_information
 from assay.neural_network._map import SelfOrganizingMap
 from assay.neural_network._rbf import RBFClassifier, RBFRegressor
 from assay.neural_network._rbm import BernoulliRBM
@@ -29,6 +32,7 @@ __all__ = [
     "ElmanClassifier",
     "ElmanRegressor",
     "FuzzyART",
+    "LayerInformation",
     "MLPClassifier",
     "MLPRegressor",
     "RBFClassifier",
@@ -37,5 +41,6 @@ __all__ = [
     "ThresholdNetwork",
     "hidden_units_by_trial",
     "lambda_by_cross_validation",
+    "layer_information",
     "learn_boltzmann",
 ]

@@ -35,7 +35,7 @@ def _unit_error(Z: np.ndarray, off: np.ndarray, unit: str) -> np.ndarray:
 def states(net: Weights, X: np.ndarray, mask: np.ndarray, unit: str) -> list[tuple[np.ndarray, ...]]:
     """Return for each step the state before and its error, the sums and theirs, the state after and its error."""
     found: list[tuple[np.ndarray, ...]] = []
-    state: np.ndarray = np.zeros((len(X), len(net.b)))
+    state = np.zeros((len(X), len(net.b)))
     error = np.zeros_like(state)
     for t in range(X.shape[1]):
         x = X[:, t]

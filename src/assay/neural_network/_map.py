@@ -88,7 +88,6 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     ----------
     prototypes_ : (height * width, d), row by row of the grid
     grid_ : height, width, and 0 (rectangular) or 1 (hexagonal)
-    labels_ : (n,) the cell of each row
     n_iter_ : int
     movement_ : float
         The longest way of a prototype in the last pass, relative to the spread of the rows.
@@ -163,7 +162,6 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         if not np.isfinite(self.prototypes_).all():
             raise refuse(self, f"prototypes left all bounds in pass {len(log.history)}; lower learning_rate.")
         self.n_iter_ = len(log.history)
-        self.labels_ = self._two(rows)[:, 0]
         return self
 
     def _made_grid(self) -> Grid:

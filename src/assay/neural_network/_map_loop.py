@@ -16,12 +16,26 @@ def _nearest(x, prototypes, squares):
     """Return the nearest cell, the first of equals; writes the squared distance of every cell."""
     d, cells = prototypes.shape
     squares[:] = 0.0
-    for k in range(d):
-        value = x[k]
-        column = prototypes[k]
-        for c in range(cells):
-            gap = column[c] - value
-            squares[c] += gap * gap
+    whole = d - d % 4
+    for k in range(0, whole, 4):  # four columns at a time: sums stay in registers, in the same order
+        a, b, c, e = prototypes[k], prototypes[k + 1], prototypes[k + 2], prototypes[k + 3]
+        u, v, w, z = x[k], x[k + 1], x[k + 2], x[k + 3]
+        for j in range(cells):
+            total = squares[j]
+            gap = a[j] - u
+            total += gap * gap
+            gap = b[j] - v
+            total += gap * gap
+            gap = c[j] - w
+            total += gap * gap
+            gap = e[j] - z
+            total += gap * gap
+            squares[j] = total
+    for k in range(whole, d):
+        column, value = prototypes[k], x[k]
+        for j in range(cells):
+            gap = column[j] - value
+            squares[j] += gap * gap
     best = 0
     for c in range(1, cells):
         if squares[c] < squares[best]:
@@ -49,17 +63,18 @@ def visit(X, order, prototypes, shape, shifted, by_row, by_column, reach_row, re
         step = rate if rate > 0.0 else 1.0 / wins[best]
         row, column = best // width, best % width
         left, right = max(0, column - reach_column), min(width, column + reach_column + 1)
+        many = right - left
         for r in range(max(0, row - reach_row), min(height, row + reach_row + 1)):
-            skew = shifted * (r % 2 - row % 2)
+            skew = 2 * (left - column) + shifted * (r % 2 - row % 2)
             strength = step * by_row[abs(r - row)]
-            for c in range(left, right):
-                pull[c] = strength * by_column[abs(2 * (c - column) + skew)]
-            base = r * width
+            for c in range(many):
+                pull[c] = strength * by_column[abs(skew + 2 * c)]
+            first = r * width + left
             for k in range(d):
-                line = prototypes[k]
+                line = prototypes[k, first : first + many]  # a loop from 0 on uses vector registers
                 value = x[k]
-                for c in range(left, right):
-                    line[base + c] += pull[c] * (value - line[base + c])
+                for c in range(many):
+                    line[c] += pull[c] * (value - line[c])
     return total
 
 

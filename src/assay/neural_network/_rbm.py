@@ -237,7 +237,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
 
     @staticmethod
     def _drawn(chance: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-        return (random.uniform(size=chance.shape) < chance).astype(chance.dtype)
+        return (random.random_sample(chance.shape) < chance).astype(chance.dtype)
 
     def _mean_hiddens(self, V: np.ndarray) -> np.ndarray:
         Z = V @ self.components_.T

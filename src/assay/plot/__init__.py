@@ -10,6 +10,7 @@ from assay.plot.bayes import tables
 from assay.plot.bayes_nets import network
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
 from assay.plot.combining import costs, kappa_errors, rejection
+from assay.plot.diagrams import cascade_growth, escapes, filters, network, u_matrix
 from assay.plot.figures import (
     boundary,
     bounds,
@@ -43,6 +44,7 @@ __all__ = [
     "boundary",
     "bounds",
     "calibration",
+    "cascade_growth",
     "cluster_choice",
     "clusters",
     "coefficient_path",
@@ -55,7 +57,9 @@ __all__ = [
     "descents",
     "dual_gap",
     "ellipses",
+    "escapes",
     "explained_variance",
+    "filters",
     "history",
     "importance",
     "information_curve",
@@ -88,5 +92,6 @@ __all__ = [
     "transitions",
     "tree",
     "trial",
+    "u_matrix",
     "version_space",
 ]

@@ -3,8 +3,9 @@
     python -m bench cluster --only kmeans10       one case; without --only all of them
 
 k-means: the same starting centres for all, each algorithm of scikit-learn; the quality is the cost of the centres,
-computed here. PCA: five components; the quality is how far the explained variances are from those of a singular value
-decomposition in double precision, relative.
+computed here. Mini-batches: the same draws. k-medoids: beside the package kmedoids, distances included. PCA: five
+components; the quality is how far the explained variances are from those of a singular value decomposition in double
+precision, relative.
 """
 
 import argparse
@@ -82,10 +83,63 @@ def pca(n: int, d: int, repeats: int) -> list:
     )
 
 
+def mini_batch(n: int, d: int, k: int) -> list:
+    X = heaps(n, d, k)
+    runs = [
+        Contestant(name, lambda make=make: make(k, random_state=0).fit(X), peer=name != "assay")
+        for name, make in makers("cluster", "MiniBatchKMeans", {"": {}}).items()
+        if "intelex" not in name  # which has none of its own
+    ]
+    title = f"k-means by mini-batches: {n:,} x {d}, k = {k}, the same draws; cost of the centres"
+    return compare(title, runs, lambda model: cost(X, model.cluster_centers_), better="lower", repeats=1)
+
+
+def medoids(n: int, d: int, k: int, repeats: int) -> list:
+    """k-medoids with the distances included; `kmedoids` gets them from scikit-learn, in either precision."""
+    from assay.cluster import KMedoids
+
+    X = heaps(n, d, k)
+    runs = [Contestant("assay", lambda: KMedoids(k, random_state=0).fit(X).medoid_indices_, peer=False)]
+    if importlib.util.find_spec("kmedoids") is not None:
+        import kmedoids
+        from sklearn.metrics import pairwise_distances
+
+        def peer(kind: type) -> np.ndarray:
+            D = pairwise_distances(X.astype(kind))
+            return np.asarray(kmedoids.fasterpam(D, k, random_state=0, n_cpu=-1).medoids, dtype=np.int64)
+
+        runs += [Contestant("kmedoids", lambda: peer(np.float64)), Contestant("kmedoids f32", lambda: peer(np.float32))]
+    title = f"k-medoids: {n:,} x {d}, k = {k}, distances included; sum of distances to the medoids"
+
+    def sum_of_distances(chosen: np.ndarray) -> float:
+        from scipy.spatial.distance import cdist
+
+        return float(cdist(X, X[chosen]).min(axis=1).sum())
+
+    return compare(title, runs, sum_of_distances, better="lower", repeats=repeats)
+
+
+def silhouettes(n: int, d: int, k: int, repeats: int) -> list:
+    from sklearn.metrics import silhouette_score as peer
+
+    from assay.metrics import silhouette_score
+
+    X, labels = heaps(n, d, k), np.random.default_rng(2).integers(k, size=n)
+    runs = [
+        Contestant("assay", lambda: silhouette_score(X, labels), peer=False),
+        Contestant("scikit-learn", lambda: peer(X, labels)),
+    ]
+    return compare(f"silhouette: {n:,} x {d} in {k} clusters; the score", runs, float, better="higher", repeats=repeats)
+
+
 CASES: dict[str, Callable[[int], list]] = {
     "kmeans10": lambda repeats: kmeans(500_000, 28, 10, repeats),
     "kmeans100": lambda repeats: kmeans(500_000, 28, 100, 1),
     "kmeans784": lambda repeats: kmeans(50_000, 784, 10, repeats),
+    "kmeans1000": lambda repeats: kmeans(200_000, 32, 1000, 1),
+    "minibatch": lambda repeats: mini_batch(1_000_000, 32, 100),
+    "medoids": lambda repeats: medoids(10_000, 32, 100, repeats),
+    "silhouette": lambda repeats: silhouettes(20_000, 32, 64, repeats),
     "pca28": lambda repeats: pca(500_000, 28, 2 * repeats + 1),
     "pca200": lambda repeats: pca(100_000, 200, 2 * repeats + 1),
 }

@@ -33,6 +33,7 @@ CASES = {
     "full": Case(200_000, 10, 8, "full"),
     "diag": Case(200_000, 10, 8, "diag"),
     "wide": Case(50_000, 50, 5, "full"),
+    "many": Case(100_000, 32, 16, "full"),
     "tied": Case(200_000, 10, 8, "tied"),
     "spherical": Case(200_000, 10, 8, "spherical"),
 }

@@ -1,11 +1,20 @@
-"""Learners that answer from the nearest rows or prototypes: k nearest neighbours, learning vector quantisation.
+"""Learners that answer from the nearest rows or prototypes: k nearest neighbours, neighbours within a radius, learning
+vector quantisation.
 
 Distances beyond Minkowski's are in `assay.metrics.distance` and serve as `metric=` here.
 """
 
 from assay.neighbors._classifier import KNeighborsClassifier
 from assay.neighbors._lvq import LearningVectorQuantization
+from assay.neighbors._radius import RadiusNeighborsClassifier, RadiusNeighborsRegressor
 from assay.neighbors._regressor import KNeighborsRegressor
 from assay.neighbors._unsupervised import NearestNeighbors
 
-__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "LearningVectorQuantization", "NearestNeighbors"]
+__all__ = [
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "LearningVectorQuantization",
+    "NearestNeighbors",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+]

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import VALID_METRICS
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,17 +18,14 @@ from assay.scan.memory import MemoryRows
 
 CODES = {"euclidean": 0, "manhattan": 1, "chebyshev": 2, "minkowski": 3}
 _NAMES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan", "infinity": "chebyshev"}
+_SPARSE = ("euclidean", "manhattan", "cosine")
 _ORDERS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
 
 
 @dataclass(eq=False, repr=False)
-class Neighbors(Learner):
-    """Rows kept as they are; whatever is asked is answered from the nearest of them.
+class KeptRows(Learner):
+    """Rows kept as they are, and a distance; whatever is asked is answered from them."""
 
-    Of rows at the same distance those that come first in the training rows are nearer.
-    """
-
-    n_neighbors: int = 5
     _: KW_ONLY
     algorithm: str = "auto"
     leaf_size: int = 30
@@ -36,10 +33,9 @@ class Neighbors(Learner):
     metric: Any = "minkowski"
     metric_params: Any = None
     n_jobs: int | None = None
-    fit_X_: np.ndarray = field(init=False)
+    fit_X_: Any = field(init=False)  # an array, or a sparse matrix
 
     constraints: ClassVar = {
-        "n_neighbors": Count(),
         "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
         "leaf_size": Count(),
         "p": Positive(allow_inf=True),
@@ -66,7 +62,7 @@ class Neighbors(Learner):
     @property
     def n_samples_fit_(self) -> int:
         """Number of stored rows."""
-        return len(self.fit_X_)
+        return int(self.fit_X_.shape[0])
 
     def _named_metric(self) -> tuple[Any, dict[str, Any]]:
         """Return the metric by the one name it has here, and its parameters."""
@@ -95,10 +91,20 @@ class Neighbors(Learner):
             stored, targets = in_memory(rows)
             if self.metric == "precomputed" and stored.shape[0] != stored.shape[1]:
                 raise refuse(self, f"a precomputed X must be square: distances between rows; got {stored.shape}.")
-            self.fit_X_ = np.ascontiguousarray(stored, dtype=np.float64)
+            if issparse(stored):
+                self._check_sparse()
+                self.fit_X_ = csr_matrix(stored, dtype=np.float64)
+            else:
+                self.fit_X_ = np.ascontiguousarray(stored, dtype=np.float64)
             self._derive()
             log.step(0.0, 0.0)
         return targets
+
+    def _check_sparse(self) -> None:
+        """Refuse a distance that is not computed from sparse rows."""
+        metric = self.effective_metric_
+        if not isinstance(metric, str) or metric not in _SPARSE:
+            raise refuse(self, f"sparse rows have the distances {', '.join(_SPARSE)}; got {metric!r}. Use X.toarray().")
 
     def _derive(self) -> None:
         """Forget searches of other rows; a search is made from the stored rows when it is first needed."""
@@ -111,7 +117,43 @@ class Neighbors(Learner):
         super().__setstate__(state)
         self._derive()
 
-    # Queries
+    def _queries(self, X: Any) -> Any:
+        """Return checked queries: an array, or a sparse matrix if the rows are one."""
+        if X is None:
+            return self.fit_X_
+        Q = validate_data(
+            self, X.X if isinstance(X, MemoryRows) else X, dtype=np.float64, reset=False, accept_sparse="csr"
+        )
+        if issparse(self.fit_X_):
+            return csr_matrix(Q)
+        return np.ascontiguousarray(Q.toarray() if issparse(Q) else Q)
+
+    def _all_distances(self) -> Callable[[np.ndarray], np.ndarray]:
+        metric, params = self.effective_metric_, self.effective_metric_params_
+        if hasattr(metric, "pairwise"):
+            return lambda Q: metric.pairwise(Q, self.fit_X_)
+        if isinstance(metric, str) and metric == "precomputed":
+            return lambda Q: Q
+        return lambda Q: pairwise_distances(Q, self.fit_X_, metric=metric, **params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class Neighbors(KeptRows):
+    """What is asked of the k nearest rows.
+
+    Of rows at the same distance those that come first in the training rows are nearer.
+    """
+
+    n_neighbors: int = 5
+    _: KW_ONLY
+
+    constraints: ClassVar = {"n_neighbors": Count()}
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return the distances to the nearest training rows, nearest first, and their row numbers.
@@ -148,12 +190,6 @@ class Neighbors(Learner):
         starts = np.arange(0, index.size + 1, index.shape[1])
         return csr_matrix((values, index.ravel(), starts), shape=(len(index), self.n_samples_fit_))
 
-    def _queries(self, X: Any) -> np.ndarray:
-        if X is None:
-            return self.fit_X_
-        Q = X.X if isinstance(X, MemoryRows) else X
-        return np.ascontiguousarray(validate_data(self, Q, dtype=np.float64, reset=False))
-
     def _nearest(self, Q: np.ndarray, k: int, leave_out: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and row numbers; with `leave_out` the queries are the training rows, and none is its own
         neighbour."""
@@ -161,7 +197,7 @@ class Neighbors(Learner):
         moved = Q if isinstance(engine, Pairwise) else self._moved(Q)
         powers, index = nearest(engine, moved, k + leave_out, self.n_jobs)
         if leave_out:
-            powers, index = without(powers, index, np.arange(len(Q)))
+            powers, index = without(powers, index, np.arange(Q.shape[0]))
         return engine.distance(powers), index
 
     def _moved(self, Q: np.ndarray) -> np.ndarray:
@@ -194,7 +230,7 @@ class Neighbors(Learner):
 
     def _kind(self, Q: np.ndarray, k: int) -> str:
         metric = self.effective_metric_
-        if not isinstance(metric, str) or metric not in (*CODES, "cosine"):
+        if issparse(self.fit_X_) or not isinstance(metric, str) or metric not in (*CODES, "cosine"):
             return "pairwise"
         if metric == "cosine":
             has_zero = not (self.fit_X_.any(axis=1).all() and Q.any(axis=1).all())
@@ -223,19 +259,6 @@ class Neighbors(Learner):
         """Return p of the Minkowski distance."""
         named = {"euclidean": 2.0, "cosine": 2.0, "manhattan": 1.0, "chebyshev": np.inf}
         return named.get(self.effective_metric_) or float(self.effective_metric_params_["p"])
-
-    def _all_distances(self) -> Callable[[np.ndarray], np.ndarray]:
-        metric, params = self.effective_metric_, self.effective_metric_params_
-        if hasattr(metric, "pairwise"):
-            return lambda Q: metric.pairwise(Q, self.fit_X_)
-        if isinstance(metric, str) and metric == "precomputed":
-            return lambda Q: Q
-        return lambda Q: pairwise_distances(Q, self.fit_X_, metric=metric, **params)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        return tags
 
 
 def in_memory(rows: Rows) -> tuple[np.ndarray, Any]:

@@ -26,6 +26,8 @@ _CHECKED = ("euclidean", "manhattan", "chebyshev")
 def why_not(learner: Any) -> str:
     """Return why the checker cannot follow this learner, or nothing."""
     metric, k, n = learner.effective_metric_, learner.n_neighbors, learner.n_samples_fit_
+    if hasattr(learner.fit_X_, "tocsr"):
+        return "certificates need dense rows: fit it to X.toarray()."
     if k > n:
         return f"n_neighbors = {k} is more than the {n} training rows; lower it."
     if not isinstance(metric, str) or metric not in _CHECKED:

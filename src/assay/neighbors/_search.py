@@ -148,7 +148,7 @@ class Pairwise:
         """Return distances and row numbers (rows, k) of the nearest rows of one block of queries."""
         from assay.neighbors import _loops
 
-        distance, index = np.empty((len(Q), k)), np.empty((len(Q), k), dtype=np.int64)
+        distance, index = np.empty((Q.shape[0], k)), np.empty((Q.shape[0], k), dtype=np.int64)
         _loops.smallest(np.ascontiguousarray(self.distances(Q), dtype=np.float64), distance, index)
         return distance, index
 
@@ -158,9 +158,10 @@ class Pairwise:
 
 def nearest(engine: Any, Q: np.ndarray, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return powers of distances and row numbers (queries, k), computed on threads."""
-    Q = np.ascontiguousarray(Q)
-    size = _QUERIES if isinstance(engine, Products) else max(_QUERIES, min(2048, len(Q) // 8))
-    blocks = [Q[start : start + size] for start in range(0, len(Q), size)]
+    Q = Q if hasattr(Q, "tocsr") else np.ascontiguousarray(Q)
+    n = Q.shape[0]
+    size = _QUERIES if isinstance(engine, Products) else max(_QUERIES, min(2048, n // 8))
+    blocks = [Q[start : start + size] for start in range(0, n, size)]
     parts = thread_map(lambda block: engine.search(block, k), blocks, n_jobs=n_jobs)
     powers, index = (np.concatenate(part) for part in zip(*parts))
     if not isinstance(engine, Pairwise):

@@ -1,19 +1,23 @@
 """The search alone: the nearest of the stored rows, without a target."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.callback import with_callbacks
 
 from assay.neighbors._base import Neighbors
+from assay.neighbors._radius_search import RadiusSearch
+from assay.params import Number
 
 
 @dataclass(eq=False, repr=False)
-class NearestNeighbors(Neighbors):
-    """The k nearest of the rows it was fitted to.
+class NearestNeighbors(RadiusSearch, Neighbors):
+    """The k nearest of the rows it was fitted to, or all within a radius.
 
     Parameters
     ----------
+    radius : float >= 0
+        Of `radius_neighbors`.
     n_neighbors, algorithm, leaf_size, metric, p, metric_params, n_jobs
         As in `KNeighborsClassifier`.
 
@@ -29,6 +33,9 @@ class NearestNeighbors(Neighbors):
 
     _: KW_ONLY
     n_neighbors: int = 5
+    radius: float = 1.0
+
+    constraints: ClassVar = {"radius": Number(low=0.0)}
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "NearestNeighbors":

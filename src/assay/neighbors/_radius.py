@@ -1,0 +1,329 @@
+"""Neighbours within a radius: the vote, or the mean, of all training rows that are no farther than it.
+
+    votes_c(x) = sum over rows i with d(x, x_i) <= r of w_i 1[y_i = c],   f(x) = sum w_i y_i / sum w_i
+
+Where rows lie dense many of them are asked, where they lie thin few, or none: such a row is an outlier.
+
+Claims: training errors, or the mean squared error, and hold-out statements, with rows on the rim decided in exact
+        arithmetic. The class has infinite VC dimension, so its size says nothing.
+Method: all distances, a block of queries at a time; Euclidean ones by products, those near the radius computed again.
+"""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from assay.base import label_classes
+from assay.card import Card
+from assay.data.blocks import Block
+from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Predictions, Votes
+from assay.neighbors._base import KeptRows, VoteWeights
+from assay.neighbors._classifier import NearestRows
+from assay.neighbors._radius_search import RadiusSearch, Within
+from assay.params import Number, refuse
+from assay.scan import Rows
+
+_ROUNDING = 2.0**-44  # of a weighted mean, relative to its largest term
+_MOST_EXACT = 50_000  # pairs on the rim that are decided as fractions in a block
+_CHECKED = ("euclidean", "manhattan", "chebyshev")
+
+
+class RadiusVotes(RadiusSearch, KeptRows):
+    """What both learners share: weights of the rows within the radius, and which these are for certain."""
+
+    weights: Any
+
+    def _pair_weights(self, found: Within) -> np.ndarray:
+        """Return the weight of each pair; of inverse distances, rows at distance zero outweigh all others."""
+        weights = self.weights
+        if weights in (None, "uniform"):
+            return np.ones(len(found.rows))
+        if callable(weights):
+            parts = [weights(found.distances[a:b]) for a, b in zip(found.starts[:-1], found.starts[1:])]
+            return np.asarray(np.concatenate(parts) if parts else [], dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            inverse = 1.0 / found.distances
+        on_top = np.isinf(inverse)
+        touched = np.bincount(found.queries, on_top, minlength=len(found.starts) - 1) > 0
+        return np.where(touched[found.queries], on_top, inverse)
+
+    # Certificate
+
+    @property
+    def radius_numbers_(self) -> np.ndarray:
+        """The radius, the number of the distance and of the weights, as the checker reads them; -1 for others."""
+        known = _CHECKED, ("uniform", "distance")
+        given = self.effective_metric_, "uniform" if self.weights is None else self.weights
+        codes = [names.index(one) if isinstance(one, str) and one in names else -1 for names, one in zip(known, given)]
+        return np.array([float(self.radius), *map(float, codes)])
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if (self.radius_numbers_ < 0).any():
+            raise refuse(
+                self, f"certificates are about the distances {', '.join(_CHECKED)} and weights 'uniform' or 'distance'."
+            )
+        if hasattr(self.fit_X_, "tocsr"):
+            raise refuse(self, "certificates need dense rows: fit it to X.toarray().")
+        return super()._known_rows(X, y, sample_weight)
+
+    def _certain(self, Q: np.ndarray) -> tuple[Within, np.ndarray]:
+        """Return the pairs within the radius in exact arithmetic, and the queries for which that is certain."""
+        slack = 1e-9
+        wide = self._within(Q, float(self.radius) * (1 + slack) + 1e-300)
+        rim = np.flatnonzero(wide.distances >= self.radius * (1 - slack))
+        inside, queries = np.ones(len(wide.rows), bool), wide.queries
+        sure = np.ones(len(Q), bool)
+        for at in rim[:_MOST_EXACT]:
+            inside[at] = self._is_within(Q[queries[at]], self.fit_X_[wide.rows[at]])
+        sure[queries[rim[_MOST_EXACT:]]] = False
+        counts = np.bincount(queries[inside], minlength=len(Q))
+        return Within(np.append(0, np.cumsum(counts)), wide.rows[inside], wide.distances[inside]), sure
+
+    def _is_within(self, q: np.ndarray, x: np.ndarray) -> bool:
+        gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(q.tolist(), x.tolist())]
+        r = Fraction(float(self.radius))
+        if self.effective_metric_ == "euclidean":
+            return sum((gap * gap for gap in gaps), Fraction(0)) <= r * r
+        return (max(gaps) if self.effective_metric_ == "chebyshev" else sum(gaps, Fraction(0))) <= r
+
+
+@dataclass(eq=False, repr=False)
+class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
+    """Classification by the vote of all training rows within a radius.
+
+    Parameters
+    ----------
+    radius : float >= 0
+    weights, algorithm, leaf_size, p, metric, metric_params, n_jobs
+        As in `KNeighborsClassifier`; all distances are computed, whatever `algorithm` says.
+    outlier_label : label, "most_frequent" or None
+        What a row gets that has no training row within the radius: this label, the most frequent one, or an error.
+
+    Attributes
+    ----------
+    classes_
+    outlier_label_ : label or None
+    fit_X_ : (n, n_features), fit_y_ : (n,)
+        The training rows and the positions of their labels in `classes_`.
+
+    Examples
+    --------
+    >>> from assay.neighbors import RadiusNeighborsClassifier
+    >>> model = RadiusNeighborsClassifier(radius=1.0, outlier_label=-1)
+    >>> model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[0.5], [2.6], [9.0]])
+    array([ 0,  1, -1])
+    """
+
+    card = Card(
+        name="Neighbours within a radius",
+        zh="半径近邻",
+        mission=("CLU-03",),
+        task="classify",
+        model=NearestRows(),
+        strategy="none: the vote of the training rows within a radius",
+        algorithm="all distances, those near the radius in double precision",
+        guarantee=(),
+        most_rows=0,  # a radius is chosen with the rows in view
+    )
+    family = "radius.classifier"
+    constraints: ClassVar = {"weights": VoteWeights(), "radius": Number(low=0.0)}
+
+    radius: float = 1.0
+    _: KW_ONLY
+    weights: Any = "uniform"
+    outlier_label: Any = None
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "RadiusNeighborsClassifier":
+        """Keep the rows X and their labels y."""
+        rows = self._read(X, y)
+        self.classes_ = label_classes(self, rows)
+        self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
+        self._check_outlier_label()
+        return self
+
+    def _check_outlier_label(self) -> None:
+        label = self.outlier_label
+        if label is None or (isinstance(label, str) and label == "most_frequent"):
+            return
+        if np.ndim(label) or np.append(self.classes_, label).dtype != self.classes_.dtype:
+            raise TypeError(
+                f"{type(self).__name__}: outlier_label must be one label of the type of y ({self.classes_.dtype}); got "
+                f"{label!r}."
+            )
+
+    @property
+    def outlier_label_(self) -> Any:
+        """The label of a row without neighbours, or None."""
+        if isinstance(self.outlier_label, str) and self.outlier_label == "most_frequent":
+            return self.classes_[np.bincount(self.fit_y_).argmax()]
+        return self.outlier_label
+
+    @property
+    def outlier_code_(self) -> np.ndarray:
+        """The position of that label among the classes, -1 if it is none of them, as the checker reads it."""
+        label = self.outlier_label_
+        found = np.flatnonzero(self.classes_ == label) if label is not None else np.empty(0, np.int64)
+        return np.array([int(found[0]) if len(found) else -1])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label with most votes, the first of equals, for each row; `outlier_label_` where nobody votes."""
+        votes = self._votes(X)
+        labels = self.classes_[votes.argmax(axis=1)]
+        nobody = ~votes.any(axis=1)
+        if nobody.any():
+            labels[nobody] = self.outlier_label_
+        return labels
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the share of the votes of each class; all 0 for an outlier whose label is none of the classes."""
+        votes = self._votes(X)
+        totals = votes.sum(axis=1, keepdims=True)
+        if not totals.all():
+            warnings.warn(
+                f"{type(self).__name__}: the outlier label {self.outlier_label_!r} is not in training classes; "
+                f"probabilities of {int(np.sum(totals == 0))} rows are 0.",
+                stacklevel=2,
+            )
+        return votes / np.where(totals > 0, totals, 1.0)
+
+    def _votes(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        votes = self._counted(self._within(self._queries(X), float(self.radius), X is None))
+        lonely = np.flatnonzero(~votes.any(axis=1))
+        if len(lonely) and self.outlier_label is None:
+            raise refuse(
+                self,
+                f"No neighbors found for {len(lonely)} rows, the first at {lonely[0]} (counted from 0): raise radius, "
+                "or give an outlier_label.",
+            )
+        code = int(self.outlier_code_[0])
+        if code >= 0:
+            votes[lonely, code] = 1.0
+        return votes
+
+    def _counted(self, found: Within) -> np.ndarray:
+        """Return the votes of each class for each query."""
+        n, k = len(found.starts) - 1, len(self.classes_)
+        at = found.queries * k + self.fit_y_[found.rows]
+        return np.bincount(at, self._pair_weights(found), minlength=n * k).reshape(n, k)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predicted classes."""
+        yield Votes(_sure_codes, (self,))
+
+
+def _sure_codes(block: Block, learner: RadiusNeighborsClassifier) -> np.ndarray:
+    """Return the class of each row; NOBODY for a tie or an outlier without class, OPEN where rounding leaves it so."""
+    found, sure = learner._certain(block.X)
+    votes, code = learner._counted(found), int(learner.outlier_code_[0])
+    if code >= 0:
+        votes[~votes.any(axis=1), code] = 1.0
+    best = np.sort(votes, axis=1)
+    lead, whole = best[:, -1] - best[:, -2], learner.weights in (None, "uniform")
+    nobody = (lead == 0) & (whole | ~votes.any(axis=1))
+    sure &= nobody | whole | (lead > 1e-9 * votes.sum(axis=1))
+    return np.where(sure, np.where(nobody, NOBODY, votes.argmax(axis=1)), OPEN)
+
+
+@dataclass(eq=False, repr=False)
+class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
+    """Regression by the mean of all training rows within a radius.
+
+    Parameters
+    ----------
+    radius, weights, algorithm, leaf_size, p, metric, metric_params, n_jobs
+        As in `RadiusNeighborsClassifier`.
+
+    Attributes
+    ----------
+    fit_X_ : (n, n_features), fit_y_ : (n,) or (n, n_targets)
+        The training rows and their targets.
+
+    A row that has no training row within the radius gets NaN, with a warning.
+
+    Examples
+    --------
+    >>> from assay.neighbors import RadiusNeighborsRegressor
+    >>> model = RadiusNeighborsRegressor(radius=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0])
+    >>> model.predict([[1.4]])
+    array([2.5])
+    """
+
+    card = Card(
+        name="Regression by neighbours within a radius",
+        zh="半径近邻回归",
+        mission=("CLU-03",),
+        task="regress",
+        model=NearestRows(),
+        strategy="none: the mean of the training rows within a radius",
+        algorithm="all distances, those near the radius in double precision",
+        guarantee=(),
+        most_rows=0,  # a radius is chosen with the rows in view
+    )
+    family = "radius.regressor"
+    constraints: ClassVar = {"weights": VoteWeights(), "radius": Number(low=0.0)}
+
+    radius: float = 1.0
+    _: KW_ONLY
+    weights: Any = "uniform"
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "RadiusNeighborsRegressor":
+        """Keep the rows X and their targets y, one column or several."""
+        rows = self._read(X, y)
+        self.fit_y_ = np.array(self._keep(rows, X, y), dtype=np.float64)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean target of the rows within the radius, weighted if `weights` says so."""
+        check_is_fitted(self)
+        means, alone = self._means(self._within(self._queries(X), float(self.radius), X is None))
+        if alone.any():
+            warnings.warn(
+                f"{type(self).__name__}: {int(alone.sum())} rows have no training row within the radius; they get NaN.",
+                stacklevel=2,
+            )
+        return means
+
+    def _means(self, found: Within) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means, NaN where there is none, and where that is."""
+        n, targets = len(found.starts) - 1, self.fit_y_.reshape(len(self.fit_y_), -1)
+        weights = self._pair_weights(found)
+        total = np.bincount(found.queries, weights, minlength=n)
+        sums = [np.bincount(found.queries, weights * column[found.rows], minlength=n) for column in targets.T]
+        alone = np.diff(found.starts) == 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.stack(sums, axis=1) / np.where(alone, np.nan, total)[:, None]
+        return means.reshape(n, *self.fit_y_.shape[1:]), alone
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions."""
+        yield Predictions(_predicted, (self,))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _predicted(block: Block, learner: RadiusNeighborsRegressor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the predictions of a block and how far they can be off: by the spread of the targets where rounding leaves
+    the rim open."""
+    found, sure = learner._certain(block.X)
+    stored = learner.fit_y_.reshape(learner.n_samples_fit_, -1)
+    means, alone = learner._means(found)
+    if alone.any():
+        raise refuse(learner, "some rows have no training row within the radius: nothing is predicted for them.")
+    means = means.reshape(len(means), -1)
+    gap = np.abs(np.asarray(block.y).reshape(means.shape) - means)
+    rounding = _ROUNDING * max(1.0, float(np.diff(found.starts).max()) / 256)
+    off = np.where(sure[:, None], 0.0, np.ptp(stored, axis=0))
+    return means, off + rounding * (np.abs(stored).max(axis=0) + gap)

@@ -1,0 +1,119 @@
+"""All kept rows within a radius of a query: all distances, a block of queries at a time.
+
+Euclidean distances come out of products; those that may be within the radius are computed again from the rows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils.validation import check_is_fitted
+
+from assay.params import refuse
+from assay.scan import thread_map
+
+_QUERIES = 256  # a block of queries
+
+
+class Within(NamedTuple):
+    """Pairs of queries and training rows: row numbers and distances of all, and where each query's begin."""
+
+    starts: np.ndarray  # (queries + 1,)
+    rows: np.ndarray
+    distances: np.ndarray
+
+    @property
+    def queries(self) -> np.ndarray:
+        """The query of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+class RadiusSearch:
+    """What learners share that ask all kept rows within a radius; they also are `KeptRows`."""
+
+    radius: float
+    fit_X_: Any
+    n_jobs: int | None
+    n_samples_fit_: int
+    effective_metric_: Any
+    _made: dict[Any, Any]
+    _queries: Any
+    _all_distances: Any
+
+    def radius_neighbors(
+        self, X: Any = None, radius: float | None = None, return_distance: bool = True, sort_results: bool = False
+    ) -> Any:
+        """Return, for each row, an array of distances to the training rows within the radius and one of their numbers.
+
+        Parameters
+        ----------
+        X : (n, n_features), or None for the training rows, none of which is then its own neighbour
+        radius : float, optional
+            The learner's own if None.
+        return_distance : bool
+            Whether to return (distances, row numbers) or the row numbers alone.
+        sort_results : bool
+            Nearest first; otherwise in order of the training rows.
+        """
+        check_is_fitted(self)
+        if sort_results and not return_distance:
+            raise refuse(self, "sort_results needs return_distance=True.")
+        found = self._within(self._queries(X), self.radius if radius is None else float(radius), X is None)
+        distances, rows = np.empty(len(found.starts) - 1, object), np.empty(len(found.starts) - 1, object)
+        for i, (low, high) in enumerate(zip(found.starts[:-1], found.starts[1:])):
+            order = np.argsort(found.distances[low:high], kind="stable") if sort_results else slice(None)
+            distances[i], rows[i] = found.distances[low:high][order], found.rows[low:high][order]
+        return (distances, rows) if return_distance else rows
+
+    def radius_neighbors_graph(self, X: Any = None, radius: float | None = None, mode: str = "connectivity") -> Any:
+        """Return the matrix (queries, training rows) with an entry for each neighbour: 1, or with mode="distance" the
+        distance."""
+        check_is_fitted(self)
+        if mode not in ("connectivity", "distance"):
+            raise refuse(self, f"mode must be 'connectivity' or 'distance'; got {mode!r}.")
+        found = self._within(self._queries(X), self.radius if radius is None else float(radius), X is None)
+        values = np.ones(len(found.rows)) if mode == "connectivity" else found.distances
+        return csr_matrix((values, found.rows, found.starts), shape=(len(found.starts) - 1, self.n_samples_fit_))
+
+    def _within(self, Q: Any, radius: float, leave_out: bool = False) -> Within:
+        """Return the pairs within the radius; with `leave_out` the queries are the training rows themselves."""
+        if not radius >= 0:
+            raise refuse(self, f"radius must be a number >= 0; got {radius!r}.")
+        n = Q.shape[0]
+        cuts = [slice(start, min(start + _QUERIES, n)) for start in range(0, n, _QUERIES)]
+
+        def search(cut: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            query, row, distance = self._block_within(Q[cut], radius)
+            if leave_out:
+                other = row != query + cut.start
+                query, row, distance = query[other], row[other], distance[other]
+            return np.bincount(query, minlength=cut.stop - cut.start), row, distance
+
+        counts, rows, distances = (np.concatenate(part) for part in zip(*thread_map(search, cuts, n_jobs=self.n_jobs)))
+        return Within(np.append(0, np.cumsum(counts)), rows, distances)
+
+    def _block_within(self, Q: Any, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return query, row and distance of the pairs within the radius."""
+        metric = self.effective_metric_
+        if isinstance(metric, str) and metric == "euclidean" and not hasattr(self.fit_X_, "tocsr"):
+            center, X, lengths = self._centred()
+            rows = Q - center
+            own = np.einsum("ij,ij->i", rows, rows)
+            squares = rows @ X.T
+            squares *= -2.0
+            squares += lengths
+            slack = 1e-12 * (own + lengths.max(initial=0.0))
+            query, row = np.nonzero(squares <= (radius * radius * (1 + 1e-12) + slack - own)[:, None])
+            distance = np.sqrt(((Q[query] - self.fit_X_[row]) ** 2).sum(axis=1))
+            near = distance <= radius
+            return query[near], row[near], distance[near]
+        distances = self._all_distances()(Q)
+        query, row = np.nonzero(distances <= radius)
+        return query, row, distances[query, row]
+
+    def _centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if "centred" not in self._made:
+            center = self.fit_X_.mean(axis=0)
+            X = self.fit_X_ - center
+            self._made["centred"] = center, X, np.einsum("ij,ij->i", X, X)
+        return self._made["centred"]

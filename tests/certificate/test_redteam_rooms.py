@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+import assay
 from assay.checker.verify import verify
 from assay.cluster import KMeans
 from assay.decomposition import PCA, TruncatedSVD
+from assay.kernel_ridge import KernelRidge
 from assay.linear_model import LogisticRegression
 from assay.mixture import GaussianMixture
 from assay.neighbors import KNeighborsClassifier
+from assay.persist import ModelFileError
+from assay.stored import plain_parameters
+from assay.svm import SVR
 from tests.certificate import forge
+from tests.certificate.forged_files import Parts
 
 DELTA = "0.05"
 MEGABYTES = 2**20
@@ -226,3 +232,19 @@ def test_a_number_of_components_chosen_by_the_rows_stays_so():
     for first, stated in ((0.5, False), (2, True)):
         found = PCA(n_components=first).fit(X).set_params(n_components=2).certify(X, radius=1.0)
         assert any(claim.template == "P26/2" for claim in found.claims) == stated
+
+
+def test_a_support_vector_regression_does_not_pass_for_a_kernel_ridge_regression(tmp_path):
+    """Both are sums of kernels, but the one has an intercept, which the other's `predict` would leave out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + 3
+    model = SVR().fit(X, y)
+    assay.save(model, tmp_path / "m.assay", model.certify(X, y))
+    parts = Parts.of((tmp_path / "m.assay").read_bytes())
+    parts.record["learner"] = "kernel_ridge.KernelRidge"
+    parts.record["parameters"] = plain_parameters(KernelRidge(kernel="rbf", gamma="scale"))
+    parts.seal()
+    (tmp_path / "m.assay").write_bytes(parts.content())
+    with pytest.raises(ModelFileError, match="no intercept"):
+        assay.load(tmp_path / "m.assay")

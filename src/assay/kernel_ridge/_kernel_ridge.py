@@ -134,6 +134,11 @@ class KernelRidge(RegressorMixin, KernelMachine):
     def violation_(self) -> float:  # type: ignore[override]
         return 0.0
 
+    def _derive(self) -> None:
+        super()._derive()
+        if np.any(self.intercept_ != 0):
+            raise refuse(self, "its model has no intercept; intercept_ must be zero.")
+
     def predict(self, X: Any) -> np.ndarray:
         """Return sum_i c_i kappa(x_i, x) for each row."""
         check_is_fitted(self)

@@ -328,7 +328,7 @@ class Descent(DescentParameters, LinearModel):
             reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
             reason = "One class against the rest: each hyperplane minimises a problem of its own."
-        elif named(self.loss, float(self.epsilon)).dual is None:
+        elif self.loss == "perceptron" or named(self.loss, float(self.epsilon)).dual is None:
             reason = f"The dual of the loss {self.loss} is not stated."
         else:
             l1, l2 = (float(self.alpha) * share for share in (self._share, 1 - self._share))

@@ -235,7 +235,7 @@ def test_without_penalty_alpha_plays_no_part():
 def test_refusals_say_what_is_wrong():
     X, y, _ = labelled(14)
     for model, words in [
-        (SGDClassifier(penalty="l1"), "penalty must be one of 'l2', None; got 'l1'"),
+        (SGDClassifier(penalty="l0"), "penalty must be one of 'l2', 'l1', 'elasticnet', None; got 'l0'"),
         (SGDClassifier(class_weight={"fig": -1.0}), "class_weight must hold finite numbers > 0"),
         (SGDClassifier(shuffle="yes"), "shuffle must be one of True, False"),
     ]:
@@ -243,10 +243,60 @@ def test_refusals_say_what_is_wrong():
             model.fit(X, y)
     with pytest.raises(ValueError, match="first call of partial_fit needs classes"):
         SGDClassifier().partial_fit(X, y)
-    with pytest.raises(ValueError, match="early_stopping must be False"):
+    with pytest.raises(ValueError, match="early_stopping should be False"):
         SGDRegressor(early_stopping=True).partial_fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="needs all rows at once"):
+    with pytest.raises(ValueError, match="is not supported for partial_fit"):
         SGDClassifier(class_weight="balanced").partial_fit(X, y, classes=["fig", "pear"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SGDClassifier().partial_fit(X, y, classes=["fig", "pear"])  # one epoch is what was asked for: no complaint
+
+
+# scikit-learn's other penalties, rates and averages -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [
+    {"penalty": "l1", "alpha": 0.01}, {"penalty": "elasticnet", "alpha": 0.01, "l1_ratio": 0.4},
+    {"average": True}, {"average": 37},
+    {"loss": "modified_huber"}, {"loss": "perceptron"}, {"loss": "huber", "epsilon": 0.2},
+    {"learning_rate": "invscaling", "power_t": 0.3}, {"learning_rate": "adaptive", "max_iter": 9, "tol": 1.0},
+])  # fmt: skip
+def test_updates_are_scikit_learns_in_the_order_of_the_data(options):
+    X, y, _ = labelled(15)
+    settings = {"shuffle": False, "eta0": 0.05, "learning_rate": "constant", "max_iter": 4, "tol": None} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = SGDClassifier(**settings).fit(X, y)
+        other = sk.SGDClassifier(**settings).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ours.intercept_, other.intercept_, rtol=1e-9, atol=1e-12)
+    assert assay.verify(ours.certify(X, y), ours, X, y).holds
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+def test_each_loss_of_numbers_is_certified_with_each_penalty(loss, penalty):
+    X, _, _ = labelled(18)
+    y = 2 * X[:, 0] + np.random.default_rng(0).normal(size=len(X))
+    model = SGDRegressor(loss=loss, penalty=penalty, alpha=0.01, random_state=0).fit(X, y)
+    certificate = model.certify(X, y)
+    assert certificate.find("D04").value < 5.0
+    assert assay.verify(certificate, model, X, y).holds
+
+
+def test_a_fit_starts_where_it_is_told_to():
+    X, y, _ = labelled(16)
+    settings = {"shuffle": False, "eta0": 0.05, "learning_rate": "constant", "max_iter": 1, "tol": None}
+    start = {"coef_init": np.full((1, X.shape[1]), 0.3), "intercept_init": [-0.2]}
+    ours, other = SGDClassifier(**settings).fit(X, y, **start), sk.SGDClassifier(**settings).fit(X, y, **start)
+    np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match="coef_init does not match"):
+        SGDClassifier().fit(X, y, coef_init=np.zeros(99))
+
+
+def test_probabilities_of_the_modified_huber_loss_are_scikit_learns():
+    X, y, _ = labelled(17)
+    settings = {"loss": "modified_huber", "shuffle": False, "eta0": 0.05, "learning_rate": "constant", "tol": None}
+    ours, other = (kind(max_iter=3, **settings).fit(X, y) for kind in (SGDClassifier, sk.SGDClassifier))
+    np.testing.assert_allclose(ours.predict_proba(X), other.predict_proba(X), atol=1e-9)
+    assert not hasattr(SGDClassifier(loss="hinge").fit(X, y), "predict_proba")

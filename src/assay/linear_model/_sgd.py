@@ -35,6 +35,21 @@ from assay.scan import Rows
 from assay.theory.spaces import Linear, LinearFunctions
 
 
+def _has_probabilities(model: Any) -> bool:
+    if model.loss not in ("log_loss", "sigmoid_squared", "modified_huber"):
+        raise AttributeError(f"probability estimates are not available for loss={model.loss!r}")
+    return True
+
+
+def _clipped_probabilities(scores: np.ndarray) -> np.ndarray:
+    """Return (clip(f, -1, 1) + 1) / 2, of more than two classes divided by their sum, or equal shares if it is 0."""
+    shares = (np.clip(scores, -1, 1) + 1) / 2
+    if scores.ndim == 1:
+        return np.column_stack([1 - shares, shares])
+    total = shares.sum(axis=1, keepdims=True)
+    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1])
+
+
 @dataclass(eq=False, repr=False)
 class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     __doc__ = f"""Linear classifier by stochastic gradient descent. More than two classes are learnt one
@@ -44,11 +59,13 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
 
     Parameters
     ----------
-    loss : "hinge", "log_loss", "squared_hinge", "exponential", "squared_error", "absolute_error",
-    "sigmoid_squared"
+    loss : "hinge", "log_loss", "squared_hinge", "modified_huber", "perceptron", "exponential", "sigmoid_squared", or a
+    loss of numbers: "squared_error", "absolute_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"
         "sigmoid_squared" is the squared error of the sigmoid. Its gradient vanishes for rows far on the
         wrong side, where
         that of "log_loss" is largest; it is here to be compared.
+    epsilon : float >= 0
+        Where "huber" turns from square to line, and what the epsilon-insensitive losses leave free.
     class_weight : None, "balanced" or dict
         Weight of each class in the loss; "balanced" is n / (n_classes n_k). With more than two classes a
         hyperplane weighs its own class by it and the others by one.
@@ -84,16 +101,20 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         ),
     )
 
-    constraints: ClassVar = {"loss": Choice(*(name for name in LOSSES if name != "epsilon_insensitive"))}
+    constraints: ClassVar = {"loss": Choice(*LOSSES), "epsilon": Number(low=0.0)}
 
     loss: str = "hinge"
     _: KW_ONLY
+    epsilon: float = 0.1
     learning_rate: str = "optimal"
     class_weight: Any = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDClassifier":
-        """Fit to rows X (an array, a frame or a SciPy sparse matrix), labels y and row weights."""
+    def fit(
+        self, X: Any, y: Any = None, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> "SGDClassifier":
+        """Fit to rows X (an array, a frame or a SciPy sparse matrix), labels y and row weights, starting from the
+        coefficients given, if any."""
         check(self)
         warm = self.warm_start and hasattr(self, "coef_")
         rows = read_rows(self, X, y, sample_weight, reset=not warm)
@@ -101,7 +122,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         if warm and not np.array_equal(classes, self.classes_):
             raise refuse(self, f"warm_start needs the classes of the last fit, {self.classes_}; got {classes}.")
         self.classes_ = classes
-        return self._learn(rows, (X, y, sample_weight), warm=warm)
+        return self._learn(rows, (X, y, sample_weight), warm=warm, start=(coef_init, intercept_init))
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SGDClassifier":
@@ -116,19 +137,25 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         if classes is not None and not first and not np.array_equal(unique_labels(classes), self.classes_):
             raise refuse(self, f"classes must be those of the first call, {self.classes_}; got {classes!r}.")
         if self.early_stopping:
-            raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
+            raise refuse(self, "early_stopping should be False with partial_fit, which sees each row once.")
         rows = read_rows(self, X, y, sample_weight, reset=first)
         self.classes_ = unique_labels(classes) if first else self.classes_
         if self.class_weight == "balanced":
-            raise refuse(self, 'class_weight="balanced" needs all rows at once; give partial_fit a dict.')
+            raise refuse(
+                self,
+                "class_weight 'balanced' is not supported for partial_fit. In order to use 'balanced' weights, use "
+                "compute_class_weight('balanced', classes=classes, y=y) of a large enough sample, and give a dict.",
+            )
         return self._learn(rows, (X, y, sample_weight), warm=not first, once=True)
 
-    def _learn(self, rows: Any, given: tuple, *, warm: bool, once: bool = False) -> "SGDClassifier":
+    def _learn(
+        self, rows: Any, given: tuple, *, warm: bool, once: bool = False, start: tuple[Any, Any] = (None, None)
+    ) -> "SGDClassifier":
         rows = in_memory(self, rows.encoded(self.classes_))
         self.class_weight_ = self._class_weights(rows.y)
         codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         targets = [(np.where(rows.y == code, 1.0, -1.0), self._costs(rows, code)) for code in codes]
-        self._descend_all(rows, targets, given, warm=warm, once=once)
+        self._descend_all(rows, targets, given, warm=warm, once=once, start=start)
         return self
 
     def _class_weights(self, codes: np.ndarray) -> np.ndarray:
@@ -149,10 +176,19 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
             1.0 if rows.weight is None else rows.weight
         )
 
-    @available_if(lambda self: self.loss in ("log_loss", "sigmoid_squared"))
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, (n, n_classes); for the losses of the sigmoid alone."""
+        """Return the probability of each class, (n, n_classes); for the losses of the sigmoid, and "modified_huber":
+        (clip(f, -1, 1) + 1) / 2, of more than two classes divided by their sum."""
         scores = self.decision_function(X)
+        if self.loss == "modified_huber":
+            return _clipped_probabilities(scores)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         shares = expit(scores)
@@ -182,9 +218,10 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
 
     Parameters
     ----------
-    loss : "squared_error" (half the square), "absolute_error" or "epsilon_insensitive"
+    loss : "squared_error" (half the square), "absolute_error", "huber", "epsilon_insensitive" or
+    "squared_epsilon_insensitive"
     epsilon : float >= 0
-        Residuals up to epsilon cost nothing in "epsilon_insensitive".
+        Residuals up to epsilon cost nothing in the epsilon-insensitive losses; beyond it "huber" grows linearly.
 {PARAMETERS}
     Examples
     --------
@@ -215,11 +252,15 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
     epsilon: float = 0.1
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "SGDRegressor":
-        """Fit to rows X (an array, a frame or a SciPy sparse matrix), targets y and row weights."""
+    def fit(
+        self, X: Any, y: Any = None, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> "SGDRegressor":
+        """Fit to rows X (an array, a frame or a SciPy sparse matrix), targets y and row weights, starting from the
+        coefficients given, if any."""
         check(self)
         warm = self.warm_start and hasattr(self, "coef_")
-        return self._learn(read_rows(self, X, y, sample_weight, reset=not warm), (X, y, sample_weight), warm=warm)
+        rows = read_rows(self, X, y, sample_weight, reset=not warm)
+        return self._learn(rows, (X, y, sample_weight), warm=warm, start=(coef_init, intercept_init))
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SGDRegressor":
@@ -229,16 +270,18 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         """
         check(self)
         if self.early_stopping:
-            raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
+            raise refuse(self, "early_stopping should be False with partial_fit, which sees each row once.")
         warm = hasattr(self, "coef_")
         rows = read_rows(self, X, y, sample_weight, reset=not warm)
         return self._learn(rows, (X, y, sample_weight), warm=warm, once=True)
 
-    def _learn(self, rows: Any, given: tuple, *, warm: bool, once: bool = False) -> "SGDRegressor":
+    def _learn(
+        self, rows: Any, given: tuple, *, warm: bool, once: bool = False, start: tuple[Any, Any] = (None, None)
+    ) -> "SGDRegressor":
         rows = in_memory(self, rows)
         target = column_or_1d(rows.y, warn=True).astype(np.float64)
         costs = np.empty(0) if rows.weight is None else rows.weight
-        self._descend_all(rows, [(target, costs)], given, warm=warm, once=once)
+        self._descend_all(rows, [(target, costs)], given, warm=warm, once=once, start=start)
         self.coef_ = self.coef_[0]
         return self
 

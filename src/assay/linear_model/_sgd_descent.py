@@ -36,21 +36,29 @@ LOSSES = (
     "squared_hinge",
     "exponential",
     "sigmoid_squared",
+    "huber",
+    "squared_epsilon_insensitive",
+    "perceptron",
+    "modified_huber",
 )
-_STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0}
+_LEAST_RATE = 1e-6  # at which "adaptive" ends
+_STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0, "modified_huber": 2.0}
 """Losses whose slope grows with the score, and a bound of their curvature near zero."""
 
 
 class Settings(NamedTuple):
     """The parameters of a fit, checked."""
 
-    alpha: float
+    alpha: float  # of the L2 penalty
+    l1: float
+    average: int  # the update from which iterates are averaged; 0 for none
     rule: Rule
     schedule: Schedule
     batch: int
     epochs: int
-    tol: float
+    tol: float  # minus infinity: every epoch is progress
     patience: int
+    adaptive: bool
     shuffle: bool
     held_share: float  # 0 without early stopping
 
@@ -66,7 +74,7 @@ class Work:
     log: FitLog
     coef: np.ndarray  # (K, d)
     intercept: np.ndarray  # (K,)
-    state: np.ndarray  # (K, 2, d + 1), moments of the rule
+    state: np.ndarray  # (K, 2, d + 1): moments of the rule, or averages and what the L1 penalty has pulled
     made: int  # updates of each hyperplane before this fit
 
 
@@ -86,20 +94,24 @@ class DescentParameters:
     _: KW_ONLY
     penalty: str | None = "l2"
     alpha: float = 1e-4
+    l1_ratio: float = 0.15
     fit_intercept: bool = True
     optimizer: str = "plain"
     momentum: float = 0.9
     batch_size: int = 1
     learning_rate: str = "constant"
     eta0: float | None = None
+    power_t: float = 0.25
     decay: float = 0.0
     max_iter: int = 1000
-    tol: float = 1e-3
+    tol: float | None = 1e-3
     n_iter_no_change: int = 5
     shuffle: bool = True
     early_stopping: bool = False
     validation_fraction: float = 0.1
     warm_start: bool = False
+    average: bool | int = False
+    verbose: int = 0
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -108,17 +120,20 @@ class Descent(DescentParameters, LinearModel):
     """Epochs over rows in memory, and the duality gap of the problem that they minimise."""
 
     constraints: ClassVar = {
-        "penalty": Choice("l2", None),
+        "penalty": Choice("l2", "l1", "elasticnet", None),
+        "l1_ratio": Maybe(Number(low=0.0, high=1.0, why="it is the share of the L1 penalty")),
+        "power_t": Number(),
+        "average": Maybe(Count(low=0), True, False),
         "alpha": Number(low=0.0, why="a negative penalty has no minimum"),
         "fit_intercept": Flag,
         "optimizer": Choice(*RULES),
         "momentum": Number(low=0.0, high=1 - 1e-12),
         "batch_size": Count(),
-        "learning_rate": Choice(*SCHEDULES),
+        "learning_rate": Choice(*SCHEDULES, "adaptive"),
         "eta0": Maybe(Positive()),
         "decay": Number(low=0.0),
         "max_iter": Count(),
-        "tol": Number(low=0.0),
+        "tol": Maybe(Number(low=0.0)),
         "n_iter_no_change": Count(),
         "shuffle": Flag,
         "early_stopping": Flag,
@@ -137,9 +152,17 @@ class Descent(DescentParameters, LinearModel):
         """True if the mean loss alone is minimised."""
         return self.penalty is None or self.alpha == 0
 
+    @property
+    def _share(self) -> float:
+        """The share of the L1 penalty."""
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise refuse(self, "l1_ratio must be set when penalty is 'elasticnet'")
+        return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(str(self.penalty), 0.0)
+
     def _settings(self, rows: Any, heaviest: float, rate: float | None) -> Settings:
         """Return how to descend; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
-        alpha = float(self.alpha) if self.penalty == "l2" else 0.0
+        whole = 0.0 if self.penalty is None else float(self.alpha)
+        alpha = whole * (1.0 - self._share)
         eta = rate if self.eta0 is None else float(self.eta0)
         if eta is not None and eta * alpha >= 1:
             raise refuse(
@@ -148,25 +171,41 @@ class Descent(DescentParameters, LinearModel):
             )
         if eta is None:
             eta = _first_rate(self.loss, alpha, heaviest * (1.0 + max(rows.map(largest_norm))))
-        decay = alpha if self.learning_rate == "optimal" else float(self.decay)
+        speeds = {"optimal": float(self.alpha), "invscaling": float(self.power_t)}
+        decay = speeds.get(self.learning_rate, float(self.decay))
+        adaptive = self.learning_rate == "adaptive"
+        averaged = bool(self.average) or self._share > 0
+        if averaged and (self.optimizer != "plain" or self.batch_size > 1):
+            raise refuse(self, "averages and an L1 penalty go with optimizer='plain' and batch_size=1.")
         return Settings(
             alpha,
+            whole * self._share,
+            int(self.average),
             Rule(self.optimizer, float(self.momentum)),
-            Schedule(self.learning_rate, eta, decay),
+            Schedule("constant" if adaptive else self.learning_rate, eta, decay),
             self.batch_size,
             self.max_iter,
-            float(self.tol),
+            -np.inf if self.tol is None else float(self.tol),
             self.n_iter_no_change,
+            adaptive,
             self.shuffle,
             float(self.validation_fraction) if self.early_stopping else 0.0,
         )
 
     def _descend_all(
-        self, rows: Any, targets: list[tuple[np.ndarray, np.ndarray]], given: tuple, *, warm: bool, once: bool
+        self,
+        rows: Any,
+        targets: list[tuple[np.ndarray, np.ndarray]],
+        given: tuple,
+        *,
+        warm: bool,
+        once: bool,
+        start: tuple[Any, Any] = (None, None),
     ) -> None:
         """Learn a hyperplane for each pair of targets and row weights (empty: ones) and keep what was found.
 
-        `warm` starts at the coefficients that are there. `once` is one more epoch: rate and moments go on from there.
+        `warm` starts at the coefficients that are there, `start` at those given. `once` is one more epoch: rate and
+        moments go on from there.
         """
         further = warm and once
         heaviest = max(float(np.max(costs, initial=1.0)) for _, costs in targets)
@@ -180,23 +219,39 @@ class Descent(DescentParameters, LinearModel):
                 settings,
                 check_random_state(self.random_state),
                 log,
-                np.reshape(self.coef_, shape).copy() if warm else np.zeros(shape),
-                np.array(self.intercept_) if warm else np.zeros(shape[0]),
+                *self._first(shape, start, warm=warm),
                 self.moments_ if further else np.zeros((shape[0], 2, shape[1] + 1)),
                 self.t_ if further else 0,
             )
             runs = [self._descend(work, k, *target) for k, target in enumerate(targets)]
         self.coef_, self.intercept_, self.moments_ = work.coef, work.intercept, work.state
+        self._last = (work.coef, work.intercept)
         self.eta0_ = settings.schedule.eta
         self.n_iter_ = max(run.epochs for run in runs)
         self.t_ = work.made + max(run.updates for run in runs)
-        if not once and not all(run.converged for run in runs):
+        made = self.t_ - 1 if work.made == 0 else self.t_
+        if settings.average and settings.average <= made:
+            self.coef_, self.intercept_ = work.state[:, 0, :-1].copy(), work.state[:, 0, -1].copy()
+        if not once and self.tol is not None and not all(run.converged for run in runs):
             warnings.warn(
-                f"{type(self).__name__}: the mean loss was still falling by more than tol after "
-                f"{self.n_iter_} epochs. Raise max_iter or tol.",
+                f"{type(self).__name__}: Maximum number of iteration reached before convergence: the mean loss was "
+                f"still falling by more than tol after {self.n_iter_} epochs. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _first(self, shape: tuple[int, int], start: tuple[Any, Any], *, warm: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients (K, d) and intercepts (K,) to start from."""
+        zero = np.zeros(shape), np.zeros(shape[0])
+        coef, intercept = getattr(self, "_last", (self.coef_, self.intercept_)) if warm else zero
+        for name, given, size in (("coef_init", start[0], shape), ("intercept_init", start[1], shape[:1])):
+            if given is not None and np.size(given) != np.prod(size):
+                raise refuse(self, f"Provided {name} does not match dataset: {np.shape(given)} in place of {size}.")
+        coef, intercept = (new if new is not None else old for new, old in zip(start, (coef, intercept), strict=True))
+        return (
+            np.array(coef, dtype=np.float64).reshape(shape),
+            np.array(intercept, dtype=np.float64).reshape(shape[0]),
+        )
 
     def _descend(self, work: Work, k: int, y: np.ndarray, costs: np.ndarray) -> Run:
         """Run epochs on targets y and row weights `costs` (empty: ones) until the loss stops falling; with early
@@ -205,15 +260,21 @@ class Descent(DescentParameters, LinearModel):
         used, held = _parted(work, costs)
         w, b = work.coef[k].copy(), work.intercept[k : k + 1].copy()
         best, lowest, waited, epoch = (w.copy(), float(b[0])), np.inf, 0, 0
-        steps = -(-len(used) // settings.batch)
+        steps, eta = -(-len(used) // settings.batch), settings.schedule.eta
         try:
             while epoch < settings.epochs and waited < settings.patience and not log.stopped:
-                loss = self._epoch(work, k, y, costs, used, work.made + epoch * steps, w, b)
+                loss = self._epoch(work, k, y, costs, used, work.made + epoch * steps, w, b, eta)
                 epoch += 1
                 if not np.isfinite(loss) or not np.isfinite(w).all():
-                    raise refuse(self, "the coefficients grew beyond all bounds; lower eta0 or scale the columns.")
+                    raise refuse(
+                        self,
+                        f"Floating-point under-/overflow occurred at epoch #{epoch}: the coefficients grew beyond all "
+                        "bounds; lower eta0. Scaling input data with StandardScaler or MinMaxScaler might help.",
+                    )
                 judged = loss if not len(held) else self._mean_loss(work.rows.X[held], y, costs, held, w, b[0])
-                waited = 0 if judged < lowest - settings.tol else waited + 1
+                waited = 0 if judged < lowest - settings.tol or settings.tol < 0 else waited + 1
+                if settings.adaptive and waited >= settings.patience and eta > _LEAST_RATE:
+                    eta, waited = eta / 5, 0
                 if judged < lowest:
                     lowest, best = judged, (w.copy(), float(b[0]))
                 work.coef[k], work.intercept[k] = best if settings.held_share else (w, b[0])
@@ -229,11 +290,12 @@ class Descent(DescentParameters, LinearModel):
         return Run(epoch, epoch * steps, waited >= settings.patience)
 
     def _epoch(
-        self, work: Work, k: int, y: np.ndarray, costs: np.ndarray, order: np.ndarray, t: int, w: Any, b: Any
+        self, work: Work, k: int, y: np.ndarray, costs: np.ndarray, order: np.ndarray, t: int, w: Any, b: Any, eta: Any
     ) -> float:
         """Visit the rows of `order` once, after t updates; return the mean loss met. Shuffles `order`, writes w, b."""
+        from assay.linear_model import _sgd_loop as loop
         from assay.linear_model._row_loops import shuffle
-        from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule, batch_epoch, dense_epoch, sparse_epoch
+        from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule
 
         settings, table = work.settings, work.table
         if settings.shuffle:
@@ -242,13 +304,16 @@ class Descent(DescentParameters, LinearModel):
         objective = Objective(
             named(self.loss).code, float(self.epsilon), float(settings.alpha), bool(self.fit_intercept)
         )
-        state = (Rates(schedule.code, float(schedule.eta), float(schedule.decay)), t, w, b)
+        state = (Rates(schedule.code, float(eta), float(schedule.decay)), t, w, b)
+        if settings.l1 or settings.average:
+            averaging = loop.Averaging(float(settings.l1), int(settings.average))
+            return loop.averaged_epoch(*table, y, costs, order, objective, averaging, *state, *work.state[k])
         if rule.name != "plain" or settings.batch > 1:
             update = UpdateRule(rule.code, rule.inertia, rule.memory, rule.eps)
-            return batch_epoch(*table, y, costs, order, settings.batch, objective, update, *state, work.state[k])
+            return loop.batch_epoch(*table, y, costs, order, settings.batch, objective, update, *state, work.state[k])
         if table.columns.size:
-            return sparse_epoch(*table, y, costs, order, objective, *state)
-        return dense_epoch(table.values.reshape(-1, len(w)), y, costs, order, objective, *state)
+            return loop.sparse_epoch(*table, y, costs, order, objective, *state)
+        return loop.dense_epoch(table.values.reshape(-1, len(w)), y, costs, order, objective, *state)
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
         losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)
@@ -263,8 +328,11 @@ class Descent(DescentParameters, LinearModel):
             reason = "Without a penalty the dual problem needs an exact equality that no float vector meets."
         elif np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
             reason = "One class against the rest: each hyperplane minimises a problem of its own."
+        elif self.loss == "perceptron" or named(self.loss, float(self.epsilon)).dual is None:
+            reason = f"The dual of the loss {self.loss} is not stated."
         else:
-            problem = PenalisedProblem(self.loss, float(self.alpha), 1.0 / rows.n_rows, bool(self.fit_intercept))
+            l1, l2 = (float(self.alpha) * share for share in (self._share, 1 - self._share))
+            problem = PenalisedProblem(self.loss, l2, 1.0 / rows.n_rows, bool(self.fit_intercept), l1 or None)
             problem = problem._replace(epsilon=float(self.epsilon), class_weight=class_weight)
             yield from gap_claims(rows, self.coef_, self.intercept_, problem)
             return
@@ -305,11 +373,12 @@ def _first_rate(loss: str, alpha: float, steepness: float) -> float:
 
 
 PARAMETERS = """
-    penalty : "l2" or None
-        "l2" adds alpha/2 |w|^2; None minimises the mean loss alone. For "l1" see `Lasso` and `ElasticNet`, whose
-        coordinate descent reaches exact zeros.
+    penalty : "l2", "l1", "elasticnet" or None
+        "l2" adds alpha/2 |w|^2, "l1" alpha |w|_1, "elasticnet" both in shares; None minimises the mean loss alone.
     alpha : float >= 0
-        Weight of the L2 penalty on w.
+        Weight of the penalty on w.
+    l1_ratio : float in [0, 1]
+        Share of the L1 penalty in "elasticnet".
     fit_intercept : bool
         Whether to fit b, which is not penalised.
     optimizer : "plain", "momentum", "rms-mean", "adagrad", "rmsprop", "adam" or "adam-uncorrected"
@@ -318,17 +387,19 @@ PARAMETERS = """
         Inertia of "momentum" and of the Adam rules.
     batch_size : int
         Rows per update; 1 is stochastic gradient descent.
-    learning_rate : "optimal", "constant", "inverse" or "sqrt"
-        Schedule of the rate; "optimal" is 1 / (alpha t + 1 / eta0), meant for "plain" with alpha > 0.
+    learning_rate : "optimal", "constant", "invscaling", "adaptive", "inverse" or "sqrt"
+        Schedule of the rate; "optimal" is 1 / (alpha t + 1 / eta0), meant for "plain" with alpha > 0; "invscaling"
+        eta0 / t^power_t; "adaptive" divides the rate by 5 whenever the fit would end, until it is 1e-6.
     eta0 : float > 0 or None
         First learning rate; None chooses one: alpha^(-1/4) for losses of labels with bounded slopes, else 1
         / (2 c max s (1 + |x|^2)), c the curvature and s the weight of a row.
-    decay : float >= 0
-        Speed of "inverse" and "sqrt".
+    power_t, decay : float, float >= 0
+        Speed of "invscaling"; of "inverse" and "sqrt".
     max_iter : int
         Epochs allowed.
-    tol : float >= 0
-        An epoch counts as progress when the mean loss falls by more than tol below the lowest so far.
+    tol : float >= 0 or None
+        An epoch counts as progress when the mean loss falls by more than tol below the lowest so far; None runs
+        max_iter epochs.
     n_iter_no_change : int
         Epochs without progress after which the fit ends.
     shuffle : bool
@@ -339,6 +410,11 @@ PARAMETERS = """
         Share of rows kept out.
     warm_start : bool
         Start at the coefficients of the last fit instead of zero; the rate starts anew.
+    average : bool or int
+        Whether the coefficients kept are the mean of those after each update, from the first one (True) or from that
+        update on.
+    verbose : int
+        Accepted; `history_` and callbacks tell how the fit goes.
     random_state : int, RandomState or None
         Seed of the orders and of the rows kept out.
     n_jobs : int or None

@@ -21,6 +21,14 @@ class Objective(NamedTuple):
     intercept: bool
 
 
+class Averaging(NamedTuple):
+    """The weight of |w|_1 beside the L2 penalty of `Objective`, and the update after which iterates are averaged; 0:
+    they are not."""
+
+    l1: float
+    after: int
+
+
 class Rates(NamedTuple):
     """A schedule of learning rates; its number is its place in `assay.optim.descent.SCHEDULES`."""
 
@@ -45,6 +53,8 @@ def rate(rates: Rates, t: int) -> float:
         return rates.eta
     if rates.schedule == 3:
         return 1.0 / (rates.decay * (t + 1) + 1.0 / rates.eta)
+    if rates.schedule == 4:
+        return rates.eta / (t + 1.0) ** rates.decay
     slow = 1.0 + rates.decay * t
     return rates.eta / (slow if rates.schedule == 1 else sqrt(slow))
 
@@ -147,6 +157,61 @@ def sparse_epoch(
             w *= stretch
             stretch = 1.0
     w *= stretch
+    return total / n
+
+
+@compiled
+def averaged_epoch(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    y: np.ndarray,
+    costs: np.ndarray,
+    order: np.ndarray,
+    objective: Objective,
+    averaging: Averaging,
+    rates: Rates,
+    t: int,
+    w: np.ndarray,
+    b: np.ndarray,
+    mean: np.ndarray,
+    pulled: np.ndarray,
+) -> float:
+    """Do the same with an L1 penalty, with averaged iterates, or both.
+
+    Each update pulls every coefficient towards zero by what the penalty has asked for so far and `pulled`, its d + 1st
+    entry the sum of what was asked, has not yet given: so small steps add up to exact zeros (Tsuruoka, Tsujii and
+    Ananiadou 2009). `mean` (d + 1) is the average of (w, b).
+    """
+    total, n, d, weighted = 0.0, order.shape[0], w.shape[0], costs.size > 0
+    for k in range(n):
+        i = order[k]
+        f = dot(starts, columns, values, i, w) + b[0]
+        loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], f)
+        if weighted:
+            loss, slope = costs[i] * loss, costs[i] * slope
+        step = rate(rates, t + k)
+        total += loss
+        for j in range(d):
+            w[j] *= max(0.0, 1.0 - step * objective.alpha)
+        if slope != 0.0:
+            add(starts, columns, values, i, -step * slope, w)
+            if objective.intercept:
+                b[0] -= step * slope
+        if averaging.after > 0 and t + k + 1 >= averaging.after:
+            share = 1.0 / (t + k + 2 - averaging.after)
+            for j in range(d):
+                mean[j] += share * (w[j] - mean[j])
+            mean[d] += share * (b[0] - mean[d])
+        if averaging.l1 > 0.0:
+            pulled[d] += step * averaging.l1
+            for j in range(d):
+                before = w[j]
+                if before > 0.0:
+                    w[j] = max(0.0, before - (pulled[d] + pulled[j]))
+                elif before < 0.0:
+                    w[j] = min(0.0, before + (pulled[d] - pulled[j]))
+                pulled[j] += w[j] - before
     return total / n
 
 

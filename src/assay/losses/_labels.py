@@ -169,7 +169,7 @@ def _perceptron_bracket(y: Any, f: Any, tau: Any) -> np.ndarray:
 perceptron = Loss(
     "perceptron",
     _of_margin(lambda z: np.maximum(-z, 0.0)),
-    lambda y, f: np.where(np.multiply(y, f) < 0, np.negative(y), 0.0),
+    lambda y, f: np.where(np.multiply(y, f) <= 0, np.negative(y), 0.0),
     labels=True,
     dual=Dual(
         _perceptron_conjugate,
@@ -206,6 +206,19 @@ sigmoid_squared = Loss(
     convex=False,
 )
 """(sigma(z) - 1)^2: bounded, and not convex."""
+
+
+def _modified_huber(z: np.ndarray) -> np.ndarray:
+    return np.where(z <= -1, -4 * z, np.maximum(1 - z, 0.0) ** 2)
+
+
+modified_huber = Loss(
+    "modified_huber",
+    _of_margin(_modified_huber),
+    lambda y, f: np.multiply(-2.0, y) * np.clip(1 - np.multiply(y, f), 0.0, 2.0),
+    labels=True,
+)
+"""max(0, 1 - z)^2 down to z = -1, and -4 z below: the squared hinge that a row far on the wrong side does not rule."""
 
 
 def surrogates(z: Any) -> dict[str, np.ndarray]:

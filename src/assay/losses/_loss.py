@@ -21,6 +21,7 @@ CODES = (
     "exponential",
     "sigmoid_squared",
     "perceptron",
+    "modified_huber",
 )
 """Compiled loops know a loss by its place in this list; the losses of numbers come first."""
 

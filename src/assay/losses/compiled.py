@@ -11,7 +11,7 @@ from assay.jit import compiled
 from assay.losses._loss import CODES
 
 SQUARED_ERROR, ABSOLUTE_ERROR, EPSILON_INSENSITIVE, HUBER, QUANTILE, SQUARED_EPSILON_INSENSITIVE = range(6)
-LOG_LOSS, HINGE, SQUARED_HINGE, EXPONENTIAL, SIGMOID_SQUARED, PERCEPTRON = range(6, len(CODES))
+LOG_LOSS, HINGE, SQUARED_HINGE, EXPONENTIAL, SIGMOID_SQUARED, PERCEPTRON, MODIFIED_HUBER = range(6, len(CODES))
 
 
 @compiled
@@ -45,7 +45,11 @@ def margin_terms(code: int, y: float, f: float) -> tuple[float, float]:
     if code == SQUARED_HINGE:
         return ((1.0 - z) ** 2, -2.0 * y * (1.0 - z)) if z < 1.0 else (0.0, 0.0)
     if code == PERCEPTRON:
-        return (-z, -y) if z < 0.0 else (0.0, 0.0)
+        return (-z, -y) if z <= 0.0 else (0.0, 0.0)
+    if code == MODIFIED_HUBER:
+        if z <= -1.0:
+            return -4.0 * z, -4.0 * y
+        return ((1.0 - z) ** 2, -2.0 * y * (1.0 - z)) if z < 1.0 else (0.0, 0.0)
     if code == EXPONENTIAL:
         e = exp(-max(z, -500.0))
         return e, -y * e

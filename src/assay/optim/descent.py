@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 RULES = ("plain", "momentum", "rms-mean", "adagrad", "rmsprop", "adam", "adam-uncorrected")
-SCHEDULES = ("constant", "inverse", "sqrt", "optimal")
+SCHEDULES = ("constant", "inverse", "sqrt", "optimal", "invscaling")
 
 Gradient = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -85,7 +85,7 @@ class Rule:
 @dataclass(frozen=True)
 class Schedule:
     """Learning rate after t updates: "constant" eta; "inverse" eta / (1 + decay t); "sqrt" eta / sqrt(1 +
-    decay t);
+    decay t); "invscaling" eta / (t + 1)^decay;
     "optimal" 1 / (decay (t + 1) + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
 
     >>> Schedule("inverse", 1.0, 0.5)(2)
@@ -112,6 +112,8 @@ class Schedule:
             return self.eta
         if self.name == "optimal":
             return 1.0 / (self.decay * (t + 1) + 1.0 / self.eta)
+        if self.name == "invscaling":
+            return self.eta / (t + 1) ** self.decay
         slow = 1.0 + self.decay * t
         return self.eta / (slow if self.name == "inverse" else math.sqrt(slow))
 

@@ -47,6 +47,7 @@ def claimed(name: str, epsilon: float = 0.0) -> Claimed:
     known = {"squared_error": "squared", "log_loss": "logistic"}
     wide = {"epsilon": epsilon}
     params = {"quantile": {"level": 0.5}, "epsilon_insensitive": wide, "squared_epsilon_insensitive": wide}
+    params["huber"] = {"kappa": epsilon}
     title = known.get(loss.name, loss.name.replace("_", "-"))
     return Claimed(title, params.get(loss.name, {}), loss.labels, loss.dual, 2.0 if halves else 1.0)
 

@@ -51,9 +51,9 @@ def main(path: str | None = None) -> None:
     print(certificate)
     print("checked:", assay.verify(certificate, model, X).holds)
     if path is not None:
-        from assay.plot import network
+        from assay.plot import dependency_graph
 
-        network(ALARM).savefig(path)
+        dependency_graph(ALARM).savefig(path)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,11 @@ def test_a_node_stands_below_its_parents_and_on_no_other():
 def test_tables_are_written_out():
     frame = network_frame(burglary())
     assert frame["table"][3] == ["alarm   yes    no", "  yes   0.9   0.1", "   no  0.05  0.95"]
-    figure = plot.network(burglary())
+    figure = plot.dependency_graph(burglary())
     texts = {text.get_text() for text in figure.axes[0].texts}
     assert {*burglary().names} <= texts
     assert "\n".join(frame["table"][3]) in texts
-    bare = {text.get_text() for text in plot.network(burglary(), tables=False).axes[0].texts}
+    bare = {text.get_text() for text in plot.dependency_graph(burglary(), tables=False).axes[0].texts}
     assert bare == {*burglary().names, ""}
 
 
@@ -62,4 +62,4 @@ def test_fitted_models_are_drawn_as_networks():
     for model in (BayesianNetwork().fit(X), BayesianNetworkClassifier().fit(X, X[:, 0] > 0)):
         assert {*model.network_.names} <= {text.get_text() for text in model.plot().axes[0].texts}
     with pytest.raises(ValueError, match="too many to read"):
-        plot.network(random_network(81, 0))
+        plot.dependency_graph(random_network(81, 0))

@@ -7,7 +7,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 """
 
 from assay.plot.bayes import tables
-from assay.plot.bayes_nets import network
+from assay.plot.bayes_nets import dependency_graph
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
 from assay.plot.combining import costs, kappa_errors, rejection
 from assay.plot.diagrams import cascade_growth, escapes, filters, network, u_matrix
@@ -54,6 +54,7 @@ __all__ = [
     "costs",
     "default",
     "density",
+    "dependency_graph",
     "descents",
     "dual_gap",
     "ellipses",
@@ -80,13 +81,11 @@ __all__ = [
     "shattering",
     "silhouettes",
     "state_sequence",
-    "support_vectors",
-    "surface",
-    "tables",
     "structural_risk",
     "support_vectors",
     "surface",
     "surrogate_losses",
+    "tables",
     "tightness",
     "topic_words",
     "transitions",

@@ -55,7 +55,7 @@ def _table(net: Any, node: int) -> list[str]:
     return ["  ".join(word.rjust(width) for word, width in zip(line, widths)) for line in lines]
 
 
-def network(model: Any, tables: bool = True) -> "Figure":
+def dependency_graph(model: Any, tables: bool = True) -> "Figure":
     """Draw a network, `Network` or fitted, with parents above children; `tables` writes the small ones below the nodes.
 
     A row of a table lists the states of the parents, then the probability of each state; of a number its intercept,

@@ -137,7 +137,7 @@ def _draw_network(axes: "Axes", frame: Frame) -> None:
         )
         axes.add_patch(arc)
     colours = np.array([GREY, *CLASS_COLOURS])[np.minimum(frame["layer"], len(CLASS_COLOURS))]
-    axes.scatter(*places.T, s=60, c=colours, edgecolors=INK, linewidths=0.6, zorder=3)
+    axes.scatter(places[:, 0], places[:, 1], s=60, c=colours, edgecolors=INK, linewidths=0.6, zorder=3)
     axes.set(xticks=[], yticks=[])
     axes.margins(0.12)
     axes.grid(visible=False)
@@ -306,7 +306,7 @@ def escapes(value: Callable[[np.ndarray], float], start: Any, low: Any, high: An
     for k, (name, path) in enumerate(frame["paths"].items()):
         colour = CLASS_COLOURS[k]
         axes.plot(*path.T, color=colour, linewidth=1, marker=".", markersize=3, label=f"{name}: {value(path[-1]):.3g}")
-        axes.scatter(*path[-1], color=colour, marker="*", s=80, zorder=3)
+        axes.scatter(path[-1, 0], path[-1, 1], color=colour, marker="*", s=80, zorder=3)
     axes.set(xlabel="first parameter", ylabel="second parameter", title="Out of local minima")
     axes.legend(frameon=True, fontsize=7)
     return figure

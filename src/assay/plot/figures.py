@@ -219,9 +219,9 @@ def default(model: Any) -> "Figure":
     """Draw what a fitted model can show without data: its network, the history of its fit, or else its coefficients,
     the importance of its columns, its explained variance, its mistakes or its dual variables."""
     if hasattr(model, "network_"):
-        from assay.plot.bayes_nets import network
+        from assay.plot.bayes_nets import dependency_graph
 
-        return network(model)
+        return dependency_graph(model)
     if len(getattr(model, "history_", ())) > 1 or hasattr(model, "cluster_centers_"):
         return history(model)
     if hasattr(model, "predict_joint_log_proba"):

@@ -374,18 +374,22 @@ def work(first: int, seed: int, sound: Seeds, folder: Path, at: Any, pipe: Any) 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     path, found, sent, number = folder / "input", [], time.monotonic(), first
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    while True:
-        at.value = number
-        one = make(number, seed, sound)
-        try:
-            outcome = run(one, sound, path)
-        except BaseException as error:
-            outcome = Outcome("unexpected", _place(error)[1], f"{type(error).__name__}: {str(error)[:200]}")
-        found.append((number, one.kind, outcome))
-        number += 1
-        if time.monotonic() - sent > 0.2:
-            pipe.send(found)
-            found, sent = [], time.monotonic()
+    try:
+        while True:
+            at.value = number
+            one = make(number, seed, sound)
+            try:
+                outcome = run(one, sound, path)
+            except BaseException as error:
+                outcome = Outcome("unexpected", _place(error)[1], f"{type(error).__name__}: {str(error)[:200]}")
+            found.append((number, one.kind, outcome))
+            number += 1
+            if time.monotonic() - sent > 0.2:
+                pipe.send(found)
+                found, sent = [], time.monotonic()
+    except BaseException:  # of the fuzzer itself
+        (folder / f"worker-{number}.txt").write_text(traceback.format_exc())
+        raise
 
 
 _ENDINGS = {"model": "assay", "table": "assay", "certificate": "json", "encoding": "json"}

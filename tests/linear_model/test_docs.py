@@ -1,4 +1,4 @@
-"""The examples in the docstrings of functions, and on the page about linear models, run and print what they say."""
+"""The examples in the docstrings of functions, and on the pages about linear models and about scikit-learn, run and print what they say."""
 
 import doctest
 from importlib import import_module
@@ -29,8 +29,9 @@ def test_docstring_examples(name):
     assert outcome.failed == 0
 
 
-def test_the_page_about_linear_models():
-    page = Path(__file__).parents[2] / "docs" / "linear.md"
+@pytest.mark.parametrize(("name", "least"), [("linear.md", 20), ("from_scikit_learn.md", 5)])
+def test_the_pages(name, least):
+    page = Path(__file__).parents[2] / "docs" / name
     outcome = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 20
+    assert outcome.attempted > least
     assert outcome.failed == 0

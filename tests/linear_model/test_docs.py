@@ -1,4 +1,4 @@
-"""The examples in the docstrings of functions, and on the pages about linear models and about scikit-learn, run and print what they say."""
+"""The examples in docstrings, and on the pages about linear models and scikit-learn, run and print what they say."""
 
 import doctest
 from importlib import import_module

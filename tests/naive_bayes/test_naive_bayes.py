@@ -316,3 +316,18 @@ def test_refusals(rows):
 def test_accuracy_of_iris_is_that_of_the_textbooks():
     X, y = load_iris(return_X_y=True)
     assert nb.GaussianNB().fit(X, y).score(X, y) == 0.96
+
+
+@pytest.mark.parametrize("learner", [nb.GaussianNB, nb.CategoricalNB, nb.MixedNB, nb.MultinomialNB, nb.BernoulliNB])
+def test_rows_that_are_drawn_are_those_of_the_model(learner, rows):
+    X, y = rows
+    model = learner(**{"nominal": [0, 2]} if learner is nb.MixedNB else {}).fit(X, y)
+    drawn, labels = model.sample(40_000, random_state=0)
+    assert drawn.shape == (40_000, 5)
+    assert np.bincount(np.searchsorted(model.classes_, labels)) / 40_000 == pytest.approx(model.class_prior_, abs=0.02)
+    again = learner(**{"nominal": [0, 2]} if learner is nb.MixedNB else {}).fit(drawn, labels)
+    if learner is nb.BernoulliNB:
+        X = np.minimum(X, 1.0)
+    assert np.abs(again.predict_proba(X) - model.predict_proba(X)).mean() < 0.01
+    with pytest.raises(ValueError, match="n_samples must be an integer"):
+        model.sample(0)

@@ -210,6 +210,21 @@ class ColumnsNB(BayesClassifier):
             numbers += 1
         return np.concatenate(weights, axis=1), bias
 
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows drawn from the fitted classes, (n_samples, n_features), and their labels; a level is the number
+        that stands for it, in a table its position."""
+        random, drawn = self._drawn_classes(n_samples, random_state)
+        columns, X = self._columns(), np.full((len(drawn), len(self.n_levels_)), np.nan)
+        X[:, columns.numeric] = random.normal(self.theta_[drawn], np.sqrt(self.var_[drawn]))
+        for j, part in zip(columns.nominal, columns.slices):
+            table = self.tables_[j]
+            if table is not None and table.size:
+                heaps = np.cumsum(np.exp(table), axis=1)
+                heaps /= heaps[:, -1:]
+                place = (random.uniform(size=(len(drawn), 1)) >= heaps[drawn]).sum(axis=1)
+                X[:, j] = columns.values[part][place]
+        return X, self.classes_[drawn]
+
     def space(self, rows: Rows) -> Space:
         """The scores are linear in each number, its square and the place of each level, which were fixed before."""
         if not np.isfinite(self._scorer().tables).all() or not np.all(self.class_prior_ > 0):

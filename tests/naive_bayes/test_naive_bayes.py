@@ -313,6 +313,23 @@ def test_refusals(rows):
         nb.GaussianNB().fit(X * 1e200, y)
 
 
+@pytest.mark.parametrize("learner", [nb.GaussianNB, nb.MultinomialNB, nb.BernoulliNB, nb.CategoricalNB])
+@pytest.mark.parametrize("weight", [None, np.ones(300)], ids=["plain", "weighted"])
+def test_gaps_are_refused_where_they_are_not_read(learner, weight, rows):
+    X, y = rows[0].copy(), rows[1]
+    X[7, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        learner().fit(X, y, sample_weight=weight)
+
+
+def test_streamed_weights_are_checked(rows, tmp_path):
+    frame = pd.DataFrame({**{f"x{j}": rows[0][:, j] for j in range(5)}, "y": rows[1], "w": np.linspace(-1, 1, 300)})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for learner in (nb.MixedNB, nb.AODE, nb.GaussianNB):
+        with pytest.raises(ValueError, match="weights must be"):
+            learner().fit(str(tmp_path / "rows.parquet"), "y", sample_weight="w")
+
+
 def test_accuracy_of_iris_is_that_of_the_textbooks():
     X, y = load_iris(return_X_y=True)
     assert nb.GaussianNB().fit(X, y).score(X, y) == 0.96

@@ -87,7 +87,9 @@ class ColumnsNB(BayesClassifier):
         """Fit to rows with labels as positions in `classes_`, after what was seen before."""
         columns, K = self._columns(), len(self.classes_)
         if rows.has_weight:
-            _check_weights(rows, self)
+            check_weights(rows, self)
+            if not self._gaps:
+                require_finite(rows, self)
         with fit_log(self, 1, *told) as log:
             found = rows.sum(_statistics, K, columns, self._plain_levels, self._gaps)
             if before is not None:
@@ -273,10 +275,14 @@ def _normal(moments: Moments, ddof: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(none, pooled.mean, moments.mean), np.where(few, pooled.square / left, var)
 
 
-def _check_weights(rows: Rows, learner: Any) -> None:
-    for block in rows.blocks():
-        if block.weight is not None and not (block.weight >= 0).all():
-            raise refuse(learner, "row weights must be numbers >= 0.")
+def check_weights(rows: Rows, learner: Any) -> None:
+    """Refuse weights that are negative or not numbers; streamed ones were not seen before."""
+    if any(rows.map(_odd_weights)):
+        raise refuse(learner, "row weights must be finite numbers >= 0.")
+
+
+def _odd_weights(block: Block) -> bool:
+    return block.weight is not None and not bool(((block.weight >= 0) & np.isfinite(block.weight)).all())
 
 
 def _statistics(block: Block, K: int, columns: Columns, plain_levels: bool, gaps: bool) -> Statistics:

@@ -313,6 +313,38 @@ def test_refusals(rows):
         nb.GaussianNB().fit(X * 1e200, y)
 
 
+@pytest.mark.parametrize("learner", [nb.GaussianNB, nb.MultinomialNB, nb.BernoulliNB, nb.CategoricalNB])
+@pytest.mark.parametrize("weight", [None, np.ones(300)], ids=["plain", "weighted"])
+def test_gaps_are_refused_where_they_are_not_read(learner, weight, rows):
+    X, y = rows[0].copy(), rows[1]
+    X[7, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        learner().fit(X, y, sample_weight=weight)
+
+
+def test_streamed_weights_are_checked(rows, tmp_path):
+    frame = pd.DataFrame({**{f"x{j}": rows[0][:, j] for j in range(5)}, "y": rows[1], "w": np.linspace(-1, 1, 300)})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for learner in (nb.MixedNB, nb.AODE, nb.GaussianNB):
+        with pytest.raises(ValueError, match="weights must be"):
+            learner().fit(str(tmp_path / "rows.parquet"), "y", sample_weight="w")
+
+
 def test_accuracy_of_iris_is_that_of_the_textbooks():
     X, y = load_iris(return_X_y=True)
     assert nb.GaussianNB().fit(X, y).score(X, y) == 0.96
+
+
+@pytest.mark.parametrize("learner", [nb.GaussianNB, nb.CategoricalNB, nb.MixedNB, nb.MultinomialNB, nb.BernoulliNB])
+def test_rows_that_are_drawn_are_those_of_the_model(learner, rows):
+    X, y = rows
+    model = learner(**{"nominal": [0, 2]} if learner is nb.MixedNB else {}).fit(X, y)
+    drawn, labels = model.sample(40_000, random_state=0)
+    assert drawn.shape == (40_000, 5)
+    assert np.bincount(np.searchsorted(model.classes_, labels)) / 40_000 == pytest.approx(model.class_prior_, abs=0.02)
+    again = learner(**{"nominal": [0, 2]} if learner is nb.MixedNB else {}).fit(drawn, labels)
+    if learner is nb.BernoulliNB:
+        X = np.minimum(X, 1.0)
+    assert np.abs(again.predict_proba(X) - model.predict_proba(X)).mean() < 0.01
+    with pytest.raises(ValueError, match="n_samples must be an integer"):
+        model.sample(0)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -99,6 +100,15 @@ class BayesClassifier(ClassifierMixin, Learner):
         if not np.isclose(prior.sum(), 1.0):
             raise refuse(self, f"The sum of the priors should be 1; {name} sums to {prior.sum():g}.")
         return prior
+
+    def _drawn_classes(self, n_samples: Any, random_state: Any) -> tuple[np.random.RandomState, np.ndarray]:
+        """Return the source of random numbers, and the class of each row that is to be drawn."""
+        check_is_fitted(self)
+        if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
+            raise refuse(self, f"n_samples must be an integer >= 1; got {n_samples!r}.")
+        random = check_random_state(random_state)
+        chances = self.class_prior_ / self.class_prior_.sum()
+        return random, random.choice(len(chances), size=int(n_samples), p=chances)
 
     def _tell_zeros(self, log_tables: np.ndarray) -> None:
         """Warn if a probability is 0, which is so only if nothing is added to the counts."""

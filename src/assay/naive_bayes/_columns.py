@@ -87,7 +87,9 @@ class ColumnsNB(BayesClassifier):
         """Fit to rows with labels as positions in `classes_`, after what was seen before."""
         columns, K = self._columns(), len(self.classes_)
         if rows.has_weight:
-            _check_weights(rows, self)
+            check_weights(rows, self)
+            if not self._gaps:
+                require_finite(rows, self)
         with fit_log(self, 1, *told) as log:
             found = rows.sum(_statistics, K, columns, self._plain_levels, self._gaps)
             if before is not None:
@@ -210,6 +212,21 @@ class ColumnsNB(BayesClassifier):
             numbers += 1
         return np.concatenate(weights, axis=1), bias
 
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows drawn from the fitted classes, (n_samples, n_features), and their labels; a level is the number
+        that stands for it, in a table its position."""
+        random, drawn = self._drawn_classes(n_samples, random_state)
+        columns, X = self._columns(), np.full((len(drawn), len(self.n_levels_)), np.nan)
+        X[:, columns.numeric] = random.normal(self.theta_[drawn], np.sqrt(self.var_[drawn]))
+        for j, part in zip(columns.nominal, columns.slices):
+            table = self.tables_[j]
+            if table is not None and table.size:
+                heaps = np.cumsum(np.exp(table), axis=1)
+                heaps /= heaps[:, -1:]
+                place = (random.uniform(size=(len(drawn), 1)) >= heaps[drawn]).sum(axis=1)
+                X[:, j] = columns.values[part][place]
+        return X, self.classes_[drawn]
+
     def space(self, rows: Rows) -> Space:
         """The scores are linear in each number, its square and the place of each level, which were fixed before."""
         if not np.isfinite(self._scorer().tables).all() or not np.all(self.class_prior_ > 0):
@@ -258,10 +275,14 @@ def _normal(moments: Moments, ddof: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(none, pooled.mean, moments.mean), np.where(few, pooled.square / left, var)
 
 
-def _check_weights(rows: Rows, learner: Any) -> None:
-    for block in rows.blocks():
-        if block.weight is not None and not (block.weight >= 0).all():
-            raise refuse(learner, "row weights must be numbers >= 0.")
+def check_weights(rows: Rows, learner: Any) -> None:
+    """Refuse weights that are negative or not numbers; streamed ones were not seen before."""
+    if any(rows.map(_odd_weights)):
+        raise refuse(learner, "row weights must be finite numbers >= 0.")
+
+
+def _odd_weights(block: Block) -> bool:
+    return block.weight is not None and not bool(((block.weight >= 0) & np.isfinite(block.weight)).all())
 
 
 def _statistics(block: Block, K: int, columns: Columns, plain_levels: bool, gaps: bool) -> Statistics:

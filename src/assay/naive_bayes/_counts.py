@@ -314,6 +314,17 @@ class MultinomialNB(CountsNB):
     family = "naive_bayes.multinomial"
     card = _card("Multinomial naive Bayes", "多项式朴素贝叶斯", "log-likelihood of words")
 
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, *, n_words: int = 100
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts of texts of so many words drawn from the fitted classes, (n_samples, n_features), and their
+        labels."""
+        random, drawn = self._drawn_classes(n_samples, random_state)
+        shares = np.exp(self.feature_log_prob_)
+        shares /= shares.sum(axis=1, keepdims=True)
+        X = np.array([random.multinomial(n_words, shares[k]) for k in drawn], dtype=np.float64)
+        return X, self.classes_[drawn]
+
 
 @dataclass(eq=False, repr=False)
 class ComplementNB(CountsNB):
@@ -418,6 +429,12 @@ class BernoulliNB(CountsNB):
     def _scorer(self) -> CountScorer:
         absent = self._logs(np.maximum(self.class_count_[:, None] - self.feature_count_, 0.0))
         return CountScorer(self.feature_log_prob_, absent, self._log_prior, self._log_prior, self.binarize_at)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows of zeros and ones drawn from the fitted classes, (n_samples, n_features), and their labels."""
+        random, drawn = self._drawn_classes(n_samples, random_state)
+        chance = np.exp(self.feature_log_prob_)[drawn]
+        return (random.uniform(size=chance.shape) < chance).astype(np.float64), self.classes_[drawn]
 
 
 def _log_shares(counts: np.ndarray) -> np.ndarray:

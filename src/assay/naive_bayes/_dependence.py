@@ -23,7 +23,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.naive_bayes._base import BayesClassifier, log_of
 from assay.naive_bayes._cells import Cells, cells_of, check_size
-from assay.naive_bayes._columns import counts_claim
+from assay.naive_bayes._columns import check_weights, counts_claim
 from assay.naive_bayes._reading import rows_to_fit, rows_to_read, types_as_text, types_of_text
 from assay.params import Count, Number, check, refuse
 from assay.scan import Rows
@@ -62,6 +62,8 @@ class CellsNB(BayesClassifier):
         rows = rows_to_fit(self, X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
+        if rows.has_weight:
+            check_weights(rows, self)
         cells = cells_of(self, rows, int(self.n_bins))
         self.n_values_, self.values_, self.is_cut_, self.has_gap_ = cells
         told = (None, None, None) if streams(X, y) else (X, y, sample_weight)

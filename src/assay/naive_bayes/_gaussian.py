@@ -117,14 +117,3 @@ class GaussianNB(ColumnsNB):
     def epsilon_(self) -> float:
         """What was added to the variances."""
         return float(self.added_.max(initial=0.0))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows drawn from the fitted classes, (n_samples, n_features), and their labels."""
-        from sklearn.utils import check_random_state
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        random = check_random_state(random_state)
-        drawn = random.choice(len(self.classes_), size=int(n_samples), p=self.class_prior_ / self.class_prior_.sum())
-        X = random.normal(self.theta_[drawn], np.sqrt(self.var_[drawn]))
-        return X, self.classes_[drawn]

@@ -1,0 +1,111 @@
+"""python -m tests.dropin [file ...] [--failures]: how many of scikit-learn's own tests pass with Assay's classes.
+
+A test counts if it passes with scikit-learn alone, makes an instance of a class that both libraries have, and reads no
+private name. Files are named as they stand in scikit-learn, "svm/tests/test_svm.py"; without any, all of them run.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import sklearn
+
+ROOT = Path(sklearn.__file__).parent
+FILES = (
+    "linear_model/tests/test_base.py",
+    "linear_model/tests/test_coordinate_descent.py",
+    "linear_model/tests/test_sparse_coordinate_descent.py",
+    "linear_model/tests/test_logistic.py",
+    "linear_model/tests/test_perceptron.py",
+    "linear_model/tests/test_ridge.py",
+    "linear_model/tests/test_sag.py",
+    "linear_model/tests/test_sgd.py",
+    "linear_model/tests/test_common.py",
+    "svm/tests/test_svm.py",
+    "svm/tests/test_sparse.py",
+    "svm/tests/test_bounds.py",
+    "tests/test_discriminant_analysis.py",
+    "tests/test_kernel_ridge.py",
+    "tests/test_naive_bayes.py",
+    "tree/tests/test_tree.py",
+    "tree/tests/test_export.py",
+    "tree/tests/test_monotonic_tree.py",
+    "ensemble/tests/test_forest.py",
+    "ensemble/tests/test_gradient_boosting.py",
+    "ensemble/tests/test_weight_boosting.py",
+    "ensemble/tests/test_bagging.py",
+    "ensemble/tests/test_common.py",
+    "neighbors/tests/test_neighbors.py",
+    "neighbors/tests/test_neighbors_pipeline.py",
+    "neural_network/tests/test_mlp.py",
+    "cluster/tests/test_k_means.py",
+    "decomposition/tests/test_pca.py",
+    "decomposition/tests/test_truncated_svd.py",
+    "decomposition/tests/test_kernel_pca.py",
+    "mixture/tests/test_gaussian_mixture.py",
+    "mixture/tests/test_mixture.py",
+    "metrics/cluster/tests/test_unsupervised.py",
+)
+
+
+def run(file: str, mode: str, folder: Path) -> dict[str, dict]:
+    """Return what each test of a file did, by its name."""
+    log = folder / f"{mode}-{file.replace('/', '.')}.jsonl"
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    settings = {"ASSAY_DROPIN": mode, "ASSAY_DROPIN_LOG": str(log), "MPLBACKEND": "agg", **threads}
+    settings["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    quiet = "-q -p no:cacheprovider --disable-warnings --tb=no"
+    (folder / "pytest.ini").write_text(f"[pytest]\naddopts = {quiet}\n")
+    command = [sys.executable, "-m", "pytest", "-c", str(folder / "pytest.ini"), "--rootdir", str(ROOT)]
+    command += ["-p", "tests.dropin.plugin", str(ROOT / file)]
+    done = subprocess.run(command, env=os.environ | settings, cwd=folder, capture_output=True, text=True, check=False)
+    if not log.exists():
+        raise RuntimeError(f"{file} did not run ({mode}):\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    return {row["test"]: row for row in rows}
+
+
+def judge(file: str, folder: Path) -> tuple[Counter[str], list[dict]]:
+    """Return how many tests of a file count and pass, and those that fail."""
+    alone, with_ours = (run(file, mode, folder) for mode in ("off", "on"))
+    counts: Counter[str] = Counter()
+    failed = []
+    for name, row in alone.items():
+        ours = with_ours.get(name, {"outcome": "failed", "made": [], "why": "not reached"})
+        if row["outcome"] == "passed" and (ours["made"] or row["made"]) and not row["private"]:
+            counts["counted"] += 1
+            counts["passed"] += ours["outcome"] == "passed"
+            failed += [] if ours["outcome"] == "passed" else [ours | {"test": name}]
+    return counts, failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.dropin", description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", default=FILES)
+    parser.add_argument("--failures", action="store_true", help="name the tests that fail, and why")
+    parser.add_argument("--least", type=float, default=0.0, help="exit code 1 if a smaller share of all passes")
+    given = parser.parse_args()
+    total: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for file in given.files:
+            counts, failed = judge(file, Path(folder))
+            total.update(counts)
+            print(_line(file, counts), flush=True)
+            for row in failed if given.failures else []:
+                print(f"    {row['test'].partition('::')[2]}  {' '.join(row['why'].split())[:160]}")
+    print(_line("all", total))
+    return int(total["passed"] < given.least * total["counted"])
+
+
+def _line(name: str, counts: Counter[str]) -> str:
+    share = f"{100 * counts['passed'] / counts['counted']:.1f} %" if counts["counted"] else "-"
+    return f"{name:55s} {counts['passed']:5d} of {counts['counted']:5d}  {share}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -123,8 +123,8 @@ def pictures(rows: int, words: int) -> None:
     bag = BagOfVisualWords(words, levels=2, size=8, step=2, random_state=0)
     contestants = {
         "visual words, linear machine": make_pipeline(bag, FunctionTransformer(np.sqrt), LinearSVC(C=1.0)),
-        "pixels, linear machine": LinearSVC(C=0.001),
-        "pixels, logistic": LogisticRegression(C=0.01, solver="lbfgs"),
+        "pixels, linear machine": LinearSVC(C=0.01),
+        "pixels, logistic": LogisticRegression(C=0.1, solver="lbfgs", tol=1e-6),
     }
     console = Console()
     console.print(f"{rows} pictures of clothes, 5,000 new ones")

@@ -7,4 +7,4 @@ PAGE = Path(__file__).parents[2] / "docs" / "features.md"
 
 
 def test_the_page_runs():
-    assert doctest.testfile(str(PAGE), module_relative=False).failed == 0
+    assert doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8").failed == 0

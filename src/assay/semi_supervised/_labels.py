@@ -1,8 +1,8 @@
 """Rows with and without labels: how the missing ones are marked, and what a certificate is about.
 
-An unlabelled row has the label -1, as in scikit-learn, or NaN; where labels are text or objects also the text "-1", or
-None. A certificate is about the labelled rows: `certify` leaves the others out, and whoever verifies passes the labelled
-rows alone (`labelled_rows`).
+An unlabelled row has the label -1, as in scikit-learn, or NaN; where labels are text or objects also the text "-1",
+or None. A certificate is about the labelled rows: `certify` leaves the others out, and whoever verifies passes the
+labelled rows alone (`labelled_rows`).
 """
 
 from numbers import Number

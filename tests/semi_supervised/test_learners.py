@@ -72,6 +72,10 @@ class TestMarks:
             objects = marked.astype(object)
             objects[marked < 0] = none
             assert np.array_equal(clone(model).fit(X, objects).predict(X), first)
+        import pandas as pd
+
+        series = pd.Series(marked).where(marked >= 0, pd.NA).astype("Int64")
+        assert np.array_equal(clone(model).fit(X, series).predict(X), first)
         words = np.array(["zero", "one", "two", "-1"])[marked]
         again = clone(model).fit(X, words).predict(X)
         if not hasattr(model, "random_state"):  # the order of the classes is another

@@ -1,8 +1,8 @@
 """Rows with and without labels: how the missing ones are marked, and what a certificate is about.
 
-An unlabelled row has the label -1, as in scikit-learn; where labels are text or objects also the text "-1", None or
-NaN. A certificate is about the labelled rows: `certify` leaves the others out, and whoever verifies passes the labelled
-rows alone (`labelled_rows`).
+An unlabelled row has the label -1, as in scikit-learn, or NaN; where labels are text or objects also the text "-1",
+or None. A certificate is about the labelled rows: `certify` leaves the others out, and whoever verifies passes the
+labelled rows alone (`labelled_rows`).
 """
 
 from numbers import Number
@@ -48,12 +48,16 @@ def labelled(y: Any) -> np.ndarray:
         return np.array([not _is_mark(value) for value in y.tolist()], dtype=bool)
     if y.dtype.kind == "U":
         return y != str(UNLABELLED)
+    if y.dtype.kind == "f":
+        return (y != UNLABELLED) & ~np.isnan(y)
     return np.ones(len(y), dtype=bool) if y.dtype.kind == "b" else y != UNLABELLED
 
 
 def _is_mark(value: Any) -> bool:
-    if value is None or value == str(UNLABELLED):
+    if value is None or type(value).__name__ == "NAType":  # pandas' own gap, which compares with nothing
         return True
+    if isinstance(value, str):
+        return value == str(UNLABELLED)
     number = isinstance(value, Number) and not isinstance(value, bool)
     return number and (value == UNLABELLED or value != value)
 

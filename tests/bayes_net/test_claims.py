@@ -15,6 +15,8 @@ from tests.bayes_net.networks import drawn, random_network
 from tests.bayes_net.test_learners import with_gaps
 from tests.bayes_net.test_structure import bdeu, log_likelihood, parameters
 from tests.certificate import forge
+from tests.certificate.forged_files import Parts, forgeries
+from tests.certificate.test_forged_files import chosen, contradiction, opened, said, same
 
 
 def sealed(certificate, model):
@@ -306,3 +308,30 @@ def test_the_claim_of_a_case_is_bound_to_its_rows():
     certificate = model.certify(X)
     moved = replace(certificate, data={"train": replace(certificate.data["train"], digest=about.digest)})
     assert verdict(moved, model, other, "D26/2") == "REJECTED"
+
+
+@pytest.mark.parametrize(
+    "model", [BayesianNetwork(nominal="all"), BayesianNetworkClassifier(nominal="all")], ids=lambda m: type(m).__name__
+)
+def test_forged_files_of_networks_with_states(model, tmp_path):
+    """The sweep over all learners fits numbers; here every stored item of a network with tables is forged."""
+    X = np.array([2.0, 5.0, 7.5])[drawn(5, 3, n=120)]
+    y = None if isinstance(model, BayesianNetwork) else drawn(5, 3, n=120)[:, 0]
+    model.fit(X, y)
+    assay.save(model, tmp_path / "net.assay", certificate=model.certify(X, y))
+    parts = Parts.of((tmp_path / "net.assay").read_bytes())
+    told, tried = said(model, X), 0
+    for name, change in chosen(forgeries(parts), False, 7):
+        for seal in (False, True):
+            forged = parts.copy()
+            change(forged)
+            try:
+                if seal:
+                    forged.seal()
+            except ValueError:
+                continue
+            saved = opened(forged.content(), tmp_path / "file")
+            tried += 1
+            if saved and assay.verify(saved.certificate, saved.model, X, y).holds:
+                assert same(said(saved.model, X), told) or (seal and not contradiction(saved.model, X)), name
+    assert tried > 60

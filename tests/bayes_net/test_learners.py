@@ -361,3 +361,15 @@ def test_threads_change_no_bit():
     assert np.array_equal(
         ChowLiu(n_jobs=1, nominal="all").fit(X).edges_, ChowLiu(n_jobs=3, nominal="all").fit(X).edges_
     )
+
+
+def test_a_fit_holds_far_less_than_its_rows():
+    import tracemalloc
+
+    X = random_network(20, 0).sample(60_000, random_state=0).astype(np.int64)
+    BayesianNetwork(nominal="all", tabu=0).fit(X[:1000])
+    tracemalloc.start()
+    BayesianNetwork(nominal="all", tabu=0).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.4 * X.nbytes

@@ -188,9 +188,9 @@ class Network:
         ----------
         query : a name, or several for their joint distribution
         evidence : state (or number) of nodes that are known, by name
-        method : "elimination" and "enumeration" are exact, and so is "junction", which answers queries about one node
-            one after the other from tables made once; "weighting" draws rows forwards and weights them by the evidence,
-            "gibbs" draws one node at a time given its Markov blanket. Both tell a standard error.
+        method : "elimination" and "enumeration" are exact, and so is "junction", which answers one query (about one
+            node) after the other from tables made once; "weighting" draws rows forwards and weights them by the
+            evidence, "gibbs" draws one node at a time given its Markov blanket. Both tell a standard error.
         memory : bytes that tables may take; a query that needs more is refused with its size
         n_samples, burn_in, random_state : rows drawn, rows of Gibbs that are dropped first, and the seed
         """

@@ -125,13 +125,23 @@ def _fresh(learner: Any, X: Any) -> Iterator[tuple[ColumnType, np.ndarray, np.nd
         if j not in chosen:
             yield ColumnType(name, "numeric"), X[:, j].astype(np.float64), np.empty(0)
             continue
-        column = X[:, j]
-        known = np.unique(column)
-        known = known[~np.isnan(known)].astype(np.float64)
+        known, at = _states(X[:, j])
         if not np.isfinite(known).all():
             raise refuse(learner, f"Input X contains infinity in the column {name!r}.")
         levels = tuple(repr(int(v)) if v % 1 == 0 else repr(v) for v in known.tolist())
-        yield ColumnType(name, "nominal", levels), np.searchsorted(known, column), known
+        yield ColumnType(name, "nominal", levels), at, known
+
+
+def _states(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct values, in order, and the place of each entry among them; their number for NaN."""
+    if column.dtype.kind in "iu" and len(column):
+        low, high = int(column.min()), int(column.max())
+        if high - low < _MOST_STATES:  # counting beats sorting
+            seen = np.bincount(column - low) > 0
+            return np.flatnonzero(seen) + float(low), (np.cumsum(seen) - 1)[column - low]
+    known = np.unique(column)
+    known = known[~np.isnan(known)].astype(np.float64)
+    return known, np.searchsorted(known, column)
 
 
 def _array(learner: Any, X: Any, reset: bool) -> np.ndarray:

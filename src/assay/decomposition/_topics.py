@@ -275,8 +275,9 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.n_iter_ += 1
             if step >= self.max_iter - kept:
                 total, count = total + chain.counts, count + 1
-            mean = total / count if count else chain.counts
-            self.components_ = np.ascontiguousarray(self.topic_word_prior_ + mean.T, dtype=np.float64)
+            if log.watched or step == self.max_iter - 1:
+                mean = total / count if count else chain.counts
+                self.components_ = np.ascontiguousarray(self.topic_word_prior_ + mean.T, dtype=np.float64)
             value = chain.log_joint() / max(documents.total, 1.0)
             if self.verbose:
                 print(f"sweep: {self.n_iter_} of max_iter: {self.max_iter}, log-likelihood per word: {value:.6f}")

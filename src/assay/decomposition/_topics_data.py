@@ -177,10 +177,11 @@ class Gibbs:
         self.tokens, self.offsets = documents.tokens
         self.topics = np.zeros(len(self.tokens), np.int32)
         self.counts, self.sums = np.zeros((documents.n_words, topics), np.float32), np.zeros(topics)
+        self.listed, self.lengths = np.zeros(self.counts.shape, np.int32), np.zeros(documents.n_words, np.int64)
 
     def sweep(self) -> None:
         """Draw all topics anew, segment by segment of documents."""
-        from assay.decomposition._topics_loops import recount, sweep
+        from assay.decomposition._topics_loops import recount, relist, sweep
 
         first, n = self.sweeps == 0, len(self.documents)
         seed = np.random.SeedSequence([self.seed, self.sweeps]).generate_state(1, np.uint64)[0]
@@ -191,11 +192,13 @@ class Gibbs:
 
             def work(start: int, high: int = high) -> None:
                 end = min(start + _PIECE, high)
-                model = (self.topics, self.counts, self.sums, self.alpha, self.eta)
-                sweep(self.tokens, self.offsets, *model, start, end, seed, first)
+                model = (self.counts, self.listed, self.lengths, self.sums, self.alpha, self.eta)
+                sweep(self.tokens, self.offsets, self.topics, *model, start, end, seed, first)
 
             thread_map(work, range(low, high, _PIECE), n_jobs=self.documents.n_jobs)
-            recount(self.tokens[here], before, self.topics[here], first, self.counts, self.sums)
+            tables = (self.counts, self.listed, self.lengths, self.sums)
+            recount(self.tokens[here], before, self.topics[here], first, *tables)
+        relist(self.counts, self.listed, self.lengths)
         self.sweeps += 1
 
     def log_joint(self) -> float:

@@ -153,12 +153,14 @@ def _mixed(state: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@compiled(reduction=True)
+@compiled
 def sweep(
     tokens: np.ndarray,
     offsets: np.ndarray,
     topics: np.ndarray,
     word_topic: np.ndarray,
+    listed: np.ndarray,
+    lengths: np.ndarray,
     sums: np.ndarray,
     alpha: float,
     eta: float,
@@ -169,15 +171,14 @@ def sweep(
 ) -> None:
     """Draw the topic of each token of documents low..high-1 anew; `topics` is read (unless `first`) and written.
 
-    word_topic (words, topics) float32 and sums (topics,) stay as they are; what changes within a document is kept
-    beside them. Equal words of a document stand together. Each document has random numbers of its own.
+    With s_k = (n_dk + alpha) / (n_k + V eta), a topic has eta s_k + n_wk s_k: the sum of the first is kept up to date,
+    the second is summed over the topics that the word has, `listed` (words, topics) by `lengths` (words,). word_topic
+    (words, topics), the lists and sums (topics,) stay as they are; what changes within a document is kept beside them.
+    Equal words of a document stand together. Each document has random numbers of its own.
     """
     words, K = word_topic.shape
-    groups = (K + 7) // 8
-    wide = 8 * groups  # beyond K everything is zero
-    share, mine, own, size = np.zeros(wide, np.float32), np.zeros(wide, np.float32), np.empty(K), np.empty(K)
-    p, parts = np.zeros(wide, np.float32), np.zeros(groups, np.float32)
-    one, b = np.float32(1.0), np.float32(eta)
+    share, own, size, p = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    which, counts = np.empty(K, np.int64), np.empty(K)
     for d in range(low, high):
         state = _mixed(seed ^ (np.uint64(d) * np.uint64(0xD1342543DE82EF95)))
         for k in range(K):
@@ -186,57 +187,106 @@ def sweep(
         if not first:
             for i in range(offsets[d], offsets[d + 1]):
                 own[topics[i]] += 1.0
+        total = 0.0
         for k in range(K):
             share[k] = own[k] / size[k]
-        word = -1
+            total += share[k]
+        word, length = -1, 0
         for i in range(offsets[d], offsets[d + 1]):
             if tokens[i] != word:
                 word = tokens[i]
-                row = word_topic[word]
-                for k in range(K):
-                    mine[k] = row[k] + b
+                length = lengths[word]
+                for j in range(length):
+                    which[j] = listed[word, j]
+                    counts[j] = word_topic[word, which[j]]
             if not first:
                 k = topics[i]
                 own[k] -= 1.0
                 size[k] -= 1.0
-                mine[k] -= one
-                share[k] = own[k] / size[k]
-            total = np.float32(0.0)
-            for g in range(groups):
-                part = np.float32(0.0)
-                for k in range(8 * g, 8 * g + 8):
-                    p[k] = share[k] * mine[k]
-                    part += p[k]
-                parts[g] = part
-                total += part
+                fresh = own[k] / size[k]
+                total += fresh - share[k]
+                share[k] = fresh
+                j = 0
+                while which[j] != k:
+                    j += 1
+                counts[j] -= 1.0
+            mass = 0.0
+            for j in range(length):
+                p[j] = counts[j] * share[which[j]]
+                mass += p[j]
             state += np.uint64(0x9E3779B97F4A7C15)
-            u = np.float32(_mixed(state) >> np.uint64(40)) * np.float32(5.9604645e-08) * total
-            g = 0
-            while g < groups - 1 and u >= parts[g]:
-                u -= parts[g]
-                g += 1
-            k, end = 8 * g, min(8 * g + 7, K - 1)
-            while k < end and u >= p[k]:
-                u -= p[k]
-                k += 1
+            u = (_mixed(state) >> np.uint64(11)) * 1.1102230246251565e-16 * (mass + eta * total)
+            if u < mass:
+                j = 0
+                while j < length - 1 and u >= p[j]:
+                    u -= p[j]
+                    j += 1
+                k = which[j]
+            else:
+                u = (u - mass) / eta
+                k = 0
+                while k < K - 1 and u >= share[k]:
+                    u -= share[k]
+                    k += 1
+                j = 0
+                while j < length and which[j] != k:
+                    j += 1
+                if j == length:
+                    which[j], counts[j] = k, 0.0
+                    length += 1
             topics[i] = k
+            counts[j] += 1.0
             own[k] += 1.0
             size[k] += 1.0
-            mine[k] += one
-            share[k] = own[k] / size[k]
+            fresh = own[k] / size[k]
+            total += fresh - share[k]
+            share[k] = fresh
 
 
 @compiled
 def recount(
-    tokens: np.ndarray, old: np.ndarray, new: np.ndarray, first: bool, counts: np.ndarray, sums: np.ndarray
+    tokens: np.ndarray,
+    old: np.ndarray,
+    new: np.ndarray,
+    first: bool,
+    counts: np.ndarray,
+    listed: np.ndarray,
+    lengths: np.ndarray,
+    sums: np.ndarray,
 ) -> None:
-    """Move the tokens whose topic changed from one count to another; counts (words, topics) float32, sums (topics,)."""
+    """Move the tokens whose topic changed from one count to another; counts (words, topics), sums (topics,). A topic
+    that a word did not have is appended to its list."""
     for i in range(len(tokens)):
-        if first:
-            counts[tokens[i], new[i]] += np.float32(1.0)
-            sums[new[i]] += 1.0
-        elif old[i] != new[i]:
-            counts[tokens[i], old[i]] -= np.float32(1.0)
-            counts[tokens[i], new[i]] += np.float32(1.0)
+        w, k = tokens[i], new[i]
+        if not first:
+            if old[i] == k:
+                continue
+            counts[w, old[i]] -= np.float32(1.0)
             sums[old[i]] -= 1.0
-            sums[new[i]] += 1.0
+        if counts[w, k] == 0:
+            j = 0
+            while j < lengths[w] and listed[w, j] != k:
+                j += 1
+            if j == lengths[w]:
+                listed[w, j] = k
+                lengths[w] += 1
+        counts[w, k] += np.float32(1.0)
+        sums[k] += 1.0
+
+
+@compiled
+def relist(counts: np.ndarray, listed: np.ndarray, lengths: np.ndarray) -> None:
+    """List the topics that each word has, the most frequent first."""
+    for w in range(len(counts)):
+        n = 0
+        for j in range(lengths[w]):
+            k = listed[w, j]
+            c = counts[w, k]
+            if c > 0:
+                place = n
+                while place > 0 and counts[w, listed[w, place - 1]] < c:
+                    listed[w, place] = listed[w, place - 1]
+                    place -= 1
+                listed[w, place] = k
+                n += 1
+        lengths[w] = n

@@ -28,9 +28,14 @@ class Sequences:
     n_jobs: int | None = None
 
     @cached_property
-    def whole(self) -> bool:
-        """Whether no entry is missing."""
-        return not np.isnan(self.X).any()
+    def _buffers(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def buffer(self, name: str, *shape: int) -> np.ndarray:
+        """Return an array that the next call overwrites; fresh pages at each step of EM would cost as much as it."""
+        if name not in self._buffers or self._buffers[name].shape != shape:
+            self._buffers[name] = np.empty(shape)
+        return self._buffers[name]
 
     @cached_property
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +86,7 @@ class Expected(NamedTuple):
 
 def log_likelihoods(sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray) -> np.ndarray:
     """Return ln p of each sequence."""
-    alpha = np.empty((len(sequences.X), len(start)))
+    alpha = sequences.buffer("alpha", len(sequences.X), len(start))
     logs = _forward(sequences, seen, start, trans, alpha, [])
     for s in np.flatnonzero(np.isnan(logs)):
         logs[s] = _in_logarithms(sequences, seen, start, trans, int(s))[0]
@@ -91,12 +96,19 @@ def log_likelihoods(sequences: Sequences, seen: Emissions, start: np.ndarray, tr
 def expect(
     sequences: Sequences, seen: Emissions, start: np.ndarray, trans: np.ndarray, *, each: bool | None = None
 ) -> Expected:
-    """Return the expectations of an E step; with `each`, the probabilities of states at every step."""
+    """Return the expectations of an E step; with `each`, the probabilities of states at every step.
+
+    They stand in a buffer of the sequences, until the next pass over them.
+    """
     from assay.hmm._loops import shares
 
     (n, k), offsets = (len(sequences.X), len(start)), sequences.offsets
     each = seen.each if each is None else each
-    alpha, beta, scales = np.empty((n, k)), np.empty((n, k)), np.empty(n)
+    alpha, beta, scales = (
+        sequences.buffer("alpha", n, k),
+        sequences.buffer("beta", n, k),
+        sequences.buffer("scales", n),
+    )
     logs = _forward(sequences, seen, start, trans, alpha, [beta, scales])
     role = np.zeros(n, np.int8)
     role[offsets[1:] - 1] = 1
@@ -142,9 +154,9 @@ def _forward(
     def work(task: tuple[bool, int, int]) -> None:
         ahead, first, last = task
         if ahead:
-            forward(seen.table, seen.which, start, trans, offsets, first, last, alpha, logs, seen.clamped)
+            forward(seen.table, seen.which, start, trans_t, offsets, first, last, alpha, logs, seen.clamped)
         else:
-            backward(seen.table, seen.which, trans_t, offsets, first, last, *also)
+            backward(seen.table, seen.which, trans, offsets, first, last, *also)
 
     ways = (True, False) if also else (True,)
     thread_map(work, [(way, *group) for group in sequences.groups() for way in ways], n_jobs=sequences.n_jobs)

@@ -137,7 +137,7 @@ class GaussianEmissions(HiddenMarkovModel):
         from assay.hmm._loops import FLOOR, diagonal_emissions
 
         n, X = len(sequences.X), sequences.X
-        table, shift = np.empty((n, self.n_components)), np.empty(n)
+        table, shift = sequences.buffer("table", n, self.n_components), sequences.buffer("shift", n)
         means, factors = self._flat(*emission[-2:])
 
         def fill(piece: tuple[int, int]) -> float:

@@ -26,7 +26,7 @@ def forward(
     table: np.ndarray,
     index: np.ndarray,
     start: np.ndarray,
-    trans: np.ndarray,
+    trans_t: np.ndarray,
     offsets: np.ndarray,
     first: int,
     last: int,
@@ -34,7 +34,7 @@ def forward(
     logs: np.ndarray,
     clamped: bool,
 ) -> None:
-    """Write alpha (T, k) of sequences first..last-1 and ln sum_j of the scaled end to logs.
+    """Write alpha (T, k) of sequences first..last-1 and ln sum_j of the scaled end to logs; trans_t is A'.
 
     A sequence of probability zero has logs -inf; one for logarithms, NaN.
     """
@@ -48,17 +48,14 @@ def forward(
             before += own[j]
         steep = before < _STEEP
         for t in range(begin + 1, end):
-            own, old, row = alpha[t], alpha[t - 1], table[index[t]]
+            r, size = index[t], 0.0
             for j in range(k):
-                own[j] = 0.0
-            for i in range(k):
-                a = old[i]
-                for j in range(k):
-                    own[j] += a * trans[i, j]
-            size = 0.0
-            for j in range(k):
-                own[j] *= row[j]
-                size += own[j]
+                value = 0.0
+                for i in range(k):
+                    value += alpha[t - 1, i] * trans_t[j, i]
+                value *= table[r, j]
+                alpha[t, j] = value
+                size += value
             steep |= size < _STEEP * before
             before = size
             if size < _SMALL:
@@ -67,7 +64,7 @@ def forward(
                 total += log(size)
                 scale = 1.0 / size
                 for j in range(k):
-                    own[j] *= scale
+                    alpha[t, j] *= scale
                 before = 1.0
         if before == 0.0:
             logs[s] = np.nan if clamped else -inf
@@ -79,7 +76,7 @@ def forward(
 def backward(
     table: np.ndarray,
     index: np.ndarray,
-    trans_t: np.ndarray,
+    trans: np.ndarray,
     offsets: np.ndarray,
     first: int,
     last: int,
@@ -95,22 +92,20 @@ def backward(
             beta[end - 1, j] = 1.0
         scales[end - 1] = 1.0
         for t in range(end - 2, begin - 1, -1):
-            own, later, row = beta[t], beta[t + 1], table[index[t + 1]]
+            r, size = index[t + 1], 0.0
             for j in range(k):
-                v[j] = row[j] * later[j]
-                own[j] = 0.0
-            for j in range(k):
-                a = v[j]
-                for i in range(k):
-                    own[i] += a * trans_t[j, i]
-            size = 0.0
+                v[j] = table[r, j] * beta[t + 1, j]
             for i in range(k):
-                size += own[i]
+                value = 0.0
+                for j in range(k):
+                    value += trans[i, j] * v[j]
+                beta[t, i] = value
+                size += value
             scales[t] = 1.0
             if size < _SMALL and size > 0.0:
                 scales[t] = 1.0 / size
                 for i in range(k):
-                    own[i] *= scales[t]
+                    beta[t, i] *= scales[t]
 
 
 @compiled(reduction=True)

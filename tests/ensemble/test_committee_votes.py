@@ -125,6 +125,18 @@ class TestSmallVotes:
         assert model.predict([[0.0, 1.0]]).tolist() == [expected]
 
 
+@pytest.mark.parametrize(
+    ("labels", "away", "kind"), [((0, 1), "away", "O"), ((0, 1), -1, "i"), (("a", "b"), "longer than that", "U")]
+)
+def test_labels_keep_their_types_beside_that_of_rejected_rows(labels, away, kind):
+    y = np.array(labels)[np.resize([0, 1], 20)]
+    members = [("a", Says(0)), ("b", Says(1))]
+    model = VotingClassifier(members, rule="majority", reject_label=away).fit(np.eye(2)[[0, 1] * 10], y)
+    said = model.predict([[0.0, 1.0], [1.0, 1.0]])
+    assert said.tolist() == [away, labels[1]]
+    assert said.dtype.kind == kind
+
+
 @pytest.mark.mission("ENS-50", "ENS-52")
 class TestAgainstScikitLearn:
     @pytest.mark.parametrize("weights", [None, [1, 2, 3, 1.5]])

@@ -246,3 +246,24 @@ def score(member: Any, X: Any) -> np.ndarray:
         shares = np.asarray(member.predict_proba(X))
         return shares[:, 1] - shares[:, 0]
     return 2.0 * np.asarray(member.predict(X), dtype=np.float64) - 1.0
+
+
+def reject_label(classes: np.ndarray, given: Any) -> Any:
+    """Return the label of rejected rows: that which is given, else "reject" for text, and for numbers -1, or 0 if that
+    is a class, or one less than the smallest."""
+    if given is not None:
+        return given
+    if classes.dtype.kind not in "iuf":
+        return "reject"
+    return next((value for value in (-1, 0) if value not in classes), classes.min() - 1)
+
+
+def labelled(classes: np.ndarray, at: np.ndarray, rejected: Any) -> np.ndarray:
+    """Return the labels of positions, and `rejected` for positions that are none; labels keep their types."""
+    away = (at < 0) | (at >= len(classes))
+    label = np.asarray([rejected])
+    alike = all(part.dtype.kind in "iuf" for part in (classes, label)) or classes.dtype.kind == label.dtype.kind == "U"
+    kind = np.result_type(classes, label) if alike else np.dtype(object)
+    said = classes.astype(kind)[np.where(away, 0, at)]
+    said[away] = rejected
+    return said

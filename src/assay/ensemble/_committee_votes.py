@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import probability_link, raw_link, vote_link
+from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
@@ -142,12 +142,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     @property
     def rejected_as_(self) -> Any:
         """The label of rejected rows."""
-        if self.reject_label is not None:
-            return self.reject_label
-        if self.classes_.dtype.kind not in "iuf":
-            return "reject"
-        options = (value for value in (-1, 0) if value not in self.classes_)
-        return next(options, self.classes_.min() - 1)
+        return reject_label(self.classes_, self.reject_label)
 
     def _check_label(self) -> None:
         if self.rule == "majority" and self.rejected_as_ in self.classes_.tolist():
@@ -190,10 +185,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         at = self._positions(self._rows(X, reset=False))
         if self.rule == "plurality":
             return self.classes_[at]
-        labels_ = self.classes_.tolist()
-        said = [self.rejected_as_ if k < 0 else labels_[k] for k in at.tolist()]
-        kind = object if type(self.rejected_as_) is not type(labels_[0]) and self.classes_.dtype.kind in "UO" else None
-        return np.array(said, dtype=kind)
+        return labelled(self.classes_, at, self.rejected_as_)
 
     def rejected(self, X: Any) -> np.ndarray:
         """Return which rows are rejected."""

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from assay.card import Card
 from assay.checker.families.thresholds import GRID, matrices
 from assay.claims.claim import NotApplicable
-from assay.ensemble._combined import OfLearners, Task, fit_members, probability_link
+from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, probability_link, reject_label
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered, labels
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, Statement, Vacuous, claim
@@ -217,8 +217,8 @@ class CostClassifier(Weighing):
         two classes the threshold among 1/100, ..., 99/100, of more how far the costs count, among 0, 1/100, ..., 1
         between 1 for every error and the costs. The certificate's bound pays for the choice.
     reject_label : label, or None
-        What `predict` returns for a rejected row; None is "reject" for labels of text and -1, or one less than the
-        smallest, for numbers.
+        What `predict` returns for a rejected row; None is "reject" for labels of text, and for numbers -1, or 0 if
+        that is a class, or one less than the smallest.
     holdout : float in (0, 1)
     random_state : seed of the hold-out rows
     n_jobs : int or None
@@ -327,11 +327,7 @@ class CostClassifier(Weighing):
     @property
     def rejected_as_(self) -> Any:
         """The label of rejected rows."""
-        if self.reject_label is not None:
-            return self.reject_label
-        if self.classes_.dtype.kind not in "iuf":
-            return "reject"
-        return -1 if -1 not in self.classes_ else self.classes_.min() - 1
+        return reject_label(self.classes_, self.reject_label)
 
     def expected_costs(self, X: Any) -> np.ndarray:
         """Return the expected cost of each decision for each row, by the probabilities, (rows, decisions)."""
@@ -346,8 +342,7 @@ class CostClassifier(Weighing):
         at = self._positions(X)
         if self.reject is None:
             return self.classes_[at]
-        names = [*self.classes_.tolist(), self.rejected_as_]
-        return np.array([names[k] for k in at.tolist()])
+        return labelled(self.classes_, at, self.rejected_as_)
 
     def rejected(self, X: Any) -> np.ndarray:
         """Return which rows are rejected."""

@@ -64,7 +64,7 @@ class Decoded(Combined):
             loss = np.stack([np.maximum(0.0, 1 - h * row).sum(axis=1) for row in M], axis=1)
             return -loss, slack + gamma(4 * L + 8) * L
         confidence = h @ M.T
-        sure = np.abs(h) > error
+        sure = (np.abs(h) > error) | (error == 0)
         votes = np.where(sure, np.where(h > 0, 1.0, -1.0), 0.0)
         won = np.stack([(votes * row > 0).sum(axis=1) for row in M], axis=1)
         open_votes = (~sure).astype(float) @ np.abs(M).T

@@ -17,7 +17,7 @@ from assay.checker.family import WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
 from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
-from assay.checker.rules.members import RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, readings
+from assay.checker.rules.members import RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, by_block, readings
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Stacked(Combined):
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, errors = self._at(X, by_row=False)
-        return values, errors.max(axis=0, initial=0.0)
+        return values, by_block(values, errors, self.classes)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self._at(X, by_row=True)[1]

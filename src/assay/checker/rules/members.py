@@ -155,7 +155,7 @@ class Combined(Predictor):
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, errors = self._combined([one.values(X) for one in self.readings])
-        return values, errors.max(axis=0, initial=0.0)
+        return values, by_block(values, errors, self.classes)
 
     def row_errors(self, X: np.ndarray) -> np.ndarray:
         return self._combined([one.values(X, by_row=True) for one in self.readings])[1]
@@ -169,6 +169,12 @@ class Combined(Predictor):
 
     def _exactly(self, said: list[list[Fraction]]) -> list[Fraction]:
         raise NotImplementedError
+
+
+def by_block(values: np.ndarray, errors: np.ndarray, classes: Any) -> np.ndarray:
+    """Return error bounds for a block: of several scores of classes those of each row, since a vote that is open in one
+    row says nothing of the others; else the largest of each output."""
+    return errors if classes is not None and values.shape[1] > 1 else errors.max(axis=0, initial=0.0)
 
 
 def fractions(values: Any) -> list[Fraction]:

@@ -80,6 +80,8 @@ def _common(parameters: Mapping[str, Any], weights: np.ndarray) -> tuple[float, 
 
 def read_binary(parameters: Mapping[str, Any], weights: np.ndarray, classes: Any) -> Resonance:
     """Return the network of binary rows."""
+    if np.any((weights != 0) & (weights != 1)):
+        raise Rejected("weights_ of binary categories must be 0 and 1")
     given = parameters.get("binarize")
     threshold = None if given is None else signed(given, "binarize")
     return Resonance(weights, None, None, *_common(parameters, weights), threshold, True)

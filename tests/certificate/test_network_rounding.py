@@ -1,5 +1,5 @@
-"""The checker's bells, cascades, recurrences and machines against the same formulas in extended precision: what it computes
-is off by no more than it says, also for weights and rows that are large."""
+"""The checker's bells, cascades, recurrences and machines against the same formulas in extended precision: what it
+computes is off by no more than it says, also for weights and rows that are large."""
 
 import numpy as np
 import pytest

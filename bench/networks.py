@@ -5,8 +5,8 @@ each.
     python -m bench networks --only online    one of them
 
 Maps are judged by the mean distance of the rows to their nearest prototype, all computed here; all start from the
-same rows.
-Machines make the same steps from the same random numbers, and are judged by the pseudo-likelihood of the rows.
+same rows. Machines make the same steps from the same random numbers, and are judged by the pseudo-likelihood of the
+rows.
 """
 
 import argparse

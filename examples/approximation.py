@@ -30,7 +30,7 @@ def largest_errors(units: Sequence[int] = (1, 2, 4, 8), starts: int = 3) -> dict
 
 
 def bell_errors(centers: Sequence[int] = (2, 4, 8, 16)) -> dict[int, float]:
-    """Return for each number of bells of a radial basis function network the largest error between training points."""
+    """Return for each number of bells of a radial basis function network its largest error between the rows."""
     x = np.linspace(-np.pi, np.pi, 200)[:, None]
     dense = np.linspace(-np.pi, np.pi, 600)[:, None]
     models = {q: RBFRegressor(q, random_state=0).fit(x, np.sin(x[:, 0])) for q in centers}

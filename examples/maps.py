@@ -1,12 +1,9 @@
 """Colours on a map, letters by resonance, bars and stripes by a machine: networks that learn without labels.
 
 A self-organising map lays 500 mixed colours on a grid so that like colours are neighbours. Adaptive resonance sorts
-noisy
-letters into categories and founds new ones for letters it has not seen, without losing the old. A restricted
-Boltzmann machine
-puts nearly all its probability on 14 of 512 pictures. Run `python examples/maps.py [folder]`; with a folder the map
-and the
-machine's filters are drawn (needs matplotlib).
+noisy letters into categories and founds new ones for letters it has not seen, without losing the old. A restricted
+Boltzmann machine puts nearly all its probability on 14 of 512 pictures. Run `python examples/maps.py [folder]`; with
+a folder the map and the machine's filters are drawn (needs matplotlib).
 """
 
 import itertools

@@ -14,6 +14,7 @@ import assay
 from assay.neural_network import (
     CascadeCorrelationClassifier,
     CascadeCorrelationRegressor,
+    MLPClassifier,
     RBFClassifier,
     RBFRegressor,
 )
@@ -169,6 +170,15 @@ def test_few_rows_are_learnt_by_heart_and_rows_kept_out_prevent_it():
         worse.append(np.mean((free.predict(new) - truth) ** 2) / np.mean((held.predict(new) - truth) ** 2))
         sound(held, X, y)
     assert min(worse) > 2
+
+
+def test_every_seed_of_a_network_that_starts_several_times_solves_xor_and_parity():
+    parity = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
+    for seed in range(10):
+        options = {"solver": "lbfgs", "alpha": 1e-4, "n_restarts": 5, "max_iter": 500, "random_state": seed}
+        assert MLPClassifier(3, "tanh", **options).fit(SQUARE, XOR).score(SQUARE, XOR) == 1
+        net = MLPClassifier(8, "tanh", **options).fit(parity, parity.sum(axis=1) % 2)
+        assert net.score(parity, parity.sum(axis=1) % 2) == 1
 
 
 # The claim

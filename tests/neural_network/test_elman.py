@@ -228,5 +228,6 @@ def test_an_interrupt_keeps_the_best_and_divergence_names_the_step(monkeypatch):
     assert model.loss_ <= min(step.objective for step in model.history_)
     monkeypatch.undo()
     with pytest.raises(ValueError, match=r"overflows in step \d"):
-        quiet(lambda: ElmanRegressor(activation="identity").fit(np.full((300, 1), 1e200), np.arange(300.0),
-        lengths=[300]))
+        quiet(
+            lambda: ElmanRegressor(activation="identity").fit(np.full((300, 1), 1e200), np.arange(300.0), lengths=[300])
+        )

@@ -271,16 +271,18 @@ def test_a_trained_map_keeps_distances_better_than_a_random_one():
     assert trained.inverse_transform(trained.transform(X)).shape == X.shape
 
 
-def test_files_and_threads_give_the_same_map(tmp_path):
+def test_files_clusters_and_threads_give_the_same_map(tmp_path):
+    import dask.array as da
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     X = np.random.default_rng(1).normal(size=(3000, 3))
     pq.write_table(pa.table({name: X[:, j] for j, name in enumerate("abc")}), tmp_path / "rows.parquet")
-    one, two, file = (
+    one, two, file, spread = (
         quiet(lambda n=n, rows=rows: SelfOrganizingMap((4, 4), max_iter=12, n_jobs=n).fit(rows))
-        for n, rows in ((1, X), (3, X), (2, str(tmp_path / "rows.parquet")))
+        for n, rows in ((1, X), (3, X), (2, str(tmp_path / "rows.parquet")), (1, da.from_array(X, chunks=(700, 3))))
     )
+    assert np.allclose(one.prototypes_, spread.prototypes_, atol=1e-12)
     assert np.array_equal(one.prototypes_, two.prototypes_)
     assert np.allclose(one.prototypes_, file.prototypes_, atol=1e-12)
 

@@ -12,8 +12,7 @@ def distance_correlation(X: Any, Z: Any, *, max_rows: int = 1000, random_state: 
     """Return Spearman's rank correlation of the distances between rows of X with those between the same rows of Z.
 
     1: pairs that are farther apart in X are farther apart in Z too; 0: Z tells nothing of it. Of more than `max_rows`
-    rows so
-    many are drawn.
+    rows so many are drawn.
 
     >>> distance_correlation([[0.0], [1.0], [3.0]], [[0.0, 0.0], [0.0, 2.0], [0.0, 6.0]])
     1.0

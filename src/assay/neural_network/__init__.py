@@ -1,6 +1,5 @@
 """Neural networks: feed-forward networks by back-propagation and search, radial basis functions, cascades, recurrent
-networks;
-competition, resonance and maps; threshold gates, Boltzmann machines, restricted and stacked.
+networks; competition, resonance and maps; threshold gates, Boltzmann machines, restricted and stacked.
 
 Single neurons and their activations are in `assay.neural_network.units`, the steps of back-propagation one by one in
 `assay.neural_network.backprop`.

@@ -5,10 +5,8 @@ ones.
     |I and w_j| >= vigilance |I|               resonance: w_j <- I and w_j; if no category resonates, I becomes one
 
 I is the row itself, of 0 and 1 (`ART1`), or the row scaled to [0, 1] and its complement (x, 1 - x) (`FuzzyART`).
-Entries of w
-only fall, so that categories come to rest after finitely many passes. A high vigilance makes many narrow categories,
-1 one for
-each distinct row; 0 makes a single one.
+Entries of w only fall, so that categories come to rest after finitely many passes. A high vigilance makes many narrow
+categories, 1 one for each distinct row; 0 makes a single one.
 
 Claim: at most a stated number of the training rows would still change a category (art.rest).
 Method: passes over the rows (Carpenter and Grossberg 1987; Carpenter, Grossberg and Rosen 1991).
@@ -268,8 +266,7 @@ class FuzzyART(Resonance):
         beta; 1 lets a box grow at once to hold the row (fast learning), less lets it grow a part of the way.
     bounds : None or (2, d) array
         Least and largest value of each column, scaled to 0 and 1; others are cut off there. None: those of the first
-        rows.
-        Give them if `partial_fit` will see other values.
+        rows. Give them if `partial_fit` will see other values.
     max_iter : int
         Passes over the rows at most; they end once nothing changes.
     shuffle : bool

@@ -8,10 +8,9 @@ from assay.jit import compiled
 @compiled
 def resonate(coded, order, start, weights, sizes, known, vigilance, choice, rate, labels):
     """Visit rows from position `start` of `order` on. Categories are tried by falling |I and w| / (choice + |w|), the
-    first
-    of equals first; the first with |I and w| >= vigilance |I| learns, w <- w + rate (min(I, w) - w); if there is
-    none, the
-    row becomes a category. A row without any entry resonates with a category without any, or if vigilance is 0.
+    first of equals first; the first with |I and w| >= vigilance |I| learns, w <- w + rate (min(I, w) - w); if there
+    is none, the row becomes a category. A row without any entry resonates with a category without any, or if
+    vigilance is 0.
 
     Writes weights (room, m), sizes (room,) and labels (rows,); returns the next position (before the end if there is no
     room), the number of categories and the largest change of an entry."""

@@ -1,10 +1,8 @@
 """Deep belief networks: restricted Boltzmann machines on top of each other, trained one layer after the other.
 
 The first machine learns the rows, the next one the chances of its hidden units, and so on (Hinton, Osindero and Teh
-2006). The
-weights are a starting point for a feed-forward network with the same layers of logistic units, which `classifier`
-then trains
-with labels: the rows without labels have shaped its features.
+2006). The weights are a starting point for a feed-forward network with the same layers of logistic units, which
+`classifier` then trains with labels: the rows without labels have shaped its features.
 
 Claims: the chances of the last layer, recomputed by the checker for any row; what the single machines prove is theirs
         (`machines_`).

@@ -3,15 +3,12 @@
     maximise over u    sum_o | sum_p (V_p - mean V) (E_po - mean E_o) |,    V_p = tanh(<u, (x_p, h_p)> + c)
 
 E are the residuals of the outputs o at rows p. The best of several candidates is frozen and becomes a feature; then
-the output
-weights are those of least squares on columns and units (with penalty alpha), so that the objective never rises: a new
-unit with weight zero changes nothing. The structure is learnt too, there are no layer sizes to choose; which is also
-why few
-rows are soon learnt by heart, and `early_stopping` keeps rows out to end the growth by.
+the output weights are those of least squares on columns and units (with penalty alpha), so that the objective never
+rises: a new unit with weight zero changes nothing. The structure is learnt too, there are no layer sizes to choose;
+which is also why few rows are soon learnt by heart, and `early_stopping` keeps rows out to end the growth by.
 
 Claims: no other output weights of the same units are better by more than a stated number (features.least-squares);
-errors and
-        hold-out statements from the checker's own units.
+        errors and hold-out statements from the checker's own units.
 Method: L-BFGS for each candidate, candidates on threads (Fahlman and Lebiere 1990).
 """
 
@@ -73,7 +70,6 @@ class Cascade(Basis):
     n_iter_no_change: int = 3
     random_state: Any = None
     n_jobs: int | None = None
-
 
     @property
     def n_units_(self) -> int:
@@ -235,14 +231,12 @@ _PARAMETERS = """
         Penalty of the output weights.
     tol : float >= 0
         Regression: the growth ends when the root mean squared residual is at most tol times the spread of the target.
-        Of a
-        classifier it ends when every output is less than 0.8 from its target +1 or -1.
+        Of a classifier it ends when every output is less than 0.8 from its target +1 or -1.
     max_iter : int
         Steps of L-BFGS for each candidate.
     early_stopping : bool
         Keep rows out, end when the squared error on them has not fallen for `n_iter_no_change` units, and keep as
-        many units as
-        were best there. Few rows need it: a cascade soon learns them by heart.
+        many units as were best there. Few rows need it: a cascade soon learns them by heart.
     validation_fraction, n_iter_no_change : float, int
     random_state : int, RandomState or None
     n_jobs : int or None

@@ -5,8 +5,7 @@
 With eta = 1 / (rows that c has won) each prototype is the mean of the rows that it has won so far: online k-means.
 
 Claims: what the prototypes cost, and how far each is from the mean of its rows (kmeans.fixed-point); what any
-prototypes must
-        cost (kmeans.lower-bound); new rows (kmeans.risk, hold-out).
+        prototypes must cost (kmeans.lower-bound); new rows (kmeans.risk, hold-out).
 Method: passes over the rows in random order; `partial_fit` goes on with more rows.
 """
 

@@ -6,10 +6,8 @@
 With V = 0 it is a feed-forward network of one hidden layer.
 
 Claims: errors and hold-out statements are about whole sequences, which are drawn independently where their steps are
-not: the
-        output at the last step, by the checker's own recurrence; the length of the gradient of the objective, by its
-        own
-        back-propagation through time, where targets belong to last steps (elman.gradient).
+        not: the output at the last step, by the checker's own recurrence; the length of the gradient of the
+        objective, by its own back-propagation through time, where targets belong to last steps (elman.gradient).
 Method: L-BFGS on the gradient by back-propagation through time (Elman 1990; Werbos 1990), from several starts if asked.
 """
 
@@ -87,8 +85,8 @@ class Elman(Learner):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Any:
         """Fit to sequences: a list of arrays (steps, d), or rows X that `lengths` cut into sequences; without lengths
-        each row
-        is a sequence of one step. y has a target for each step, or one for each sequence, that of its last step."""
+        each row is a sequence of one step. y has a target for each step, or one for each sequence, that of its last
+        step."""
         check(self)
         X, y, lengths = _joined(X, y, lengths)
         whole = lengths is not None and y is not None and len(y) == len(lengths) and np.shape(X)[0] != len(y)
@@ -178,9 +176,7 @@ class Elman(Learner):
     @property
     def net(self) -> Weights:
         """The fitted weights U, V, b, W, c."""
-        return Weights(
-            self.input_weights_, self.state_weights_, self.hidden_intercept_, self.coef_, self.intercept_
-        )
+        return Weights(self.input_weights_, self.state_weights_, self.hidden_intercept_, self.coef_, self.intercept_)
 
     @property
     def elman_codes_(self) -> np.ndarray:
@@ -221,8 +217,7 @@ class Elman(Learner):
         """Return what is predicted for each step, or for each sequence if targets belonged to sequences.
 
         With `state` (sequences, n_hidden), what `return_state` gave for the steps before, sequences go on where they
-        were; X
-        without lengths is then one sequence, and a prediction is made at every step."""
+        were; X without lengths is then one sequence, and a prediction is made at every step."""
         together = state is not None or return_state
         Z, after = self._outputs(X, lengths, state, together)
         return (self._said(Z), after) if return_state else self._said(Z)
@@ -231,10 +226,8 @@ class Elman(Learner):
 
     def table(self, X: Any, y: Any, lengths: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the sequences as a table, a row for each, with the target of its last step: what is certified, and
-        what the
-        checker reads. A row is the number of steps, then `steps_` times d columns that end with the sequence (for
-        sequences of
-        one step the d columns alone)."""
+        what the checker reads. A row is the number of steps, then `steps_` times d columns that end with the sequence
+        (for sequences of one step the d columns alone)."""
         check_is_fitted(self)
         X, y, lengths = _joined(X, y, lengths)
         y, T = np.asarray(y), int(self.steps_)
@@ -254,8 +247,7 @@ class Elman(Learner):
         self, X: Any, y: Any = None, *, lengths: Any = None, holdout: Any = None, **options: Any
     ) -> Certificate:
         """As `Learner.certify`, for sequences as in `fit`: it is about the output at the last step of each. `holdout`
-        is
-        (X, y), (X, y, lengths), or numbers of sequences. `table` returns the rows that `verify` then wants."""
+        is (X, y), (X, y, lengths), or numbers of sequences. `table` returns the rows that `verify` then wants."""
         check_is_fitted(self)
         several = isinstance(holdout, tuple) and len(holdout) in (2, 3) and np.ndim(holdout[1]) > 0
         if several and (len(holdout) == 3 or int(self.steps_) > 1):

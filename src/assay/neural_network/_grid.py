@@ -52,8 +52,7 @@ class Grid:
 
     def neighbourhood(self, radius: float) -> tuple[Any, ...]:
         """Return what the compiled visit wants: shape, shift, factors by rows and by twice the columns apart, and how
-        many
-        rows and columns they reach."""
+        many rows and columns they reach."""
         high = math.sqrt(3) / 2 if self.hexagonal else 1.0
         rows, columns = np.arange(self.height) * high, np.arange(2 * self.width + 1) / 2
         if radius > 0:

@@ -1,12 +1,9 @@
 """The bottleneck inside a network: what each layer still tells about the rows, and about their labels.
 
 A layer Z of a network is a function of the row X, and Y - X - Z a Markov chain. With the values of Z cut into bins,
-I(X; Z) and I(Z; Y)
-are those of tables of counts over the given rows; I(Z; Y) <= min(I(X; Z), I(X; Y)), and a layer that keeps the second
-number
-while the first falls has forgotten what does not matter (Tishby and Zaslavsky 2015). Binning makes the numbers depend
-on the
-number of bins; they describe these rows, and claim nothing about new ones.
+I(X; Z) and I(Z; Y) are those of tables of counts over the given rows; I(Z; Y) <= min(I(X; Z), I(X; Y)), and a layer
+that keeps the second number while the first falls has forgotten what does not matter (Tishby and Zaslavsky 2015).
+Binning makes the numbers depend on the number of bins; they describe these rows, and claim nothing about new ones.
 """
 
 from typing import Any, NamedTuple

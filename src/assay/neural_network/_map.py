@@ -7,8 +7,8 @@
 The radius r shrinks, so that the map first unfolds and then settles; r = 0 leaves the winner alone, which is k-means.
 
 Claims: the batch map moves no prototype by more than a stated number (map.fixed-point); for all but a share of the
-rows the
-        two nearest cells are neighbours (map.topographic); squared distances of new rows (kmeans.risk, hold-out).
+        rows the two nearest cells are neighbours (map.topographic); squared distances of new rows (kmeans.risk,
+        hold-out).
 Method: Kohonen 1982. The batch map is two sums over rows for each cell: arrays, Parquet files and Dask tables alike.
 """
 
@@ -67,12 +67,10 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         Means over all rows in each pass, or a step for each row. Rows in files and clusters need "batch".
     radius, radius_end : float >= 0
         Radius of the neighbourhood at the beginning (None: half the longer side) and at the end; it shrinks by a
-        constant
-        factor. 0 and 0 is k-means.
+        constant factor. 0 and 0 is k-means.
     learning_rate, learning_rate_end : float, float
         Online: the step eta at the beginning and the end, between which it falls on a line. learning_rate="count": 1
-        / (rows
-        that the winner has won).
+        / (rows that the winner has won).
     max_iter : int
         Passes over the rows at most. The batch map shrinks its radius in the first half and ends early once it rests.
     tol : float >= 0

@@ -1,9 +1,8 @@
 """Compiled loops of prototypes on a grid: rows visited one by one, and the sums of one block.
 
 Prototypes are passed by columns, (d, cells), so that the loops over cells use vector registers. The neighbourhood of
-two
-cells is the product of a number by the rows that they are apart and one by twice the columns, which hexagonal grids
-shift.
+two cells is the product of a number by the rows that they are apart and one by twice the columns, which hexagonal
+grids shift.
 """
 
 import numpy as np
@@ -46,8 +45,7 @@ def _nearest(x, prototypes, squares):
 @compiled
 def visit(X, order, prototypes, shape, shifted, by_row, by_column, reach_row, reach_column, rate, wins):
     """Visit the rows in `order`: cells near the winner move by rate * neighbourhood of their gap to the row; a rate
-    of 0
-    stands for 1 / (rows that the winner has won).
+    of 0 stands for 1 / (rows that the winner has won).
 
     Writes prototypes (d, cells) and wins (cells,); returns the sum of the distances to the winners before they
     moved."""

@@ -7,8 +7,8 @@ Claims: no other output weights of the same centres and widths are better by mor
 (features.least-squares);
         errors and hold-out statements from the checker's own bells.
 Method: centres drawn from the rows or by k-means, widths from the distances between centres, then least squares
-(Broomhead and
-        Lowe 1988); with `refine`, L-BFGS moves centres, widths and output weights together, and least squares ends it.
+        (Broomhead and Lowe 1988); with `refine`, L-BFGS moves centres, widths and output weights together, and least
+        squares ends it.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -55,7 +55,6 @@ class Radial(Basis):
     tol: float = 1e-6
     random_state: Any = None
     n_jobs: int | None = None
-
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Any:

@@ -4,10 +4,8 @@
     maximise   mean ln P(v),   whose gradient by W is <h v'> of the data less <h v'> of the machine
 
 The second mean is estimated from chains of Gibbs sampling: persistent ones that go on from batch to batch (Tieleman
-2008), or
-k steps that start at the data (contrastive divergence, Hinton 2002). Up to 16 units in the smaller layer likelihood
-and gradient are
-exact (`log_likelihood`, `gradient`).
+2008), or k steps that start at the data (contrastive divergence, Hinton 2002). Up to 16 units in the smaller layer
+likelihood and gradient are exact (`log_likelihood`, `gradient`).
 
 Claims: for few units and rows of 0 and 1 the mean log-likelihood (rbm.log-likelihood) and the length of its gradient
         (rbm.gradient), by the checker's own enumeration.
@@ -214,7 +212,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
 
     def _update(self, V: np.ndarray, random: np.random.RandomState) -> None:
         """Climb the likelihood of one batch: rows against chains, in one product of both."""
-        W, many, chains = self.components_, len(V), len(self.h_samples_) if self.persistent else len(V)
+        W, many = self.components_, len(V)
         H = self.h_samples_ if self.persistent else self._drawn(self._mean_hiddens(V), random)
         for step in range(self.k):
             Z = H @ W
@@ -233,7 +231,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         self.intercept_visible_ += rate * (V.sum(axis=0) - fantasy.sum(axis=0))
         if self.persistent:
             self.h_samples_ = self._drawn(chance, random)
-        assert chains == len(fantasy)
 
     @staticmethod
     def _drawn(chance: np.ndarray, random: np.random.RandomState) -> np.ndarray:

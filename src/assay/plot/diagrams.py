@@ -24,8 +24,7 @@ _GRID = 80  # points along each side of a loss surface
 
 def network_frame(model: Any) -> Frame:
     """Return `x`, `y` and `layer` of each unit (inputs first), `name` of each layer, and for each connection `start`,
-    `end` and
-    `weight`; `back` tells which lead from a layer to itself one step later."""
+    `end` and `weight`; `back` tells which lead from a layer to itself one step later."""
     check_is_fitted(model)
     if hasattr(model, "units_"):
         return _cascade_frame(model)
@@ -173,8 +172,7 @@ def cascade_growth(model: Any) -> "Figure":
 
 def u_matrix_frame(model: Any, X: Any = None) -> Frame:
     """Return where cells stand (`x`, `y`), the mean `distance` of their prototypes to those of neighbours, whether
-    the grid is
-    `hexagonal`, and with rows X how many `rows` each cell has."""
+    the grid is `hexagonal`, and with rows X how many `rows` each cell has."""
     check_is_fitted(model)
     if not hasattr(model, "u_matrix_"):
         raise ValueError(f"{type(model).__name__}: has no grid; it must be a fitted self-organising map.")
@@ -242,8 +240,8 @@ def filters(model: Any, shape: tuple[int, int], most: int = 36) -> "Figure":
 
 def escapes_frame(value: Callable[[np.ndarray], float], start: Any, low: Any, high: Any, seed: int = 0) -> Frame:
     """Return `x`, `y`, `values` of a function of two numbers on a grid over the box, and `paths` by name: how
-    "descent" from
-    the start, "restarts" from points of the box, "annealing" and "genetic" search came to ever lower values."""
+    "descent" from the start, "restarts" from points of the box, "annealing" and "genetic" search came to ever lower
+    values."""
     start, low, high = (np.asarray(part, dtype=np.float64) for part in (start, low, high))
     if not all(part.shape == (2,) for part in (start, low, high)) or np.any(low >= high):
         raise ValueError("escapes: start, low and high must be two numbers each, low below high.")
@@ -253,8 +251,9 @@ def escapes_frame(value: Callable[[np.ndarray], float], start: Any, low: Any, hi
     several = [start, *rng.uniform(low, high, size=(5, 2))]
     ends = [_descent(value, one, high - low) for one in several]
     seen = _Lowest(value)
-    anneal(seen, start, step=0.1 * float((high - low).max()), hot=0.3 * spread, cold=1e-4 * spread, steps=3000,
-    seed=seed)
+    anneal(
+        seen, start, step=0.1 * float((high - low).max()), hot=0.3 * spread, cold=1e-4 * spread, steps=3000, seed=seed
+    )
     bred = _Lowest(value)
     evolve(bred, low, high, size=20, generations=40, seed=seed)
     paths = {
@@ -298,8 +297,7 @@ def _descent(value: Callable[[np.ndarray], float], x: np.ndarray, span: np.ndarr
 
 def escapes(value: Callable[[np.ndarray], float], start: Any, low: Any, high: Any, seed: int = 0) -> "Figure":
     """Draw a function of two numbers with the ways of descent, which ends in the nearest minimum, and of restarts,
-    annealing and
-    genetic search, which can leave it."""
+    annealing and genetic search, which can leave it."""
     frame = escapes_frame(value, start, low, high, seed)
     figure, (axes,) = _canvas(1)
     axes.contourf(frame["x"], frame["y"], frame["values"], levels=25, cmap="Greys", alpha=0.6)

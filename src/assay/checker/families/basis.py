@@ -1,12 +1,10 @@
 """Networks whose outputs are linear in features of the row: radial basis functions, cascades of units.
 
 Arrays: `coef_` (K, q) and `intercept_` (K,), the output weights; radial basis functions `centers_` (q, d) and
-`betas_` (q,),
-whose features are exp(-beta_i |x - c_i|^2); cascades `units_` (H, d + H + 1), where unit k says
+`betas_` (q,), whose features are exp(-beta_i |x - c_i|^2); cascades `units_` (H, d + H + 1), where unit k says
 tanh(<u_k, (x, h_1 .. h_k-1)> + the last number of its row), the entries of units from k on being zero, and whose
-features are
-the columns of x and the H units. One output for two classes (positive: the second), else one for each (the largest
-wins).
+features are the columns of x and the H units. One output for two classes (positive: the second), else one for each
+(the largest wins).
 """
 
 from collections.abc import Mapping
@@ -138,8 +136,7 @@ class LeastSquares(Rule):
 
     With `curvature` = c > 0: the second derivative of the objective, in W and b, is at least c in every direction (a
     factorisation proves it), so that a point with gradient g is at most |g|^2 / (2 c) above the minimum. With 0: the
-    objective
-    itself, which is never negative, is at most the value.
+    objective itself, which is never negative, is at most the value.
     """
 
     def prepare(self) -> None:
@@ -189,8 +186,10 @@ class LeastSquares(Rule):
         if not self.curvature:
             return above(self.cost / (2 * n) + self.alpha / 2 * float(np.sum(W * W)), W.size + 8)
         penalty = self.alpha * np.column_stack([W, np.zeros(len(W))])
-        slope = np.abs(self.slope / n + penalty) + above(self.slope_error / n) + 8 * U * (
-            np.abs(self.slope / n) + np.abs(penalty)
+        slope = (
+            np.abs(self.slope / n + penalty)
+            + above(self.slope_error / n)
+            + 8 * U * (np.abs(self.slope / n) + np.abs(penalty))
         )
         H = self.square / n
         H[np.diag_indices(len(H) - 1)] += self.alpha

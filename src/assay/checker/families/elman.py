@@ -1,12 +1,10 @@
 """Elman networks: the output at the last step of a sequence, and the length of a gradient through time (claim D34/8).
 
 Arrays: `input_weights_` U (d, k), `state_weights_` V (k, k), `hidden_intercept_` b (k,), `coef_` W (K, k),
-`intercept_` c (K,),
-`elman_codes_` (unit: 0 identity, 1 logistic, 2 tanh, 3 ReLU; steps T; 1 if targets belong to last steps alone, else
-0). A row is a sequence: for T = 1 its d columns; else its
-number of steps from 1 to T, then T times d columns, of which the last steps are the sequence and those before it are
-zero.
-h = 0 before the first step, h <- f(U' x + V' h + b) at each, and the scores are W h + c after the last.
+`intercept_` c (K,), `elman_codes_` (unit: 0 identity, 1 logistic, 2 tanh, 3 ReLU; steps T; 1 if targets belong to
+last steps alone, else 0). A row is a sequence: for T = 1 its d columns; else its number of steps from 1 to T, then T
+times d columns, of which the last steps are the sequence and those before it are zero. h = 0 before the first step, h
+<- f(U' x + V' h + b) at each, and the scores are W h + c after the last.
 """
 
 from collections.abc import Mapping
@@ -218,8 +216,9 @@ class ThroughTime(Rule):
         for place, part in enumerate(self.parts):
             rate = self.alpha if place in (0, 1, 3) else 0.0
             mean, off = self.total[place] / self.rows, self.error[place] / self.rows
-            found.append(np.abs(mean + rate * part) + above(off, self.added) + 8 * U * (np.abs(mean) + rate *
-            np.abs(part)))
+            found.append(
+                np.abs(mean + rate * part) + above(off, self.added) + 8 * U * (np.abs(mean) + rate * np.abs(part))
+            )
         return norm_above(np.concatenate([one.ravel() for one in found]))
 
 

@@ -2,10 +2,8 @@
 neighbours.
 
 Arrays: `prototypes_` (height * width, d), row by row of the grid, and `grid_` (height, width, 0 rectangular or 1
-hexagonal). Cell (r, c)
-stands at (r, c), in a hexagonal grid at (r sqrt(3)/2, c + 1/2 if r is odd). Cells are neighbours if they stand no
-farther apart than 1
-(hexagonal) or sqrt(2) (rectangular).
+hexagonal). Cell (r, c) stands at (r, c), in a hexagonal grid at (r sqrt(3)/2, c + 1/2 if r is odd). Cells are
+neighbours if they stand no farther apart than 1 (hexagonal) or sqrt(2) (rectangular).
 """
 
 import math
@@ -119,8 +117,7 @@ class MapFixedPoint(MapRule):
 
 class Topographic(MapRule):
     """D34/4: of these rows at most the share `value` has a nearest and a second nearest cell that are no neighbours;
-    rows
-    whose two nearest cells rounding leaves open are counted."""
+    rows whose two nearest cells rounding leaves open are counted."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -158,6 +155,4 @@ CLAIMS = {
     "D34/4": Definition("map.topographic", Topographic, _topographic),
     "P26/1": centroids.CLAIMS["P26/1"],
 }
-FAMILY = Family(
-    "lattice", {"": Variant({"prototypes_": NUMBERS, "grid_": WHOLE}, read_lattice, target=False)}, CLAIMS
-)
+FAMILY = Family("lattice", {"": Variant({"prototypes_": NUMBERS, "grid_": WHOLE}, read_lattice, target=False)}, CLAIMS)

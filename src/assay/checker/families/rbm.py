@@ -1,9 +1,8 @@
 """Restricted Boltzmann machines, alone or stacked: chances of hidden units; likelihood and gradient by enumeration.
 
 Arrays: `components_` W (h, d), `intercept_hidden_` b (h,), `intercept_visible_` a (d,). E(v, h) = -v'a - h'b - h'W v;
-scores are the
-chances 1 / (1 + exp(-(b + W v))) of the hidden units. A stack has machines as members, each reading the chances of
-the one before.
+scores are the chances 1 / (1 + exp(-(b + W v))) of the hidden units. A stack has machines as members, each reading
+the chances of the one before.
 """
 
 import math

@@ -1,13 +1,10 @@
 """Adaptive resonance: how much each category is chosen, and whether rows would still change one (claim D34/5).
 
-Arrays: `weights_` (categories, m) in [0, 1]. `resonance.binary`: m = d, a row is coded by 1 where an entry is above the
-parameter `binarize` (null: entries are 0 and 1) and 0 elsewhere. `resonance.fuzzy`: m = 2 d, with `low_` and `high_`
-(d,),
-low <= high; a row is coded by u = (x - low) / (high - low) (the denominator 1 where both are equal), cut to [0, 1]
-and to 0
-below 1e-100, and by 1 - u, in binary64 arithmetic as written. Scores are T_j = |I and w_j| / (choice + |w_j|), where
-"and"
-is the smaller of two entries and || their sum.
+Arrays: `weights_` (categories, m) in [0, 1]. `resonance.binary`: m = d, a row is coded by 1 where an entry is above
+the parameter `binarize` (null: entries are 0 and 1) and 0 elsewhere. `resonance.fuzzy`: m = 2 d, with `low_` and
+`high_` (d,), low <= high; a row is coded by u = (x - low) / (high - low) (the denominator 1 where both are equal),
+cut to [0, 1] and to 0 below 1e-100, and by 1 - u, in binary64 arithmetic as written. Scores are T_j = |I and w_j| /
+(choice + |w_j|), where "and" is the smaller of two entries and || their sum.
 """
 
 from collections.abc import Mapping
@@ -83,6 +80,8 @@ def _common(parameters: Mapping[str, Any], weights: np.ndarray) -> tuple[float, 
 
 def read_binary(parameters: Mapping[str, Any], weights: np.ndarray, classes: Any) -> Resonance:
     """Return the network of binary rows."""
+    if np.any((weights != 0) & (weights != 1)):
+        raise Rejected("weights_ of binary categories must be 0 and 1")
     given = parameters.get("binarize")
     threshold = None if given is None else signed(given, "binarize")
     return Resonance(weights, None, None, *_common(parameters, weights), threshold, True)
@@ -103,10 +102,8 @@ class AtRest(Rule):
     """D34/5: of these rows at most `value` would change a category, or found one, if they came again.
 
     A row changes nothing if the category that it resonates with has w <= I, entry by entry. Binary rows: T as
-    binary64 gives it,
-    the first of equals. Otherwise some category w_j <= I must pass the vigilance test and be chosen before every
-    category
-    that is not <= I and may pass it; what rounding leaves open counts as a change.
+    binary64 gives it, the first of equals. Otherwise some category w_j <= I must pass the vigilance test and be
+    chosen before every category that is not <= I and may pass it; what rounding leaves open counts as a change.
     """
 
     def prepare(self) -> None:

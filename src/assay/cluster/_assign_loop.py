@@ -18,6 +18,7 @@ from assay.jit import LANES, compiled, four_rows_nearest, four_rows_to_lanes, pr
 
 FAR = 1e18
 """Coordinate of the points that fill a group up to sixteen, in scaled units."""
+_TILE = 512  # rows that are compared with all groups while their bounds stay in the second cache
 _AHEAD = 16  # rows of a list that are fetched before they are needed
 _UP, _DOWN = np.float32(1 + 2.0**-22), np.float32(1 - 2.0**-22)
 _ZERO, _ENDLESS = np.float32(0.0), np.float32(np.inf)
@@ -59,23 +60,28 @@ def assign_block(
     waiting = np.empty(n, np.int32)
     m = _suspects(labels, upper, lower, moves, waiting)
     near, who = np.full(n, _ENDLESS), np.full(n, -1, np.int32)
-    rows, room = np.empty(n + 4, np.int32), (np.empty((4, 2), np.float32), np.empty(4, np.int32))
-    sizes = np.sum(order >= 0, axis=1)
+    rows, room = np.empty(_TILE + 4, np.int32), (np.empty((4, 2), np.float32), np.empty(4, np.int32))
+    home = np.empty(_TILE, np.int32)
     relative, absolute = np.float32(slack[0]), np.float32(slack[1])
     computed = 0
-    for own in (True, False):  # the group of the present centre first: it makes u as small as can be
-        for g in range(groups):
-            if groups == 1 and not own:
-                continue
-            s = 0
-            for t in range(m):
-                i = waiting[t]
-                mine = groups == 1 or (labels[i] >= 0 and group_of[labels[i]] == g)
-                if mine == own and (own or lower[i, g] < upper[i]):
-                    rows[s] = i
-                    s += 1
-            computed += s * sizes[g]
-            _measure(X32, rows, s, points, g, order, group_of, lower, upper, near, who, relative, absolute, room)
+    for first in range(0, m, _TILE):
+        tile = waiting[first : min(first + _TILE, m)]
+        for t in range(len(tile)):
+            a = labels[tile[t]]
+            home[t] = 0 if groups == 1 else group_of[a] if a >= 0 else -1
+        for own in (True, False):  # the group of the present centre first: it makes u as small as can be
+            for g in range(groups):
+                s = 0
+                for t in range(len(tile)):
+                    i = tile[t]
+                    if own:
+                        rows[s] = i
+                        s += home[t] == g
+                    elif lower[i, g] < upper[i] and home[t] != g:
+                        rows[s] = i
+                        s += 1
+                computed += s * np.sum(order[g] >= 0)
+                _measure(X32, rows, s, points, g, order, group_of, lower, upper, near, who, relative, absolute, room)
     changed = 0
     for t in range(m):
         i = waiting[t]

@@ -87,9 +87,7 @@ class Layout:
         of_groups = np.array([shift[row[row >= 0]].max(initial=0.0) for row in self.order])
         apart = np.full(k, np.inf)
         if k > 1:
-            between = cdist(centers, centers)
-            between[np.diag_indices(k)] = np.inf
-            apart = between.min(axis=1) / 2
+            apart = _half_gaps(centers - known.origin)
         with np.errstate(over="ignore"):
             moved = [np.float32(1 + 2.0**-20) * (part * known.scale).astype(np.float32) for part in (shift, of_groups)]
             return (*moved, np.float32(1 - 2.0**-20) * (apart * known.scale).astype(np.float32))
@@ -98,6 +96,18 @@ class Layout:
         """Return how far a computed distance can be off: a factor, and an amount in scaled units."""
         farthest = float(np.max(np.linalg.norm(centers - known.origin, axis=1)))
         return (centers.shape[1] + 8) * 2.0**-24, 2.0**-23 * (known.longest + farthest) * known.scale
+
+
+def _half_gaps(points: np.ndarray) -> np.ndarray:
+    """Return half the distance of each point to the nearest other one, at least: by products, less what rounding can
+    have added; 0 where squares overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = np.einsum("ij,ij->i", points, points)
+        between = length[:, None] + length - 2 * (points @ points.T)
+        between[np.diag_indices(len(points))] = np.inf
+        lost = 1e-13 * (points.shape[1] + 8) * (length + length.max())
+        least = between.min(axis=1) - lost
+    return np.sqrt(np.where(np.isfinite(least), np.maximum(least, 0.0), 0.0)) / 2
 
 
 def _halved(centers: np.ndarray, members: np.ndarray, groups: int) -> list[np.ndarray]:

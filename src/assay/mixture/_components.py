@@ -22,7 +22,7 @@ from assay.scan import Rows
 KINDS = ("full", "tied", "diag", "spherical")
 LOG_2PI = math.log(2 * math.pi)
 _WIDEST = 128  # columns beyond which BLAS is the faster way
-_FEWEST = 1024  # rows in a block below which compiling takes longer than any number of passes
+_FEWEST = 1024  # rows below which compiling takes longer than any number of passes
 _CANCELLED = 1e-8  # share of a column's scatter that lies within components, below which it is summed row by row
 _EMPTY = 1e-10  # rows: a component that has less of them in all has died
 _MOST_RESTARTS = 2  # for each component
@@ -320,7 +320,8 @@ def _step(
 ) -> tuple[float, np.ndarray]:
     """Return the log-likelihood of a block and the sums that `_loops` describes."""
     X = block.X if mapped is None else (block.X - mapped[0]) @ mapped[1]
-    if X.shape[1] > _WIDEST or len(X) < _FEWEST:
+    few = block.start == 0 and len(X) < _FEWEST  # and not the last block of many
+    if X.shape[1] > _WIDEST or few:
         value, sums = plain_step(X, block.weight, means, factors, constants, hard)
     else:
         value, sums = _compiled_step(X, block.weight, means, factors, constants, weights, hard, wanted)

@@ -15,7 +15,7 @@ import numpy as np
 from assay.jit import WAYS, add_squares, compiled, reinterpret
 from assay.loops.moments import _add_tile
 
-_PANEL = 240  # rows per panel, whole times WAYS
+_PANEL = 720  # rows per panel, whole times WAYS
 _GROUP = 32  # totals in [1, components] multiplied before a logarithm is taken; the product is finite
 _SKIPPED = 1e-18  # share of a row, as part of the component's weight, that adds nothing which rounding would keep
 _LOG2E, _ROUND = 1.4426950408889634, 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer

@@ -1,9 +1,13 @@
 """The count of covered rows: what counts, and what does not."""
 
 from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 
-from tests.mission import FAMILIES, Collector, page, places, ranges, row_names, summary
+import pytest
+
+from tests.mission import FAMILIES, ROOT, Collector, page, ranges, row_names, row_places, summary
 
 
 def report(test: str, outcome: str, when: str = "call") -> SimpleNamespace:
@@ -46,6 +50,30 @@ def test_summary_and_page_show_every_row():
     assert ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
 
 
-def test_places_are_read_from_the_test():
-    found = places("tests/plot/test_plot.py::test_coefficients_come_largest_first_with_their_names")
-    assert found == {"assay.plot.frames.coefficients"}
+@pytest.mark.parametrize(("row", "places"), row_places().items(), ids=list(row_places()))
+def test_each_row_has_a_public_place_that_exists(row, places):
+    for place in places:
+        assert exists(place), f"{row}: there is no {place}"
+
+
+def exists(place: str) -> bool:
+    """Tell whether a file of the project, or a public name of the package, is there."""
+    if not place.startswith("assay"):
+        return (ROOT / place).is_file()
+    parts, found = place.split("."), None
+    if any(part.startswith("_") for part in parts):
+        return False
+    for k in range(len(parts), 0, -1):
+        if find_module(".".join(parts[:k])):
+            found = import_module(".".join(parts[:k]))
+            break
+    for part in parts[k:]:
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def find_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, AttributeError, ValueError):
+        return False

@@ -149,6 +149,7 @@ def test_probabilities_resemble_libsvms():
     assert np.abs(found - theirs.predict_proba(X)).mean() < 0.03
 
 
+@pytest.mark.mission("KER-62")
 def test_precomputed_and_callable_kernels_give_the_named_kernels_machine():
     X, y, *_ = random_problem(5)
     named = SVC(kernel="rbf", gamma=0.5, tol=1e-9).fit(X, y)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,26 @@ SEARCH: dict[str, Constraint] = {
     "max_iter": Count(),
     "tol": Positive(),
 }
+
+
+@dataclass(eq=False, repr=False)
+class SearchParameters:
+    """The parameters that learning a network has, whatever it is for."""
+
+    _: KW_ONLY
+    criterion: Any = "bic"
+    equivalent_sample_size: float = 10.0
+    alpha: float = 1.0
+    max_parents: int | None = None
+    required: Any = ()
+    forbidden: Any = ()
+    tabu: int = 30
+    restarts: int = 0
+    max_iter: int = 10_000
+    tol: float = 1e-3
+    nominal: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
 
 class NetworkLearner(Learner):

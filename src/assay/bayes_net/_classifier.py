@@ -7,7 +7,7 @@ Method: search for edges between the columns, all children of the class; countin
 """
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length
 from assay import scan
 from assay.base import fit_log, label_classes, streams
 from assay.bayes_net import _claims, _search
-from assay.bayes_net._base import SEARCH, NetworkLearner
+from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
 from assay.bayes_net._gaps import log_known
 from assay.bayes_net._reading import Coded, raw, read_coded
 from assay.card import Card
@@ -38,7 +38,7 @@ CLASS = "class"
 
 
 @dataclass(eq=False, repr=False)
-class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
+class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearner):
     """A classifier whose classes and columns are the nodes of a Bayesian network.
 
     Columns of text, categories and booleans of a frame have states; columns of numbers are Gaussian given their
@@ -95,20 +95,6 @@ class BayesianNetworkClassifier(ClassifierMixin, NetworkLearner):
     }
 
     structure: Any = "augmented"
-    _: KW_ONLY
-    criterion: Any = "bic"
-    equivalent_sample_size: float = 10.0
-    alpha: float = 1.0
-    max_parents: int | None = None
-    required: Any = ()
-    forbidden: Any = ()
-    tabu: int = 30
-    restarts: int = 0
-    max_iter: int = 10_000
-    tol: float = 1e-3
-    nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "BayesianNetworkClassifier":

@@ -8,7 +8,7 @@ Method: greedy changes of one edge from tables counted once, then a walk on, wit
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from assay import scan
 from assay.base import fit_log
 from assay.bayes_net import _claims, _search
 from assay.bayes_net._answer import Answer
-from assay.bayes_net._base import SEARCH, NetworkLearner
+from assay.bayes_net._base import SEARCH, NetworkLearner, SearchParameters
 from assay.bayes_net._gaps import log_known
 from assay.bayes_net._reading import Coded, read_coded
 from assay.card import Card
@@ -114,7 +114,7 @@ class NetworkDensity(DensityMixin, NetworkLearner):
 
 
 @dataclass(eq=False, repr=False)
-class BayesianNetwork(NetworkDensity):
+class BayesianNetwork(SearchParameters, NetworkDensity):
     """A Bayesian network: structure and tables, learnt from rows.
 
     Columns of text, categories and booleans of a frame are nodes with states; columns of numbers are Gaussian given
@@ -199,20 +199,6 @@ class BayesianNetwork(NetworkDensity):
     }
 
     structure: Any = "greedy"
-    _: KW_ONLY
-    criterion: Any = "bic"
-    equivalent_sample_size: float = 10.0
-    alpha: float = 1.0
-    max_parents: int | None = None
-    required: Any = ()
-    forbidden: Any = ()
-    tabu: int = 30
-    restarts: int = 0
-    max_iter: int = 10_000
-    tol: float = 1e-3
-    nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "BayesianNetwork":

@@ -23,7 +23,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -212,20 +211,6 @@ class LinearDiscriminantAnalysis(
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return (X - self.xbar_) @ self.scalings_
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, (n, n_classes)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of `predict_proba`, which is finite where that is 0."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        return log_softmax(scores, axis=1)
 
     @property
     def logistic_scores(self) -> bool:

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -161,20 +160,6 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         """Return the predicted label of each row."""
         check_is_fitted(self)
         return self.classes_[_winners(self._scores(X))]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, (n, n_classes)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of `predict_proba`, which is finite where that is 0."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        return log_softmax(scores, axis=1)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield that means, covariances and scores are those of maximum likelihood, up to a stated error."""

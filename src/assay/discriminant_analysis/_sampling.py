@@ -1,9 +1,11 @@
 """Drawing from Gaussian classes: what a generative classifier has learnt, as rows."""
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,12 +13,28 @@ from assay.params import refuse
 
 
 class GaussianClasses:
-    """Adds `sample`: a class drawn by its prior, then a row from its Gaussian."""
+    """Probabilities of Gaussian classes, and `sample`: a class drawn by its prior, then a row from its Gaussian."""
 
     classes_: np.ndarray
     priors_: np.ndarray
     means_: np.ndarray
     covariance_: np.ndarray
+
+    decision_function: Callable[[Any], np.ndarray]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, (n, n_classes)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return softmax(scores, axis=1)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`, which is finite where that is 0."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        return log_softmax(scores, axis=1)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return rows (n_samples, n_features) drawn from the fitted classes, and their labels."""

@@ -3,7 +3,7 @@
 from assay.linear_model._elastic_net import ElasticNet, ElasticNetPath, Lasso, elastic_net_path
 from assay.linear_model._formulas import hyperplane_margin, likelihood_term, logit, sigmoid, squared_error
 from assay.linear_model._glm import GeneralizedLinearRegressor
-from assay.linear_model._least_squares import LinearRegression, Ridge
+from assay.linear_model._least_squares import LinearRegression, RankWarning, Ridge
 from assay.linear_model._logistic import LogisticRegression
 from assay.linear_model._perceptron import Perceptron
 from assay.linear_model._perceptron_trace import PerceptronTrace, perceptron_trace
@@ -24,6 +24,7 @@ __all__ = [
     "Perceptron",
     "PerceptronTrace",
     "Pocket",
+    "RankWarning",
     "Ridge",
     "SGDClassifier",
     "SGDRegressor",

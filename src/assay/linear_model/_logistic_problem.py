@@ -23,7 +23,8 @@ _WIDE = 1_500  # columns beyond which the Hessian is not formed
 _FORCING = 0.02  # residual that conjugate gradients leave of a Newton step; the next step sees to the rest
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
 _ROUNDING = 1e-15  # of the objective at zero: a smaller gap is hidden by rounding
-_LEAST = 1e-17  # of the objective at zero: no smaller gap is asked for
+_LEAST = 1e-26  # of the objective at zero: no smaller gap is asked for
+_IDLE = 2  # steps below rounding that do not halve the decrement, after which the fit is at rest
 _LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
 
 
@@ -150,6 +151,19 @@ def _solver(hessian: np.ndarray) -> Solve:
     return lambda g: (g.T / scale**2).T
 
 
+class _Rest:
+    """Tells when rounding hides any further progress: the decrement is tiny, and stays so."""
+
+    def __init__(self, rounding: float):
+        self.rounding, self.best, self.idle = rounding, np.inf, 0
+
+    def reached(self, half_decrement: float) -> bool:
+        if half_decrement <= self.rounding:
+            self.idle = 0 if half_decrement < 0.5 * self.best else self.idle + 1
+            self.best = min(self.best, half_decrement)
+        return self.idle >= _IDLE
+
+
 def minimise(
     problem: Problem, solver: str, tol: float, max_iter: int, log: FitLog, begin: np.ndarray | None = None
 ) -> Found:
@@ -164,7 +178,11 @@ def minimise(
     zero = np.zeros(problem.n_outputs * (problem.rows.n_features + problem.intercept))
     start = zero if begin is None else begin
 
+    rest = _Rest(rounding)
+
     def done(x: np.ndarray, gradient: np.ndarray, half_decrement: float) -> bool:
+        if rest.reached(half_decrement):
+            return True
         if problem.penalty:
             return half_decrement <= target and 0.5 * float(gradient @ gradient) <= target
         return half_decrement <= target or problem.errors(x) == 0

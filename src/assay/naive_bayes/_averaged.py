@@ -104,14 +104,8 @@ class AODE(CellsNB):
     ----------
     min_count : float >= 0
         A column serves as parent of a row if at least so many rows of `fit` have its value there.
-    alpha : float >= 0
-        Rows added to each value: 1 is Laplace's rule, 0 plain counting.
-    n_bins : int >= 2
-        Intervals that columns of numbers are cut into, with about equally many rows each.
-    nominal : list of int or None
-        Columns of an array whose numbers are only names. Frames say by their types which columns are.
-    n_jobs : int or None
-        Threads; None uses all cores. Changes the time, never a bit of the result.
+    alpha, n_bins, nominal, n_jobs
+        As of `OneDependence`.
 
     Attributes
     ----------

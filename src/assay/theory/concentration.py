@@ -26,6 +26,30 @@ def _log_inverse(delta: float, two_sided: bool) -> float:
     return math.log((2.0 if two_sided else 1.0) / check.failure(delta))
 
 
+def jensen_gap(function: Callable[[np.ndarray], np.ndarray], values: ArrayLike, weights: ArrayLike) -> float:
+    """Return E f(X) - f(E X) for a random X with these values and probabilities: >= 0 if f is convex, <= 0 if concave.
+
+    >>> jensen_gap(np.square, [0.0, 2.0], [0.5, 0.5])
+    1.0
+    """
+    x, p = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    if x.ndim != 1 or x.shape != p.shape or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
+        raise ValueError("jensen_gap: weights must be probabilities, one for each value, and sum to 1.")
+    return float(p @ function(x) - function(np.array([p @ x]))[0])
+
+
+def union_bound(probabilities: ArrayLike) -> float:
+    """Return a bound of the probability that at least one of some events happens: the sum of theirs, at most 1.
+
+    >>> union_bound([0.01, 0.02, 0.02])
+    0.05
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 1 or not np.all((p >= 0) & (p <= 1)):
+        raise ValueError(f"union_bound: probabilities must lie in [0, 1]; got {probabilities!r}.")
+    return min(1.0, math.fsum(p.tolist()))
+
+
 def hoeffding_failure(m: int, epsilon: float, *, width: float = 1.0, two_sided: bool = False) -> float:
     """Return the probability bound exp(-2 m (epsilon/width)^2), doubled if two-sided, at most 1.
 

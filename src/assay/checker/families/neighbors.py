@@ -17,9 +17,9 @@ from assay.checker.bounds.growth import MOST_COLUMNS
 from assay.checker.bounds.tails import ln, ln_patterns
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
-from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, count, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.checker.rules.stored_rows import AskedRows
 from assay.claims.definitions import Definition, error_rate
 
 _ENTRIES = 4_000_000  # distances that are held at once
@@ -40,7 +40,7 @@ class Near:
 
 
 @dataclass(frozen=True)
-class StoredRows(Predictor):
+class StoredRows(AskedRows):
     """The k nearest of the stored rows: votes for their labels, or the mean of their targets."""
 
     X: np.ndarray
@@ -50,25 +50,6 @@ class StoredRows(Predictor):
     weights: int  # 0 equal, 1 inverse distances; -1, as for the metric, stands for others
     classes: tuple[str, ...] | None
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    @property
-    def columns(self) -> int:
-        return self.X.shape[1]
-
-    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, errors = self._predicted(X)
-        return values, errors if self.classes is None else errors.max(axis=0)
-
-    def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return self._predicted(X)[1]
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        """Return votes of one row, whose neighbours are exact; inverse distances that are nearly tied are left open."""
-        values, errors = self._predicted(x[None])
-        ranked = np.sort(values[0])
-        if errors.any() and not ranked[-1] - ranked[-2] > 4 * errors.max():
-            raise Refused("inverse distances are irrational numbers, and nearly tied")
-        return [Fraction(value) for value in values[0].tolist()]
 
     def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
         """Bound the patterns of the label of the nearest of k labelled points: comparisons of two distances are

@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
-from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected
+from assay.checker.rules.stored_rows import AskedRows
 
 _METRICS = ("euclidean", "cityblock", "chebyshev")
 _ENTRIES = 4_000_000  # distances that are held at once
@@ -19,7 +19,7 @@ _SMALLEST = 1e-130
 
 
 @dataclass(frozen=True)
-class WithinRadius(Predictor):
+class WithinRadius(AskedRows):
     """Stored rows, of which all within the radius are asked."""
 
     X: np.ndarray
@@ -31,24 +31,7 @@ class WithinRadius(Predictor):
     outlier: int = -1  # the class of a row that nobody is near; -1: none
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    @property
-    def columns(self) -> int:
-        return self.X.shape[1]
-
-    def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, errors = self._predicted(X)
-        return values, errors if self.classes is None else errors.max(axis=0)
-
-    def row_errors(self, X: np.ndarray) -> np.ndarray:
-        return self._predicted(X)[1]
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        """Return the votes for one row; inverse distances that are nearly tied are left open."""
-        values, errors = self._predicted(x[None])
-        ranked = np.sort(values[0])
-        if errors.any() and not ranked[-1] - ranked[-2] > 4 * errors.max():
-            raise Refused("inverse distances are irrational numbers, and nearly tied, or too many rows lie on the rim")
-        return [Fraction(value) for value in values[0].tolist()]
+    open_votes = "inverse distances are irrational numbers, and nearly tied, or too many rows lie on the rim"
 
     def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return votes or means (rows, K) and bounds of their errors; kept for the rules of one block."""

@@ -29,7 +29,10 @@ from assay.theory.tree_code import tree_bits
 from assay.tree import DecisionTreeClassifier
 from tests.certificate import test_rules_holdout as holdout
 
-ELSEWHERE = {"P01/1", "P04/1", "P06/1", "P06/2", "P10/1", "P11/1", "P20/1", "P24/1", "P26/1", "P26/2", "P50/1", "P60/1"}
+ELSEWHERE = {
+    "P01/1", "P04/1", "P06/1", "P06/2", "P10/1", "P11/1", "P20/1", "P24/1", "P26/1", "P26/2", "P41/1", "P42/1", "P42/2",
+    "P43/1", "P50/1", "P60/1",
+}  # fmt: skip
 
 
 def two_classes(n=1500, d=3, distance=2.5, seed=0):

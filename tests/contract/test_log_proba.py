@@ -19,6 +19,8 @@ def test_rows_of_a_thousand_columns_have_finite_logarithms(learner):
     d = FEW if learner.__name__ in PAIRS else COLUMNS
     y = np.arange(60) % 2
     model = example(learner)
+    if learner.__name__ == "BayesianNetworkClassifier":
+        model.set_params(structure="naive")  # a search would look at a million pairs of columns
     X = suited(model, np.round(rng.normal(size=(60, d)) + 0.5 * y[:, None], 1))
     model = fitted(model, X, y)
     logs = model.predict_log_proba(X)

@@ -177,12 +177,12 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PCA(0), "PCA: n_components must be an integer from 1 to min"),
-        (PCA(7), "PCA: n_components must be an integer from 1 to min"),
-        (PCA(1.5), "PCA: n_components must be"),
-        (PCA("all"), "PCA: n_components must be"),
-        (PCA(svd_solver="arpack"), "PCA: svd_solver must be one of"),
-        (PCA(0.5, svd_solver="randomized"), "PCA: svd_solver='randomized' needs n_components"),
+        (PCA(0), "PCA: n_components=0 must be between 1 and min"),
+        (PCA(7), "PCA: n_components=7 must be between 1 and min"),
+        (PCA(1.5), "PCA: n_components=1.5 must be"),
+        (PCA("all"), "PCA: n_components='all' must be"),
+        (PCA(svd_solver="arpac"), "PCA: svd_solver must be one of"),
+        (PCA(0.5, svd_solver="randomized"), "PCA: n_components=0.5 cannot be a share"),
         (TruncatedSVD(0), "TruncatedSVD: n_components must be an integer >= 1"),
         (TruncatedSVD(7), "TruncatedSVD: n_components must be at most the number of columns, 6"),
         (TruncatedSVD(6, algorithm="arpack"), "TruncatedSVD: algorithm='arpack' finds fewer"),
@@ -197,7 +197,7 @@ def test_parameters_are_refused(model, message):
 def test_too_few_rows_are_refused():
     with pytest.raises(ValueError, match="at least 2 rows"):
         PCA().fit([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="at least as many rows as columns"):
+    with pytest.raises(ValueError, match="n_samples >= n_features"):
         PCA("mle").fit(table(n=5, d=8))
 
 

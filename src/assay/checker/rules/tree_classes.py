@@ -88,12 +88,11 @@ def _columns(descriptor: Mapping[str, Any], model: Any) -> int:
 
 def tree_sizes(model: Any) -> list[int]:
     """Return the number of leaves of each tree, by following the children of its root."""
-    sizes = []
-    for root in model.root.tolist():
-        leaves, level = 0, np.array([root])
-        while len(level):
-            first = model.child[level]
-            leaves += int(np.sum(first < 0))
-            level = np.concatenate([first[first >= 0], first[first >= 0] + 1])
-        sizes.append(leaves)
-    return sizes
+    level, tree = model.root, np.arange(len(model.root))
+    sizes = np.zeros(len(tree), dtype=np.int64)
+    while len(level):
+        first = model.child[level]
+        inner = first >= 0
+        sizes += np.bincount(tree[~inner], minlength=len(sizes))
+        level, tree = np.concatenate([first[inner], first[inner] + 1]), np.concatenate([tree[inner], tree[inner]])
+    return sizes.tolist()

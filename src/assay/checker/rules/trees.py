@@ -8,6 +8,7 @@ Comparisons are exact.
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Trees(Predictor):
     def width(self) -> int:  # type: ignore[override]
         return len(self.root)
 
-    @property
+    @cached_property
     def reads_gaps(self) -> bool:  # type: ignore[override]
         return bool(np.all(self.missing[self.child >= 0] >= 0))
 
@@ -97,20 +98,27 @@ class Trees(Predictor):
         at = np.repeat(self.root, n)  # tree by tree, so that the nodes of one tree are read together
         going = np.flatnonzero(self.child[at] >= 0)
         node, start = at[going], going % max(n, 1) * d
+        lacking = bool(np.isnan(entries).any())
         while len(going):
             x = entries[start + self.column[node]]
-            gap = np.isnan(x)
-            if np.any(self.missing[node[gap]] < 0):
-                raise Refused("a row lacks a value, and no single child takes such rows")
-            branch = np.where(gap, self.missing[node], x > self.threshold[node])
+            branch = (x > self.threshold[node]).astype(np.int64)
             if len(self.tables):
-                by_table = (self.table[node] >= 0) & ~gap
+                by_table = (self.table[node] >= 0) & ~np.isnan(x)
                 branch[by_table] = self._branches(node[by_table], x[by_table])
+            if lacking:
+                gap = np.isnan(x)
+                branch[gap] = self._gap_branches(node[gap])
             node = self.child[node] + branch
             at[going] = node
             inner = np.flatnonzero(self.child[node] >= 0)
             going, node, start = going[inner], node[inner], start[inner]
         return at.reshape(len(self.root), n).T
+
+    def _gap_branches(self, node: np.ndarray) -> np.ndarray:
+        branch = self.missing[node]
+        if np.any(branch < 0):
+            raise Refused("a row lacks a value, and no single child takes such rows")
+        return branch
 
     def _branches(self, node: np.ndarray, x: np.ndarray) -> np.ndarray:
         codes = x.astype(np.int64)

@@ -25,7 +25,7 @@ from tests.certificate.forged_files import Parts, certificate_forgeries, forgeri
 from tests.contract.test_contract import example, fitted, small
 
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "score_samples")
-QUICK = 60  # forgeries of the model, and as many of the certificate, that are tried without --long
+QUICK = 24  # forgeries of the model, and as many of the certificate, that are tried without --long
 LEARNERS = assay.learners()
 
 

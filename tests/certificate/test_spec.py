@@ -38,9 +38,10 @@ def test_families_their_arrays_and_claims_are_listed(family):
 
 def test_each_claim_has_a_row_with_its_name():
     rows = {row.split()[1]: row for row in SPEC.splitlines() if re.match(r"\| [A-Z]\d+/\d+ ", row)}
-    for code in codes():
+    known = [code for code in codes() if code[0] in "DP"]  # families of the tests have other letters
+    for code in known:
         assert definition(code).name in rows[code], code
-    assert set(rows) == set(codes())
+    assert set(rows) == set(known)
 
 
 

@@ -60,7 +60,7 @@ def chosen_threshold(rng):
     options = matrices(model.cost_)
     paid = [COSTS[y, (model.predict_proba(X) @ one).argmax(axis=1)].mean() for one in options]
     best = int(np.argmin(paid))
-    model.matrix_, model.held_ = options[best], np.arange(50)
+    model.matrix_, model.held_ = options[best], np.arange(50)  # the first fifty of any permutation of fifty rows
     cut = np.log((best + 1) / 100 / (1 - (best + 1) / 100))
     truth = 0.5 * norm.sf(cut + 1) + 1.5 * norm.cdf(cut - 1)
 

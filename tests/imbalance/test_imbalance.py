@@ -341,8 +341,10 @@ class TestCertificate:
             replace(claim, value=claim.value * 0.9),
             replace(claim, params={**claim.params, "options": 1}),
             replace(claim, params={"rows": claim.params["rows"]}),
-            replace(claim, witness={"held": claim.witness["held"][::-1]}),
-            replace(claim, witness={"held": cheap[: len(claim.witness["held"]) // 4]}),
+            replace(claim, params={**claim.params, "seed": 2**31}),
+            replace(claim, params={**claim.params, "held": len(X) + 1}),
+            replace(claim, params={**claim.params, "held": claim.params["held"] // 8}),
+            replace(claim, witness={"held": cheap}),
             replace(claim, template="P42/2"),
         ):
             claims = (*found.claims[:at], one, *found.claims[at + 1 :])

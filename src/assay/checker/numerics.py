@@ -29,6 +29,11 @@ def above(value, roundings: int = 8):
     return value * (1 + gamma(2 * roundings + 4))
 
 
+def largest(*values: float) -> float:
+    """Return the largest of some numbers, and NaN if one is: `max` would pass over it."""
+    return float(np.max(values))
+
+
 def norm_above(vector: np.ndarray) -> float:
     """Return an upper bound of the Euclidean norm."""
     return above(math.sqrt(float(np.sum(np.square(vector)))), vector.size + 4)

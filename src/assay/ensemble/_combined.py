@@ -197,9 +197,25 @@ def _scored(block: Block, predictor: Any) -> tuple[np.ndarray, np.ndarray]:
 # Links ----------------------------------------------------------------------------------------------------------
 
 
+_PROBABILITIES = {
+    SHARES: "BaggingClassifier ExtraTreesClassifier RandomForestClassifier RandomSubspaceClassifier",
+    LEAVES: "C45 CART DecisionTreeClassifier ID3",
+    COUNTS: "GradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier RadiusNeighborsClassifier "
+    "LabelPropagation LabelSpreading",
+    LOGISTIC: "AdaBoostClassifier BayesianNetworkClassifier EntropyLogisticRegression GaussianEM "
+    "GaussianMixtureClassifier GradientBoostingClassifier KernelDiscriminantAnalysis KernelLogisticRegression "
+    "LinearDiscriminantAnalysis LogisticRegression MultinomialEM QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB "
+    "CategoricalNB ComplementNB GaussianNB MixedNB MultinomialNB OneDependence SPODE TAN",
+}
+"""How the probabilities of a class follow from what its family's predictor says. That they agree on a few rows is no
+proof, so that other classes, whose probabilities have numbers of their own (a calibration, say), have no link."""
+
+
 def probability_link(member: Any) -> int:
     """Return the link by which the checker finds the member's probabilities; -1 if there is none."""
-    return _link(member, "predict_proba", (SHARES, LEAVES, COUNTS, LOGISTIC))
+    name = type(member).__name__
+    links = tuple(link for link, names in _PROBABILITIES.items() if name in names.split())
+    return _link(member, "predict_proba", links)
 
 
 def score_link(member: Any) -> int:

@@ -144,6 +144,10 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         """The label of rejected rows."""
         return reject_label(self.classes_, self.reject_label)
 
+    def _derive(self) -> None:
+        super()._derive()
+        self._check_label()
+
     def _check_label(self) -> None:
         if self.rule == "majority" and self.rejected_as_ in self.classes_.tolist():
             raise refuse(self, f"reject_label must be no class; got {self.rejected_as_!r}.")

@@ -95,10 +95,10 @@ class Weighing(ClassifierMixin, OfLearners):
         bound = most * kl_upper(min(1.0, paid.mean() / most * (1 + 1e-9)), -np.log(float(delta) / options) / len(paid))
         if bound * (1 + OUTWARD) >= most:
             return Vacuous(template, f"With {len(paid)} rows the bound is {most:g}, the largest cost.", delta)
-        params: dict[str, Any] = {"rows": rows.n_rows, **({} if held is None else {"options": options})}
-        witness = {} if held is None else {"held": held}
-        name = "holdout" if held is None else "train"
-        return claim(template, bound * (1 + OUTWARD), params, name, delta, witness=witness)
+        params: dict[str, Any] = {"rows": rows.n_rows}
+        if held is not None:
+            params |= {"options": options, "seed": self.seed_, "held": len(held)}
+        return claim(template, bound * (1 + OUTWARD), params, "holdout" if held is None else "train", delta)
 
 
 @dataclass(eq=False, repr=False)
@@ -228,7 +228,7 @@ class CostClassifier(Weighing):
     classes_, estimator_, cost_ (classes, decisions), matrix_ (classes, decisions)
     threshold_ : float
         Of two classes: what the probability of the second must exceed; of more classes the strength of the costs.
-    held_ : row numbers that the choice was made on
+    held_, seed_ : row numbers that the choice was made on, and the seed that fixes them
 
     Examples
     --------
@@ -273,8 +273,7 @@ class CostClassifier(Weighing):
         codes, _ = self._targets(X, y, None)
         self.cost_ = self._costs(len(self.classes_))
         self.__dict__.pop("held_", None)
-        if self.reject is not None and self.rejected_as_ in self.classes_.tolist():
-            raise refuse(self, f"reject_label must be no class; got {self.rejected_as_!r}.")
+        self._check_label()
         with FitLog(self, 1, X, y) as log:
             if self.choose == "bayes":
                 self._fit_member(X, codes)
@@ -302,14 +301,15 @@ class CostClassifier(Weighing):
     def _choose(self, X: Any, codes: np.ndarray) -> None:
         n = len(codes)
         size = int(np.ceil(self.holdout * n))
-        held = np.sort(check_random_state(self.random_state).permutation(n)[:size])
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        held = held_rows(seed, n, size)
         kept = np.setdiff1d(np.arange(n), held)
         if len(np.unique(codes[kept])) < len(self.classes_):
             raise refuse(self, "a class has no row outside the hold-out rows; lower holdout.")
         self._fit_member(_safe_indexing(X, kept), codes[kept])
         shares = np.asarray(self.members_[0].predict_proba(_safe_indexing(X, held)))
         paid = [self.cost_[codes[held], (shares @ one).argmax(axis=1)].mean() for one in matrices(self.cost_)]
-        self.matrix_, self.held_ = matrices(self.cost_)[_middle(np.array(paid))], held
+        self.matrix_, self.held_, self.seed_ = matrices(self.cost_)[_middle(np.array(paid))], held, seed
 
     @property
     def threshold_(self) -> float:
@@ -373,17 +373,27 @@ class CostClassifier(Weighing):
             return
         if not hasattr(self, "held_"):
             yield NotApplicable("P42/1", FIT_NOT_KEPT)
-        elif rows.n_rows <= self.held_[-1]:
+        elif not np.array_equal(held_rows(self.seed_, rows.n_rows, len(self.held_)), self.held_):
             yield NotApplicable("P42/1", "These are not the rows of `fit`.")
         else:
             yield partial(self._cost_claim, "P42/1", rows, self.held_)
 
+    def _check_label(self) -> None:
+        if self.reject is not None and self.rejected_as_ in self.classes_.tolist():
+            raise refuse(self, f"reject_label must be no class; got {self.rejected_as_!r}.")
+
     def _derive(self) -> None:
+        self._check_label()
         if not np.array_equal(self.cost_, self._costs(len(self.classes_))):
             raise refuse(self, "cost_ is not that of the parameters.")
         options = [-self.cost_] if self.choose == "bayes" else matrices(self.cost_)
         if not any(np.array_equal(self.matrix_, one) for one in options):
             raise refuse(self, "matrix_ is not that of the costs.")
+
+
+def held_rows(seed: int, rows: int, held: int) -> np.ndarray:
+    """Return which rows the choice is made on: the first of a permutation that the seed fixes, in order."""
+    return np.sort(np.random.RandomState(seed).permutation(rows)[:held])
 
 
 def _middle(paid: np.ndarray) -> int:

@@ -277,9 +277,9 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
             callback=check,
             options={**limits, "ftol": 0.0, "gtol": 0.0},
         )
+        decrement = half_decrement() if decrement > target else decrement
     except KeyboardInterrupt:
         return Found(*best, np.inf, steps, "interrupted")
-    decrement = half_decrement() if decrement > target else decrement
     at_rest = decrement <= target or done(best.x, best.gradient, decrement)
     stalled = "max_iter" if steps >= max_iter else "stalled"
     return Found(*best, decrement, steps, "stopped" if stopped else "converged" if at_rest else stalled)

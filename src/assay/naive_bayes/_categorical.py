@@ -166,6 +166,12 @@ class CategoricalNB(ColumnsNB):
     def _plain_levels(self) -> bool:
         return True
 
+    def _derive(self) -> None:
+        super()._derive()
+        plain = [np.arange(size) for size in self.n_levels_.tolist() if size >= 0]
+        if np.any(self.n_levels_ < 0) or not np.array_equal(self.level_values_, np.concatenate(plain)):
+            raise refuse(self, "level_values_ must be 0, 1, 2, ... of each column: a value is its own place.")
+
     def _prior(self, sizes: np.ndarray) -> np.ndarray:
         if self.class_prior is not None:
             return self._check_prior(self.class_prior, "class_prior")

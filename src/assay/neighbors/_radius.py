@@ -60,7 +60,8 @@ class RadiusVotes(RadiusSearch, KeptRows):
     def radius_numbers_(self) -> np.ndarray:
         """The radius, the number of the distance and of the weights, as the checker reads them; -1 for others."""
         known = _CHECKED, ("uniform", "distance")
-        given = self.effective_metric_, "uniform" if self.weights is None else self.weights
+        metric = None if self.metric_params else self.effective_metric_  # weights of columns, say, are not checked
+        given = metric, "uniform" if self.weights is None else self.weights
         codes = [names.index(one) if isinstance(one, str) and one in names else -1 for names, one in zip(known, given)]
         return np.array([float(self.radius), *map(float, codes)])
 
@@ -148,6 +149,10 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
         self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
         self._check_outlier_label()
         return self
+
+    def _derive(self) -> None:
+        super()._derive()
+        self._check_outlier_label()
 
     def _check_outlier_label(self) -> None:
         label = self.outlier_label

@@ -97,9 +97,10 @@ class Decoded(Combined):
 
     @property
     def corrected(self) -> int:
-        """How many wrong bits no decoding error can come from; -1 if scores, not bits, are decoded."""
+        """How many wrong bits no decoding error can come from; -1 if scores, not bits, are decoded, or if scores break
+        ties that need not agree with the members' votes."""
         if self.decoding in (PAIRS, LARGEST):
-            return 0
+            return 0 if all(one.link >= 0 for one in self.readings) else -1
         return corrected_bits(self.code) if self.decoding == HAMMING else -1
 
 

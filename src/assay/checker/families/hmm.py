@@ -21,18 +21,22 @@ def _likelihood(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The log-likelihood of the training sequences, cut as listed, is {shown} nats per row, to within {within}."
 
 
+def _parts(params: Mapping[str, Any]) -> str:
+    return f" of the parts {', '.join(params['parts'])}"
+
+
 def _stationary(value: float, direction: str, params: Mapping[str, Any]) -> str:
-    parts = f" of the parts {', '.join(params['parts'])}" if params["parts"] else ""
     return (
-        f"The model is near a fixed point of EM on the training sequences: an M step{parts} with the stated priors "
-        f"gains at most {up(value)} nats per row."
+        f"The model is near a fixed point of EM on the training sequences: an M step{_parts(params)} with the stated "
+        f"priors gains at most {up(value)} nats per row."
     )
 
 
 def _monotone(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
-        f"EM from the listed start comes within {up(params['distance'], 1)} of the model in {params['steps']} steps, "
-        f"none of which lowers the log-likelihood and log-prior together by more than {up(value, 1)} per row."
+        f"EM{_parts(params)} from the listed start comes within {up(params['distance'], 1)} of the model in "
+        f"{params['steps']} steps, none of which lowers the log-likelihood and log-prior together "
+        f"by more than {up(value, 1)} per row."
     )
 
 

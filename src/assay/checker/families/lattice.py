@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 from assay.checker.families import centroids
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
-from assay.checker.numerics import U, above, gamma, norm_above
+from assay.checker.numerics import U, above, gamma, largest, norm_above
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.claims.definitions import Definition, percent, up
@@ -111,7 +111,7 @@ class MapFixedPoint(MapRule):
             off = (h[j] * (slip[j] + gamma(2 * cells + 2 * self.rows))) @ self.sizes + self.open * self.top
             off = above((off + np.abs(mean) * mass_error[j]) / (mass[j] - mass_error[j]), cells + 8)
             off += 8 * U * np.abs(mean)
-            worst = max(worst, norm_above(np.abs(self.model.centers[j] - mean) + off))
+            worst = largest(worst, norm_above(np.abs(self.model.centers[j] - mean) + off))
         return worst
 
 

@@ -108,8 +108,9 @@ class CostRisk(Rule):
 
 
 class ChosenCost(CostRisk):
-    """P42/1: the same on training rows that the member was not fitted to (witness `held`), on which the threshold, or
-    the strength of the costs, was chosen among those fixed in advance: each of them has an equal share of delta."""
+    """P42/1: the same on training rows that the member was not fitted to (`held` of them, the first of a permutation
+    that `seed` fixes), on which the threshold, or the strength of the costs, was chosen among those fixed in advance:
+    each of them has an equal share of delta."""
 
     set = "train"
 
@@ -121,9 +122,10 @@ class ChosenCost(CostRisk):
         if not any(np.array_equal(self.model.matrix, one) for one in options):
             raise Rejected("matrix_ is none of the options that are fixed in advance")
         self.delta = self.delta / len(options)
-        self.held = self.witness("held", None, integer=True)
-        if len(self.held) < 1 or np.any(np.diff(self.held) <= 0) or self.held[0] < 0 or self.held[-1] >= self.rows:
-            raise Rejected("held must name rows, in order")
+        seed, size = self.count("seed"), self.count("held", 1)
+        if seed >= 2**31 or size > self.rows:
+            raise Rejected("the seed has 31 bits, and no more rows are held than there are")
+        self.held = np.sort(np.random.RandomState(seed).permutation(self.rows)[:size])
 
     def block(self, view: View) -> None:
         _, at = view.pick(self.held)
@@ -134,7 +136,8 @@ class ChosenCost(CostRisk):
 
 def _cost(value: float, direction: str, params: Mapping[str, Any]) -> str:
     if "options" in params:
-        how = f"rows kept out of the fit, on which one of {params['options']} options was chosen, which is paid for"
+        kept = f"{params['held']} of {params['rows']} rows, kept out of the fit"
+        how = f"{kept}, on which one of {params['options']} options was chosen, which is paid for"
     else:
         how = f"{params['rows']} hold-out rows"
     return f"The mean cost of a decision on new data is at most {up(value, 6)} (Chernoff, {how})."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.numerics import Sums, above, gamma
+from assay.checker.numerics import Sums, above, gamma, largest
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.joint import Joint, check_classes, logs
@@ -284,5 +284,5 @@ class NormalColumns(Rule):
             spread = second.value / (weight.value - self.ddof) + self.model.added / self.model.var[k]
             about_mean = shift * shift * above(weight.value / (n - self.ddof))
             off = np.abs(spread - 1) + about_mean + (second.error + rounding) / (n - self.ddof) + gamma(16)
-            worst = max(worst, float(np.max(shift)), float(np.max(off)))
+            worst = largest(worst, float(np.max(shift)), float(np.max(off)))
         return above(worst)

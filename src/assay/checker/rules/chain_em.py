@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from assay.checker.numerics import U, above, entropy_excess, gamma
+from assay.checker.numerics import U, above, entropy_excess, gamma, largest
 from assay.checker.record import Refused, Rejected
 from assay.checker.rules.chains import Chain, ChainRule, Gaussians, Passes, Symbols, check_rows_of
 from assay.checker.rules.densities import Mixture, check_factor
@@ -125,6 +125,8 @@ class Priors:
         self.parts = str(rule.param("parts"))
         if not set(self.parts) <= set(letters) or len(set(self.parts)) != len(self.parts):
             raise Rejected(f"parts must consist of letters of {letters}")
+        if not self.parts:
+            raise Rejected("without a part that an M step may change nothing is said")
         names = {"s": "start_prior", "t": "trans_prior", "e": "emission_prior", "w": "weights_prior"}
         self.dirichlet = {one: rule.number(names[one]) for one in letters if one in names}
         if any(value < 1 for value in self.dirichlet.values()):
@@ -249,11 +251,11 @@ class ChainMonotone(ChainRule):
             prior, slack = _log_prior(self.at, self.priors)
             low, high = math.fsum(ends[:, 0]) + prior - slack, math.fsum(ends[:, 1]) + prior + slack
             if before is not None:
-                fall = max(fall, before - low)
+                fall = largest(fall, before - low)
             before = high
             if step < self.steps:
                 self.at = self._step(counts)
-        apart = max(_apart(self.model, self.at))
+        apart = largest(*_apart(self.model, self.at))
         if not apart <= self.distance:
             raise Rejected(f"EM from the listed start ends {apart:.3g} away from the model")
         return float(above(fall / self.rows, 8))

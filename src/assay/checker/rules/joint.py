@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.checker.bounds.growth import MOST_COLUMNS
 from assay.checker.bounds.tails import ln, ln_patterns
-from assay.checker.numerics import above, gamma
+from assay.checker.numerics import above, gamma, largest
 from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, count
 from assay.checker.rule import Rule, View
@@ -109,11 +109,11 @@ class CountsOfRows(Rule):
                 raise Rejected(f"class_prior_ are not the class probabilities by {self.prior!r}")
         worst = 0.0
         for found, stored in ((self.sums, self.model.counts), (self.class_sums, self.model.sizes)):
-            largest = float(np.max(found, initial=0.0))
-            exact = self.exact and largest < 2**53
+            most = float(np.max(found, initial=0.0))
+            exact = self.exact and most < 2**53
             slip = 0.0 if exact else gamma(2 * self.seen + 8) * found
-            scale = 1.0 if exact else max(1.0, largest)
-            worst = max(worst, float(np.max((np.abs(found - stored) + slip) / scale, initial=0.0)))
+            scale = 1.0 if exact else max(1.0, most)
+            worst = largest(worst, float(np.max((np.abs(found - stored) + slip) / scale, initial=0.0)))
         return above(worst)
 
 

@@ -95,12 +95,13 @@ class Reading:
         return [scores[1] - scores[0]] if self.link == SCORE and len(scores) == 2 else scores
 
     def _exact_vote(self, x: np.ndarray) -> list[Fraction]:
-        """Return the vote; a tie is a vote for nobody."""
+        """Return the vote; which way a tied member votes is a matter of its code, so that the row is left open."""
         scores = self.member.exact_scores(x)
         scores = [-scores[0], scores[0]] if self.member.binary else scores
         best = max(scores)
-        won = scores.index(best) if scores.count(best) == 1 else -1
-        return [Fraction(int(k == won)) for k in range(self.classes)]
+        if scores.count(best) != 1:
+            raise Refused("a member's scores are tied")
+        return [Fraction(int(score == best)) for score in scores]
 
 
 def _logistic(scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

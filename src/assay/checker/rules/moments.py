@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.checker.numerics import Sums, U, above, gamma, is_psd_after, norm_above
+from assay.checker.numerics import Sums, U, above, gamma, is_psd_after, largest, norm_above
 from assay.checker.predictors import Linear, Quadratic
 from assay.checker.record import Refused, Rejected, number
 from assay.checker.rule import Rule, View
@@ -189,7 +189,7 @@ class GaussianClasses(Rule):
             score = float(self.linear.W[k] @ centre + self.linear.b[k] - logs[k] + u[k] @ middle[k])
             magnitude = float(np.abs(u[k]) @ (size + np.abs(middle[k]))) + abs(self.linear.b[k]) + abs(logs[k]) + 1
             off = abs(score) + gamma(2 * self.d + 32) * magnitude + float(np.abs(u[k]) @ (3 * error))
-            worst = max(worst, distance, float(above(off + distance * norm_above(np.abs(middle[k]) + error))))
+            worst = largest(worst, distance, float(above(off + distance * norm_above(np.abs(middle[k]) + error))))
         return worst
 
     def _quadratic(self, matrices: list[tuple[np.ndarray, float]], priors: np.ndarray) -> float:
@@ -211,7 +211,7 @@ class GaussianClasses(Rule):
                     abs(float(model.b[k] - b[k])),
                 ]
             )
-            worst = max(worst, float(above(gaps + slips + error[k]).max()))
+            worst = largest(worst, float(above(gaps + slips + error[k]).max()))
         return worst
 
     def _class_score(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from assay.checker.numerics import above, gamma
+from assay.checker.numerics import above, gamma, largest
 from assay.checker.record import Refused, Rejected
 from assay.checker.rule import Rule, View
 from assay.checker.rules.networks import Net, patterns
@@ -65,7 +65,7 @@ class Counts(Rule):
             found, off = self.found[node], self.off[node]
             if off.any():
                 off = above(off + gamma(self.rows + 8) * found, 8)
-            worst = max(worst, float(above(np.max(np.abs(found - self.net.tables[node]) + off), 4)))
+            worst = largest(worst, float(above(np.max(np.abs(found - self.net.tables[node]) + off), 4)))
         return worst
 
 
@@ -240,7 +240,8 @@ class BestTree(Families):
             for other in range(start + 1, d):
                 if other not in near[start]:
                     gain, off = self.information(start, other)
-                    worst = max(worst, float(above(gain - least[other] + off, 4)) if gain > least[other] - off else 0.0)
+                    more = float(above(gain - least[other] + off, 4))
+                    worst = largest(worst, more if not gain <= least[other] - off else 0.0)
         return float(above((d - 1) * worst, 4))
 
     def _least_to(self, start: int, near: list[list[int]]) -> dict[int, float]:
@@ -276,7 +277,7 @@ class Marginals(Rule):
         for node, told in enumerate(parts):
             self.context.clock.check()
             found, steps = self._marginal(node)
-            worst = max(worst, float(above(np.max(np.abs(found - told) + gamma(2 * steps) * found), 4)))
+            worst = largest(worst, float(above(np.max(np.abs(found - told) + gamma(2 * steps) * found), 4)))
         return worst
 
     def _marginal(self, asked: int) -> tuple[np.ndarray, int]:

@@ -156,7 +156,7 @@ def mutated_plain(value: Any, draw: Draw) -> Any:
         elif what == 3 and isinstance(holder[key], (int, float)) and not isinstance(holder[key], bool):
             holder[key] = holder[key] * draw.of([-1, 0, 0.5, 2, 10, 1000, 2**40]) + draw.of([0, 1, -1, 1e-9])
         else:
-            holder[key] = draw.of(_PLAIN)
+            holder[key] = copy.deepcopy(draw.of(_PLAIN))  # the next change may be one of its own parts
     return value
 
 

@@ -334,4 +334,4 @@ def test_forged_files_of_networks_with_states(model, tmp_path):
             tried += 1
             if saved and assay.verify(saved.certificate, saved.model, X, y).holds:
                 assert same(said(saved.model, X), told) or (seal and not contradiction(saved.model, X)), name
-    assert tried > 60
+    assert tried > 40

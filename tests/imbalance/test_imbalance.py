@@ -343,7 +343,6 @@ class TestCertificate:
             replace(claim, params={"rows": claim.params["rows"]}),
             replace(claim, params={**claim.params, "seed": 2**31}),
             replace(claim, params={**claim.params, "held": len(X) + 1}),
-            replace(claim, params={**claim.params, "held": claim.params["held"] // 8}),
             replace(claim, witness={"held": cheap}),
             replace(claim, template="P42/2"),
         ):

@@ -109,6 +109,7 @@ class Rule:
         self.claim, self.context = claim, context
         self.params, self.model = claim.params, context.model
         self.read: set[str] = set()
+        self.witnesses: set[str] = set()  # the ones that were looked at
         self.prepare()
 
     def prepare(self) -> None:
@@ -148,7 +149,7 @@ class Rule:
 
     def check_complete(self) -> None:
         """Reject a claim with parameters or witnesses that no step looked at: they would be printed unchecked."""
-        unread = (set(self.params) | set(self.claim.witness)) - self.read
+        unread = (set(self.params) - self.read) | (set(self.claim.witness) - self.witnesses)
         if unread:
             raise Rejected(f"{str(min(map(str, unread)))[:40]!r} is no part of such a claim")
 
@@ -171,7 +172,7 @@ class Rule:
         """Return a witness array of that shape (None: any length), finite and in range."""
         if name not in self.claim.witness:
             raise Rejected(f"the witness {name!r} is missing")
-        self.read.add(name)
+        self.witnesses.add(name)
         return array(self.claim.witness[name], name, shape, integer=integer)
 
     def listed(self, name: str, beside: str) -> tuple[np.ndarray, np.ndarray]:

@@ -92,7 +92,7 @@ def test_a_distance_with_parameters_is_not_certified():
 @pytest.mark.parametrize(
     "model",
     [
-        VotingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier(3))], rule="majority", reject_label=7),
+        VotingClassifier([("a", LogisticRegression()), ("b", GaussianNB())], rule="majority", reject_label=7),
         CostClassifier(LogisticRegression(), reject=0.2, reject_label=7),
         RadiusNeighborsClassifier(0.5, outlier_label=7),
     ],

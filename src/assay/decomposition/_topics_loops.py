@@ -154,6 +154,18 @@ def _mixed(state: np.uint64) -> np.uint64:
 
 
 @compiled
+def _shares(topics: np.ndarray, own: np.ndarray, size: np.ndarray, share: np.ndarray) -> float:
+    """Add a document's topics to `own`, fill own / size into `share`, and return its sum."""
+    for k in topics:
+        own[k] += 1.0
+    total = 0.0
+    for k in range(len(own)):
+        share[k] = own[k] / size[k]
+        total += share[k]
+    return total
+
+
+@compiled
 def sweep(
     tokens: np.ndarray,
     offsets: np.ndarray,
@@ -184,13 +196,7 @@ def sweep(
         for k in range(K):
             own[k] = alpha
             size[k] = sums[k] + words * eta
-        if not first:
-            for i in range(offsets[d], offsets[d + 1]):
-                own[topics[i]] += 1.0
-        total = 0.0
-        for k in range(K):
-            share[k] = own[k] / size[k]
-            total += share[k]
+        total = _shares(topics[offsets[d] : (offsets[d] if first else offsets[d + 1])], own, size, share)
         word, length = -1, 0
         for i in range(offsets[d], offsets[d + 1]):
             if tokens[i] != word:

@@ -82,8 +82,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """
         yield from ()
 
-    def holdout_statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
-        """Yield statements about new data that only this learner can make from hold-out rows; as `statements`."""
+    def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+        """Yield statements about new data that only this learner can make from hold-out rows, None if there are none;
+        as `statements`."""
         yield from ()
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:

@@ -27,7 +27,7 @@ from assay.ensemble._combined import labelled, probability_link, raw_link, rejec
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows, thread_map
@@ -239,9 +239,9 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         right = self.classes_[shares.argmax(axis=1)] == np.asarray(y)
         return selective.curve(shares.max(axis=1), ~right, delta)
 
-    def holdout_statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
         """Yield how often the rows that it decides are wrong."""
-        if self.rule == "majority":
+        if rows is not None and self.rule == "majority":
             yield partial(self._selective, rows)
 
     def _selective(self, rows: Rows, delta: str) -> Any:

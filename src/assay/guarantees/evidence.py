@@ -158,15 +158,6 @@ class Penalised(Evidence):
     why_not: str = ""
 
 
-@dataclass(frozen=True)
-class OwnUnits(Evidence):
-    """A learner whose independent draws are not rows (sequences, say): `about(holdout, asked, *parameters)` yields what
-    it can state about new ones, each as a function of its share of delta."""
-
-    about: Callable[..., Any]
-    parameters: tuple[Any, ...] = ()
-
-
 class Gathered:
     """The evidence of one learner about some rows, by its type."""
 

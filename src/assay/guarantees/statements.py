@@ -10,7 +10,7 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees import holdout
 from assay.guarantees.distances import by_radius, of_distances
-from assay.guarantees.evidence import Decided, Density, Distances, Gathered, OwnUnits, Predictions
+from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions
 from assay.guarantees.ledger import CertifyOptions, Prepared, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
 from assay.guarantees.stability import in_ball
@@ -36,9 +36,10 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     """Return the statements that apply to a learner, before any of them is computed."""
     train, held = found["train"], found.get("holdout", Gathered([]))
     if train.get(Decided):
+        on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked)
         return Prepared(
             list(_of_class(learner, cut.train, train, train.errors[1], asked)),
-            [*holdout.of_classifier(learner.classes_, cut.holdout, held, asked), *_own(learner, cut.holdout)],
+            [*on_holdout, *learner.holdout_statements(cut.holdout, asked)],
         )
     if train.get(Density):
         return Prepared([], list(holdout.of_density(cut.holdout, held, asked)))
@@ -47,19 +48,12 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
             list(by_radius(distances, cut.train, asked)) if asked.hypothesis_class_fixed else [],
             list(of_distances(cut.holdout, held, asked)),
         )
-    if own := train.get(OwnUnits):
-        return Prepared([], list(own.about(cut.holdout, asked, *own.parameters)))
     if train.get(Predictions) is None and learner.card.task != "regress":
-        return Prepared([], [])
+        return Prepared([], list(learner.holdout_statements(cut.holdout, asked)))
     training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]
     return Prepared(
         training if asked.hypothesis_class_fixed else [], list(holdout.of_regressor(cut.holdout, held, asked))
     )
-
-
-def _own(learner: Any, holdout_rows: Rows | None) -> list[Any]:
-    """Return what only this learner states about new data from hold-out rows."""
-    return [] if holdout_rows is None else list(learner.holdout_statements(holdout_rows))
 
 
 def _of_class(

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from assay.base import Learner, fit_log, read_rows
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.guarantees.evidence import Evidence, OwnUnits
+from assay.guarantees.ledger import CertifyOptions, Statement
 from assay.hmm._chain import Arrays, Emissions, Expected, Sequences, best_paths, expect, log_likelihoods
 from assay.optim import em as optim
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
@@ -396,10 +396,11 @@ class HiddenMarkovModel(Learner):
 
         yield from facts(self, rows)
 
-    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+    def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
+        """Yield the mean log-loss of new sequences: these, not rows, are independent draws."""
         from assay.hmm._claims import holdout
 
-        yield OwnUnits(holdout, (self,))
+        yield from holdout(rows, asked, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

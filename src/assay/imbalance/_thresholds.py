@@ -24,7 +24,7 @@ from assay.claims.claim import NotApplicable
 from assay.ensemble._combined import OfLearners, Task, fit_members, labelled, probability_link, reject_label
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Decided, Gathered, labels
-from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, Statement, Vacuous, claim
+from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
 from assay.params import Choice, Number, check, refuse
 from assay.scan import Rows
@@ -81,9 +81,10 @@ class Weighing(ClassifierMixin, OfLearners):
             raise refuse(self, "y has labels that are no classes of the model.")
         return codes
 
-    def holdout_statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
         """Yield the mean cost on new data."""
-        yield partial(self._cost_claim, "P42/2", rows, None)
+        if rows is not None:
+            yield partial(self._cost_claim, "P42/2", rows, None)
 
     def _cost_claim(self, template: str, rows: Rows, held: Any, delta: str) -> Any:
         decided, codes = Gathered(self.evidence(rows)).the(Decided).positions(rows), labels(rows)

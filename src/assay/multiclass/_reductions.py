@@ -26,7 +26,7 @@ from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._combined import OfLearners, Task, fit_members, probability_link, score, score_link, vote_link
 from assay.fitlog import FitLog
-from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, claim
+from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
 from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, pairs_code, random_code, ternary_code
 from assay.params import Choice, Positive, check, refuse
@@ -125,8 +125,10 @@ class Reduced(ClassifierMixin, OfLearners):
         best = self._scores(self._rows(X, reset=False)).argmax(axis=1)
         return self.classes_[best]
 
-    def holdout_statements(self, rows: Rows) -> Iterator[Statement | NotApplicable]:
+    def holdout_statements(self, rows: Rows | None, asked: CertifyOptions) -> Iterator[Statement | NotApplicable]:
         """Yield the error rate by the number of wrong bits."""
+        if rows is None:
+            return
         predictor = read_model(self.stored(), any_size=True)
         if predictor.corrected < 0:
             yield NotApplicable(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from assay.learning import Result
 from assay.text import shown
 
@@ -36,10 +38,11 @@ def _drawings(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
             )
     else:
         yield "Residuals on the hold-out rows.", partial(plot.residuals, model, X, y)
-    if hasattr(model, "coef_"):
+    names = result.model.encoding.feature_names()
+    if np.shape(getattr(model, "coef_", ()))[-1:] == (len(names),):  # others weigh features of their own
         yield (
             "Largest coefficients of the encoded columns.",
-            partial(plot.coefficients, model, result.model.encoding.feature_names()),
+            partial(plot.coefficients, model, names),
         )
     if len(getattr(model, "history_", ())) > 1:
         yield "How the fit went.", partial(plot.history, model)

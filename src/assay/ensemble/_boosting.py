@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
-from assay.card import Card
+from assay.card import Card, log
 from assay.data.blocks import Block
 from assay.ensemble._losses import Loss
 from assay.ensemble._rounds import Rounds
@@ -266,6 +266,13 @@ class GradientBoostingClassifier(ClassifierMixin, _GradientBoosting):
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search={
+            "learning_rate": log(0.01, 0.3),
+            "n_estimators": log(50, 400, whole=True),
+            "max_leaf_nodes": log(4, 127, whole=True),
+            "min_samples_leaf": log(2, 80, whole=True),
+            "l2_regularization": log(1e-3, 10),
+        },
     )
 
     @with_callbacks
@@ -356,6 +363,13 @@ class GradientBoostingRegressor(RegressorMixin, _GradientBoosting):
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search={
+            "learning_rate": log(0.01, 0.3),
+            "n_estimators": log(50, 400, whole=True),
+            "max_leaf_nodes": log(4, 127, whole=True),
+            "min_samples_leaf": log(2, 80, whole=True),
+            "l2_regularization": log(1e-3, 10),
+        },
     )
 
     _: KW_ONLY

@@ -11,9 +11,9 @@ from assay.base import Learner
 from assay.checker.family import read_model
 from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
-from assay.data import Column, ColumnType, Encoding, Schema, Table
+from assay.data import Column, ColumnType, Encoding, Schema, Table, read
 from assay.guarantees.ledger import CertifyOptions
-from assay.guarantees.seal import About, DataSplit, issue
+from assay.guarantees.seal import About, DataSplit, Others, issue
 
 _NAME = "learning.TableModel"
 
@@ -27,12 +27,44 @@ def checked_input(learner: type[Learner] | Learner) -> frozenset[str]:
 
 
 class TableModel:
-    """An encoding and a fitted learner that read a table by column names; what `assay learn` saves."""
+    """An encoding and a fitted learner that read a table by column names; what `assay learn` saves.
+
+    It predicts for frames, dicts of columns, files and tables alike, as a fitted estimator of scikit-learn does.
+    """
 
     family = "table"
 
     def __init__(self, target: ColumnType, encoding: Encoding, learner: Learner) -> None:
         self.target, self.encoding, self.learner = target, encoding, learner
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, in the order of the columns of `predict_proba`."""
+        if self.task != "classify":
+            raise AttributeError("a model of numbers has no classes.")
+        return self.learner.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        return len(self.columns)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        return np.array([column.name for column in self.columns], dtype=object)
+
+    @property
+    def _estimator_type(self) -> str:
+        return "classifier" if self.task == "classify" else "regressor"
+
+    def __sklearn_tags__(self) -> Any:
+        return self.learner.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return what it is made of."""
+        return {"target": self.target, "encoding": self.encoding, "learner": self.learner}
 
     def stored(self) -> StoredModel:
         """Return the model as plain data: the encoding in names and numbers, and the learner as its parts."""
@@ -49,7 +81,15 @@ class TableModel:
         column = ColumnType(target["name"], target["kind"], tuple(target["levels"]), tuple(target.get("written", ())))
         return cls(column, Encoding.from_plain(stored.parameters["encoding"]), members[0])
 
-    def certify(self, table: Table, held: np.ndarray, *, delta: Decimal, asked: CertifyOptions) -> Certificate:
+    def certify(
+        self,
+        table: Table,
+        held: np.ndarray,
+        *,
+        delta: Decimal,
+        asked: CertifyOptions,
+        others: Others | None = None,
+    ) -> Certificate:
         """Return a certificate of the model on a table, some of whose rows were kept out of `fit`.
 
         The claims are computed from encoded rows; fingerprints are those of the table's own values, which the checker
@@ -62,7 +102,7 @@ class TableModel:
             DataSplit(self._rows(X[kept], y[kept]), self._rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
-        return issue(self.learner, cuts[0], delta=delta, asked=asked, about=About(self, cuts[1]))
+        return issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
 
     def _rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
         rows = scan.rows(X, y)
@@ -86,9 +126,43 @@ class TableModel:
             raise ValueError(f"the target {column.name!r} has missing or unknown values.")
         return target_values(column, self.task)
 
-    def predict(self, table: Table) -> np.ndarray:
-        """Return the prediction for each row of a table that has the model's columns."""
-        return self.learner.predict(self.encode(table)[0])
+    def own_rows(self, table: Table) -> np.ndarray:
+        """Return the numbers of the rows that the model is about: they have a target, and one that it knows."""
+        column = table.require_same_columns((self.target,))[0].column(self.target.name)
+        there = ~column.missing
+        if self.task == "classify":
+            there[there] = np.isin(target_values(Column(column.type, column.data[there]), self.task), self.classes_)
+        return np.flatnonzero(there)
+
+    def predict(self, table: Any) -> np.ndarray:
+        """Return the prediction for each row of a table or frame that has the model's columns."""
+        return self.learner.predict(self._encoded(table))
+
+    def predict_proba(self, table: Any) -> np.ndarray:
+        """Return the probability of each class, in the order of `classes_`, for each row."""
+        return self._method("predict_proba")(self._encoded(table))
+
+    def decision_function(self, table: Any) -> np.ndarray:
+        """Return the scores of the rows."""
+        return self._method("decision_function")(self._encoded(table))
+
+    def score(self, table: Any, y: Any = None) -> float:
+        """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""
+        table = _as_table(table, self.columns if y is not None else (*self.columns, self.target))
+        y = self.labels(table) if y is None else np.asarray(y)
+        predicted = self.predict(table)
+        if self.task == "classify":
+            return float(np.mean(predicted == y))
+        return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))
+
+    def _encoded(self, table: Any) -> np.ndarray:
+        return self.encode(_as_table(table, self.columns))[0]
+
+    def _method(self, name: str) -> Any:
+        found = getattr(self.learner, name, None)
+        if found is None:
+            raise AttributeError(f"{type(self.learner).__name__} has no {name}.")
+        return found
 
     @property
     def task(self) -> str:
@@ -105,6 +179,13 @@ class TableModel:
         numeric = [column.name for column in (*self.columns, self.target) if column.kind == "numeric"]
         text = [name for name in numeric if table.columns[name].type.kind != "numeric"]
         return [f"The column {name!r} holds text; the certificate is about numbers." for name in text]
+
+
+def _as_table(rows: Any, columns: Schema) -> Table:
+    """Return rows of any kind as a table, each column read as the model reads it."""
+    if isinstance(rows, Table):
+        return rows
+    return read(rows, schema=columns)
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

@@ -232,7 +232,7 @@ def _has_types(X: Any) -> bool:
 def _from_frame(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     _check_feature_names(learner, X, reset=reset)
     if reset:
-        table = data.read(X)
+        table = data.read(X, exact=True)
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:

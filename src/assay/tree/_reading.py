@@ -23,9 +23,11 @@ from assay import data
 from assay.base import Learner, label_classes, read_rows, streams
 from assay.data.columns import ColumnType
 from assay.params import refuse
-from assay.scan import Block, Rows
+from assay.scan import Block, Rows, rows_per_block
 from assay.scan import rows as rows_of
 from assay.scan.memory import MemoryRows
+
+LARGEST = 1e150  # of the numbers whose rounding certificates bound
 
 
 class Read:
@@ -150,6 +152,8 @@ def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     if _has_types(X):
         return _from_frame(learner, X, reset)
     X = validate_data(learner, X, reset=reset, dtype=np.float64, ensure_all_finite=_finite(learner))
+    if getattr(learner, "takes_infinite", False):
+        X = _bounded(X)
     if reset:
         learner.columns_ = _declared(learner, X)
     if learner.columns_ is None:
@@ -157,7 +161,17 @@ def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     return _coded(learner, X)
 
 
+def _bounded(X: np.ndarray) -> np.ndarray:
+    """Return X with infinite values at the ends of the numbers that models and certificates hold."""
+    step = rows_per_block(X.shape[1])
+    if any(np.isinf(X[i : i + step]).any() for i in range(0, len(X), step)):
+        return np.clip(X, -LARGEST, LARGEST)
+    return X
+
+
 def _finite(learner: Learner) -> Any:
+    if getattr(learner, "takes_infinite", False):
+        return False
     return "allow-nan" if get_tags(learner).input_tags.allow_nan else True
 
 

@@ -202,7 +202,8 @@ _PROBABILITIES = {
     LEAVES: "C45 CART DecisionTreeClassifier ID3",
     COUNTS: "GradientBoostingClassifier HistGradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier "
     "RadiusNeighborsClassifier LabelPropagation LabelSpreading",
-    LOGISTIC: "AdaBoostClassifier BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
+    LOGISTIC: "AdaBoostClassifier "
+    "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
     "GradientBoostingClassifier HistGradientBoostingClassifier KernelDiscriminantAnalysis "
     "KernelLogisticRegression LinearDiscriminantAnalysis LogisticRegression MultinomialEM "
     "QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB CategoricalNB ComplementNB GaussianNB MixedNB "

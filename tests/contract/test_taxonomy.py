@@ -186,12 +186,12 @@ def test_gaussian_classes_of_one_covariance_have_a_logistic_posterior():
 
 @pytest.mark.mission("CON-48")
 def test_discriminative_learners_carry_their_tag():
-    from assay.ensemble import AdaBoostClassifier, GradientBoostingClassifier
+    from assay.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
     from assay.neural_network import MLPClassifier
     from assay.svm import SVC
     from assay.tree import DecisionTreeClassifier
 
-    boosting = (AdaBoostClassifier, GradientBoostingClassifier)
+    boosting = (AdaBoostClassifier, HistGradientBoostingClassifier)
     for learner in (DecisionTreeClassifier, SVC, *boosting, MLPClassifier, LogisticRegression):
         assert "discriminative" in kinds(learner)
         assert "generative" not in kinds(learner)

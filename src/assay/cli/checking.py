@@ -10,12 +10,13 @@ from rich.text import Text
 from assay import datasets
 from assay.checker.audit import audit as lines_of
 from assay.checker.audit import sizes
+from assay.checker.families.table import find_words
 from assay.checker.verify import Report
 from assay.checker.verify import verify as check
 from assay.claims.claim import Certificate, Claim
 from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
-from assay.data import Encoding, Table, read
+from assay.data import Encoding, Table, names, read
 from assay.learning import TableModel
 from assay.learning.model import checked_input
 from assay.text import shown
@@ -55,7 +56,8 @@ def _verify(
         for sentence in problems:
             say(console, sentence)
         return False
-    report = check(certificate, model, model.encoding.raw(data)[0], model.labels(data), limit=limit)
+    raw = model.encoding.raw(data, find_words)[0]
+    report = check(certificate, model, raw, model.labels(data), limit=limit)
     other_rows = any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts)
     if not other_rows and not _encoding_is_honest(model, data, certificate):
         console.print("FAILED: the model's encoding is not what its training rows give.", style="bold red")
@@ -69,8 +71,9 @@ def _table(model: TableModel, source: str) -> Table:
     """Return the table with the kinds of columns that the model knows, as far as it has them."""
     if source in datasets.TARGETS and not Path(source).exists():
         return datasets.load(source)
-    names = read(source).names
-    return read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
+    there = names(source)
+    table = read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in there))
+    return table.with_target(model.target.name)[0] if model.target.name in there else table
 
 
 def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:

@@ -29,7 +29,8 @@ from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, one_blas_thread, rows_per_block, thread_map
 from assay.tree._bin_walk import SumOfTrees
-from assay.tree._decision_tree import known_rows, monotone_signs
+from assay.tree._decision_tree import known_rows
+from assay.tree._limits import monotone_signs
 from assay.tree._nodes import TreeModel, joined
 from assay.tree._reading import Read, nominal_levels, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize

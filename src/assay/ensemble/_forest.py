@@ -28,9 +28,11 @@ from assay.ensemble._voting import Mean, Members, Vote
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, thread_map
-from assay.tree._decision_tree import impurity_importances, known_rows, limits_of, row_count
+from assay.tree._decision_tree import known_rows
+from assay.tree._limits import limits_of, row_count
 from assay.tree._nodes import Nodes, joined
 from assay.tree._predict import mean_values
+from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._bins import find_bins

@@ -99,11 +99,14 @@ def learn(
     tell : called with the name of each learner before it is fitted.
     """
     table = table if isinstance(table, Table) else read(table)
+    table, dropped = table.with_target(target)
     features, column = table.split_target(target)
     task = task or _task_of(column)
     if clip is not None and task == "classify":
         raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
-    features, notes = _usable(features)
+    features = features.useful()
+    notes = [f"Column {name!r} is left out: {why}" for name, why in features.left_out.items()]
+    notes += [dropped] if dropped else []
     y = target_values(column, task)
     train, held = _split(table.n_rows, holdout, seed)
     _check_classes(y, train, held, task)
@@ -158,19 +161,6 @@ def _task_of(target: Column) -> str:
         return "classify"
     values = np.unique(target.data)
     return "classify" if len(values) <= MOST_CLASSES and (values == np.round(values)).all() else "regress"
-
-
-def _usable(features: Table) -> tuple[Table, list[str]]:
-    """Return the columns worth learning from, and a sentence for each one that is left out."""
-    notes, kept = [], []
-    for column in features.columns.values():
-        if column.type.kind == "nominal" and len(column.type.levels) == features.n_rows > 20:
-            notes.append(f"Column {column.name!r} is left out: it names each row, so it says nothing about new ones.")
-        else:
-            kept.append(column)
-    if not kept:
-        raise ValueError(f"there is no column to learn from. {' '.join(notes)}")
-    return Table(kept), notes
 
 
 def _split(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -36,7 +36,8 @@ class TableModel:
 
     def stored(self) -> StoredModel:
         """Return the model as plain data: the encoding in names and numbers, and the learner as its parts."""
-        target = {"name": self.target.name, "kind": self.target.kind, "levels": list(self.target.levels)}
+        written = {"written": list(self.target.written)} if self.target.written else {}
+        target = {"name": self.target.name, "kind": self.target.kind, "levels": list(self.target.levels), **written}
         parameters = {"encoding": self.encoding.plain(), "target": target}
         return StoredModel(_NAME, self.family, parameters, {}, (self.learner.stored(),))
 
@@ -45,7 +46,7 @@ class TableModel:
         """Return the model that `stored` describes, after the checker has read it."""
         read_model(stored, any_size=True)
         target = stored.parameters["target"]
-        column = ColumnType(target["name"], target["kind"], tuple(target["levels"]))
+        column = ColumnType(target["name"], target["kind"], tuple(target["levels"]), tuple(target.get("written", ())))
         return cls(column, Encoding.from_plain(stored.parameters["encoding"]), members[0])
 
     def certify(self, table: Table, held: np.ndarray, *, delta: Decimal, asked: CertifyOptions) -> Certificate:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._criteria import children_purity, decrease, node_purity
+from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
 from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node
 from assay.tree.growth._monotone import allowed, narrow, value_of
 from assay.tree.growth._random import below, share
@@ -67,7 +67,7 @@ def _new_room(rows, n_codes, width, seed):
 
 
 @compiled
-def _sort(keys, spare, counts, low, high):
+def sort_keys(keys, spare, counts, low, high):
     """Sort keys by their upper 32 bits, which lie between low and high."""
     n = keys.shape[0]
     if n <= _SMALL:
@@ -224,7 +224,7 @@ def _add_up(rows, target, node, total):
         else:
             total[0] += w
             total[1] += w * y[r]
-            squares += w * y[r] * y[r]
+            squares += spread_of(y[r], w, target.criterion)
     node.squares = squares
     return differ
 
@@ -235,6 +235,8 @@ def _open(columns, target, rows, node, total, limits, monotone, within, room, fo
     own = rows[node.start : node.stop]
     differ = _add_up(own, target, node, total)
     node.purity = node_purity(total, target.criterion, target.classes)
+    if not differ:
+        node.squares = node.purity  # an impurity of exactly 0
     if not differ or not may_split(node, limits):
         return False
     _find_split(columns, target, own, total, limits, monotone, within, room, found, split)
@@ -333,7 +335,7 @@ def _sort_codes(codes, target, rows, keys, spare, digits, found):
         keys[i] = (np.uint64(c) << np.uint64(32)) | np.uint64(r)
     if low == high:
         return 1
-    _sort(keys[:n], spare[:n], digits, low, high)
+    sort_keys(keys[:n], spare[:n], digits, low, high)
     for i in range(n):
         r = np.int64(keys[i] & np.uint64(0xFFFFFFFF))
         code[i], count[i] = np.int64(keys[i] >> np.uint64(32)), 1

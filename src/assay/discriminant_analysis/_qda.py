@@ -21,7 +21,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
-from assay.card import Card
+from assay.card import Card, Range
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.discriminant_analysis._covariance import class_covariances, read_shrinkage
@@ -104,6 +104,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         strategy="likelihood of Gaussian classes",
         algorithm="class means and covariances, one spectral decomposition per class",
         guarantee=("gaussian.mle",),
+        search={"reg_param": Range(0.0, 0.9)},
     )
 
     _: KW_ONLY

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
-from assay.card import Card
+from assay.card import Card, Range, log
 from assay.ensemble._bootstrap import bag
 from assay.ensemble._out_of_bag import out_of_bag
 from assay.ensemble._permutation_importance import Analysed
@@ -272,6 +272,7 @@ class RandomForestClassifier(ForestClassifier):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
 
@@ -296,5 +297,6 @@ class RandomForestRegressor(ForestRegressor):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 

@@ -21,7 +21,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import label_classes, streams
-from assay.card import Card
+from assay.card import Card, log, options
 from assay.claims.claim import Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Evidence, Votes
@@ -95,6 +95,7 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
         algorithm="single-precision products ranked again in double, or a tree of boxes",
         guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
         most_rows=50_000,
+        search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
     )
     family = "neighbors.classifier"
 

@@ -39,6 +39,8 @@ class Candidate:
     name: str
     learner: Learner | None = None
     view: "View | None" = None
+    model: TableModel | None = None
+    """What was certified: encoding, learner, and what it remembers of the rows."""
     predicted: np.ndarray = field(default_factory=lambda: np.empty(0))
     training_error: float = np.nan
     holdout_error: float = np.nan
@@ -120,7 +122,8 @@ def learn(
     judge = _judge_classes if task == "classify" else _judge_numbers
     chosen, certificate, why = judge(tried, rows, Decimal(confidence), clip)
     view = _view(chosen)
-    model = TableModel(column.type, view.encoding, _learner(chosen))
+    assert chosen.model is not None
+    model = chosen.model
     tried.sort(key=lambda one: (one is not chosen, one.learner is None, one.bound or 0.0, one.holdout_error))
     return Result(
         task,
@@ -329,6 +332,7 @@ def _certified(
         except Exception as error:
             _leave_out(chosen, error)
         else:
+            chosen.model = model
             return chosen, certificate
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -37,8 +37,10 @@ class Boosted(TreeModel, Indexed, OfMembers):
         return bool(get_tags(self._base()).input_tags.allow_nan)
 
     def _check_member(self) -> None:
-        if self.estimator is not None and not all(hasattr(self.estimator, name) for name in ("fit", "predict")):
-            raise refuse(self, f"estimator must be a learner with fit and predict; got {self.estimator!r}.")
+        base, kind = self._base(), "classifier" if is_classifier(self) else "regressor"
+        other = is_regressor(base) if is_classifier(self) else is_classifier(base)
+        if other or not all(hasattr(base, name) for name in ("fit", "predict")):
+            raise refuse(self, f"estimator must be a {kind} with fit and predict; got {base!r}.")
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions of the first 1, 2, ... members."""
@@ -56,6 +58,10 @@ class Boosted(TreeModel, Indexed, OfMembers):
         check_is_fitted(self)
         weights = np.abs(self.estimator_weights_)
         total = max(float(weights.sum()), np.finfo(float).tiny)
+        if is_classifier(self) and self.has_nodes:  # a stump has one column
+            split = self.node_child_[self.tree_root_] >= 0
+            columns = self.node_column_[self.tree_root_[split]]
+            return np.bincount(columns, weights=weights[split], minlength=self.n_features_in_) / total
         try:
             return np.asarray(sum(w * one.feature_importances_ for w, one in zip(weights, self.estimators_))) / total
         except AttributeError as error:

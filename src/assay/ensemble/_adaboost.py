@@ -142,7 +142,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if self.estimator is not None:
             return any_given(self, X, y, sample_weight, nd=True, finite=not self._reads_gaps())
-        return read_labelled(self, X, y, sample_weight)
+        return read_labelled(self, X, y, sample_weight, one_class=True)
 
     def _rounds(self, X: Any, y: np.ndarray, weight: np.ndarray, log: FitLog) -> None:
         from assay.tree.growth._stump_loops import stretch
@@ -290,7 +290,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         size = size if size > 0 else 1.0
         if K == 2:
             return 2 * (shares[:, 1] - shares[:, 0]) / size
-        return (K * shares / size - 1) / (K - 1) if K > 1 else np.zeros(shares.shape)
+        return (K * (shares / size) - 1) / (K - 1) if K > 1 else np.zeros(shares.shape)
 
     def _probabilities(self, shares: np.ndarray, size: float) -> np.ndarray:
         K = shares.shape[1]

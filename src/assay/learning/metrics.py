@@ -1,9 +1,9 @@
 """What is minimised: losses of predictions on rows that were not fitted, smaller is better.
 
-    error     share of rows predicted wrongly             balanced   mean over classes of that share
-    logloss   mean of -ln p(y)                            brier      mean of half the squared distance of p from y
-    auc       1 - area under the ROC curve (shown as area)            f1   1 - F1, of the rarer of two classes, or the mean
-    cost      mean cost by a matrix                       mae, rmse  mean absolute, root mean squared error
+error     share of rows predicted wrongly             balanced   mean over classes of that share
+logloss   mean of -ln p(y)                            brier      mean of half the squared distance of p from y
+auc       1 - area under the ROC curve (shown as area)            f1   1 - F1, of the rarer of two classes, or the mean
+cost      mean cost by a matrix                       mae, rmse  mean absolute, root mean squared error
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from assay.claims.claim import Certificate
 from assay.claims.model import StoredModel
 from assay.data import Column, ColumnType, Encoding, Schema, Table, read
 from assay.guarantees.ledger import CertifyOptions
-from assay.guarantees.seal import About, DataSplit, issue
+from assay.guarantees.seal import About, DataSplit, Others, issue
 from assay.learning.memory import Memory, class_scores, remember, sizes_of
 
 _NAME = "learning.TableModel"
@@ -28,7 +28,10 @@ def checked_input(learner: type[Learner] | Learner) -> frozenset[str]:
 
 
 class TableModel:
-    """An encoding and a fitted learner that read a table by column names; what `assay learn` saves."""
+    """An encoding and a fitted learner that read a table by column names; what `assay learn` saves.
+
+    It predicts for frames, dicts of columns, files and tables alike, as a fitted estimator of scikit-learn does.
+    """
 
     family = "table"
 
@@ -36,6 +39,35 @@ class TableModel:
         self, target: ColumnType, encoding: Encoding, learner: Learner, memory: Memory | None = None
     ) -> None:
         self.target, self.encoding, self.learner, self.memory = target, encoding, learner, memory
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, in the order of the columns of `predict_proba`."""
+        if self.task != "classify":
+            raise AttributeError("a model of numbers has no classes.")
+        return self.learner.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        return len(self.columns)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        return np.array([column.name for column in self.columns], dtype=object)
+
+    @property
+    def _estimator_type(self) -> str:
+        return "classifier" if self.task == "classify" else "regressor"
+
+    def __sklearn_tags__(self) -> Any:
+        return self.learner.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return what it is made of."""
+        return {"target": self.target, "encoding": self.encoding, "learner": self.learner}
 
     def stored(self) -> StoredModel:
         """Return the model as plain data: the encoding in names and numbers, and the learner as its parts."""
@@ -56,7 +88,15 @@ class TableModel:
         remembered = None if memory is None else Memory.from_plain(memory)
         return cls(column, Encoding.from_plain(stored.parameters["encoding"]), members[0], remembered)
 
-    def certify(self, table: Table, held: np.ndarray, *, delta: Decimal, asked: CertifyOptions) -> Certificate:
+    def certify(
+        self,
+        table: Table,
+        held: np.ndarray,
+        *,
+        delta: Decimal,
+        asked: CertifyOptions,
+        others: Others | None = None,
+    ) -> Certificate:
         """Return a certificate of the model on a table, some of whose rows were kept out of `fit`.
 
         The claims are computed from encoded rows; fingerprints are those of the table's own values, which the checker
@@ -70,7 +110,7 @@ class TableModel:
             DataSplit(self._rows(X[kept], y[kept]), self._rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
-        return issue(self.learner, cuts[0], delta=delta, asked=asked, about=About(self, cuts[1]))
+        return issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
 
     def recall(self, table: Table, held: np.ndarray, compared: int) -> Memory | None:
         """Return what is remembered of a table: sizes of the predictions on its hold-out rows, and its columns."""
@@ -101,6 +141,14 @@ class TableModel:
             raise ValueError(f"the target {column.name!r} has missing or unknown values.")
         return target_values(column, self.task)
 
+    def own_rows(self, table: Table) -> np.ndarray:
+        """Return the numbers of the rows that the model is about: they have a target, and one that it knows."""
+        column = table.require_same_columns((self.target,))[0].column(self.target.name)
+        there = ~column.missing
+        if self.task == "classify":
+            there[there] = np.isin(target_values(Column(column.type, column.data[there]), self.task), self.classes_)
+        return np.flatnonzero(there)
+
     def read(self, source: Any) -> Table:
         """Return the model's columns of a `Table`, or of what `assay.data.read` reads: a frame, a dict, a file."""
         return source if isinstance(source, Table) else read(source, schema=self.columns)
@@ -125,10 +173,6 @@ class TableModel:
         if not hasattr(self.learner, "predict_proba"):
             raise ValueError(f"{type(self.learner).__name__} gives no probabilities.")
         return np.asarray(self.learner.predict_proba(X))
-
-    @property
-    def classes_(self) -> np.ndarray:
-        return self.learner.classes_
 
     def predict_set(self, source: Any, coverage: float, delta: float = 0.05) -> np.ndarray:
         """Return (rows, classes) whether each class is in the row's prediction set.
@@ -164,6 +208,26 @@ class TableModel:
             raise ValueError("the model remembers no hold-out rows, which prediction sets and intervals are made of.")
         return self.memory.size(coverage, delta)
 
+    def decision_function(self, table: Any) -> np.ndarray:
+        """Return the scores of the rows."""
+        return self._method("decision_function")(self.encode(self.read(table))[0])
+
+    def score(self, table: Any, y: Any = None) -> float:
+        """Return the share of right predictions, or R^2; `y` is the table's own target if left out."""
+        if not isinstance(table, Table):
+            table = read(table, schema=self.columns if y is not None else (*self.columns, self.target))
+        y = self.labels(table) if y is None else np.asarray(y)
+        predicted = self.predict(table)
+        if self.task == "classify":
+            return float(np.mean(predicted == y))
+        return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))
+
+    def _method(self, name: str) -> Any:
+        found = getattr(self.learner, name, None)
+        if found is None:
+            raise AttributeError(f"{type(self.learner).__name__} has no {name}.")
+        return found
+
     @property
     def task(self) -> str:
         return self.learner.card.task
@@ -179,6 +243,7 @@ class TableModel:
         numeric = [column.name for column in (*self.columns, self.target) if column.kind == "numeric"]
         text = [name for name in numeric if table.columns[name].type.kind != "numeric"]
         return [f"The column {name!r} holds text; the certificate is about numbers." for name in text]
+
 
 
 def target_values(target: Column, task: str) -> np.ndarray:

@@ -137,7 +137,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         strategy="squared loss + L1 + L2",
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap", "solution.enclosure"),
-        search={"alpha": log(1e-4, 10)},
+        search={"alpha": log(1e-4, 10), "l1_ratio": Range(0.05, 0.95)},
     )
 
     constraints: ClassVar = {
@@ -326,7 +326,7 @@ class Lasso(ElasticNet):
         strategy="squared loss + L1",
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap",),
-        search={"alpha": log(1e-4, 10), "l1_ratio": Range(0.05, 0.95)},
+        search={"alpha": log(1e-4, 10)},
     )
     l1_ratio: float = field(default=1.0, init=False)
 

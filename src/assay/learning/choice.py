@@ -18,6 +18,7 @@ from assay.base import Learner
 from assay.claims.claim import Certificate
 from assay.claims.definitions import percent as share_in_percent
 from assay.data import Column, Encoding, Table, read
+from assay.fitlog import Interrupts
 from assay.guarantees.evidence import Decided, Gathered
 from assay.guarantees.holdout import least_mean_loss
 from assay.guarantees.ledger import CertifyOptions
@@ -115,10 +116,8 @@ def learn(
     rows = _Rows(table, column, features, y, train, held)
     kinds = _suitable(task, learners)
     slow = set() if learners else {kind for kind in kinds if _too_slow(kind, len(train))}
-    tried = [
-        Candidate(kind.__name__, note=_TOO_SLOW.format(len(train))) if kind in slow else _fit(kind, rows, seed, tell)
-        for kind in kinds
-    ]
+    tried, stopped = _fit_all(kinds, slow, rows, seed, tell)
+    notes += [stopped] if stopped else []
     judge = _judge_classes if task == "classify" else _judge_numbers
     chosen, certificate, why = judge(tried, rows, Decimal(confidence), clip)
     view = _view(chosen)
@@ -204,6 +203,30 @@ _TOO_SLOW = "it would take long for {} training rows; name it with --learners to
 
 def _too_slow(kind: type[Learner], rows: int) -> bool:
     return kind.card.most_rows is not None and rows > kind.card.most_rows
+
+
+def _fit_all(
+    kinds: Sequence[type[Learner]], slow: set[type[Learner]], rows: _Rows, seed: int, tell: Callable[[str], None]
+) -> tuple[list[Candidate], str]:
+    """Fit one learner after the other; Ctrl-C ends the current fit and keeps what is done, and a sentence says so."""
+    tried: list[Candidate] = []
+    with Interrupts() as wish:
+        for kind in kinds:
+            try:
+                if kind in slow:
+                    tried.append(Candidate(kind.__name__, note=_TOO_SLOW.format(len(rows.train))))
+                else:
+                    tried.append(_fit(kind, rows, seed, tell))
+            except KeyboardInterrupt:
+                tried.append(Candidate(kind.__name__, note="It was interrupted."))
+            wish.check()
+            if wish.asked:
+                break
+    if not wish.asked:
+        return tried, ""
+    if all(one.learner is None for one in tried):
+        raise KeyboardInterrupt
+    return tried, f"Interrupted: {len(kinds) - len(tried)} learners were not tried."
 
 
 def _fit(kind: type[Learner], rows: _Rows, seed: int, tell: Callable[[str], None]) -> Candidate:

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
-from assay.card import Card
+from assay.card import Card, Range, log
 from assay.ensemble._bootstrap import bag
 from assay.ensemble._out_of_bag import out_of_bag
 from assay.ensemble._permutation_importance import Analysed
@@ -28,9 +28,11 @@ from assay.ensemble._voting import Mean, Members, Vote
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows, thread_map
-from assay.tree._decision_tree import impurity_importances, known_rows, limits_of, row_count
+from assay.tree._decision_tree import known_rows
+from assay.tree._limits import limits_of, row_count
 from assay.tree._nodes import Nodes, joined
 from assay.tree._predict import mean_values
+from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._bins import find_bins
@@ -270,6 +272,7 @@ class RandomForestClassifier(ForestClassifier):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
 
@@ -294,5 +297,6 @@ class RandomForestRegressor(ForestRegressor):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 

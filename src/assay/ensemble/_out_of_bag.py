@@ -51,7 +51,7 @@ def pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray, n_classes: int) -> Nodes:
             np.add.at(passed[at], y[rows], share)
         else:
             passed[at] += share.sum(), (share * y[rows]).sum(), (share * y[rows] ** 2).sum()
-    parent = pruning.parents(nodes)
+    parent = nodes.parents()
     for at in range(len(parent) - 1, 0, -1):
         passed[parent[at]] += passed[at]
     if n_classes:

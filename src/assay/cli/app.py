@@ -191,6 +191,20 @@ def predict(
 
 
 @app.command()
+def compare(
+    first: ModelFile,
+    second: ModelFile,
+    source: Annotated[str, typer.Argument(help="A table with the target.", show_default=False)],
+    confidence: Annotated[float, typer.Option(help="How sure the statement must be.")] = 0.95,
+) -> None:
+    """Say whether one model is proved better than another, on rows that neither was fitted to."""
+    from assay.cli import comparing
+
+    with _messages():
+        comparing.compare(first, second, source, confidence)
+
+
+@app.command()
 def plan(
     error: Annotated[
         float | None,

@@ -107,7 +107,7 @@ class TableModel:
         kept = np.setdiff1d(np.arange(len(raw)), held)
         split = {"train": kept, "holdout": held}
         cuts = [
-            DataSplit(self._rows(X[kept], y[kept]), self._rows(X[held], y[held]), split)
+            DataSplit(self.rows(X[kept], y[kept]), self.rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
         return issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
@@ -119,7 +119,8 @@ class TableModel:
         sizes = sizes_of(self.learner, self.encoding.apply(fitting.take(held)), y)
         return None if sizes is None or not np.isfinite(sizes).all() else remember(sizes, compared, fitting)
 
-    def _rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
+    def rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
+        """Return rows and their targets as the learner sees them."""
         rows = scan.rows(X, y)
         return rows.encoded(self.learner.classes_) if self.task == "classify" else rows
 

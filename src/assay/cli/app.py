@@ -169,12 +169,43 @@ def predict(
         bool,
         typer.Option("--safe-csv", help="Put ' before labels that a spreadsheet would run as formulas."),
     ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Write the probability of each class too.")] = False,
+    sets: Annotated[
+        float | None,
+        typer.Option(help="Classes: write sets that hold the true one in this share of rows.", show_default=False),
+    ] = None,
+    intervals: Annotated[
+        float | None,
+        typer.Option(help="Numbers: write intervals that hold the true one in this share of rows.", show_default=False),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Two classes: say the second from this probability on.", show_default=False),
+    ] = None,
 ) -> None:
-    """Predict the target of each row of a table. Files are streamed and may be larger than memory."""
+    """Predict the target of each row of a table, and say if its rows do not look like the old ones.
+
+    Files are streamed and may be larger than memory.
+    """
     from assay.cli import predicting
 
     with _messages():
-        predicting.predict(model, source, out, safe_csv)
+        asked = predicting.Asked(proba, sets, intervals, threshold)
+        predicting.predict(model, source, out, safe_csv, asked)
+
+
+@app.command()
+def compare(
+    first: ModelFile,
+    second: ModelFile,
+    source: Annotated[str, typer.Argument(help="A table with the target.", show_default=False)],
+    confidence: Annotated[float, typer.Option(help="How sure the statement must be.")] = 0.95,
+) -> None:
+    """Say whether one model is proved better than another, on rows that neither was fitted to."""
+    from assay.cli import comparing
+
+    with _messages():
+        comparing.compare(first, second, source, confidence)
 
 
 @app.command()

@@ -2,6 +2,8 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+import sklearn.ensemble as scikit
+
 from assay.card import Card, Range, log
 from assay.ensemble._forest import ForestClassifier, ForestRegressor
 from assay.tree._spaces import OfAnySize
@@ -65,3 +67,7 @@ class ExtraTreesRegressor(ForestRegressor):
     _: KW_ONLY
     bootstrap: bool = False
     max_bins: int | None = None
+
+
+scikit.ExtraTreesClassifier.register(ExtraTreesClassifier)
+scikit.ExtraTreesRegressor.register(ExtraTreesRegressor)

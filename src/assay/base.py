@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
+from os.path import exists
 from typing import Any, ClassVar
 
 import numpy as np
@@ -359,8 +360,8 @@ def require_finite(rows: Rows, learner: Learner) -> None:
             )
 
 
-def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
-    """Return the distinct labels in order; at least two are needed to learn to tell them apart."""
+def label_classes(learner: Learner, rows: Rows, least: int = 2) -> np.ndarray:
+    """Return the distinct labels in order; at least two are needed to learn to tell them apart, if `least` says so."""
     try:
         classes = rows.labels()
     except TypeError:
@@ -369,7 +370,7 @@ def label_classes(learner: Learner, rows: Rows) -> np.ndarray:
         raise refuse(learner, "Input y contains NaN.")
     # Labels that are all distinct would pass for a numeric target.
     check_classification_targets(np.repeat(classes, 3))
-    if len(classes) < 2:
+    if len(classes) < least:
         raise ValueError(
             f"{type(learner).__name__}: This solver needs samples of at least 2 classes in the data to learn from; "
             f"they contain one class: {classes.tolist()[0]!r}."
@@ -410,8 +411,13 @@ def streams(X: Any, y: Any = None) -> bool:
     if isinstance(X, (Rows, str, PathLike)) or hasattr(X, "__dask_graph__"):
         return True
     if isinstance(X, (list, tuple)) and X:
-        return all(isinstance(item, (str, PathLike)) for item in X)
+        return all(isinstance(item, PathLike) or (isinstance(item, str) and _names_a_file(item)) for item in X)
     return type(X).__module__.partition(".")[0] == "pyarrow" and (y is None or isinstance(y, str))
+
+
+def _names_a_file(text: str) -> bool:
+    """Tell whether a text in a list is the name of a file or a pattern of names, and not a row of text."""
+    return text.endswith((".parquet", ".parq")) or exists(text)
 
 
 def _is_range(clip: Any) -> bool:

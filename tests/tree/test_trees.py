@@ -246,7 +246,7 @@ def test_unseen_levels_are_predicted_by_the_node():
         ({"max_depth": 0}, "max_depth must be an integer >= 1"),
         ({"nominal": [7]}, "nominal must list column positions"),
         ({"max_features": "most"}, "max_features must be"),
-        ({"min_samples_leaf": 0}, "min_samples_leaf must be"),
+        ({"min_samples_leaf": 0}, "'min_samples_leaf' parameter must be an int in the range"),
     ],
 )
 def test_refusals(change, words):

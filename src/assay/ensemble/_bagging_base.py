@@ -23,9 +23,11 @@ from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, refuse
 from assay.scan import Rows, thread_map
 from assay.tree import DecisionTreeClassifier
-from assay.tree._decision_tree import DecisionTree, feature_count, impurity_importances, known_rows, row_count
+from assay.tree._decision_tree import DecisionTree, known_rows
+from assay.tree._limits import feature_count, row_count
 from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
+from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns
 
 

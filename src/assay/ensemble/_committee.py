@@ -31,7 +31,8 @@ from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.guarantees.out_of_bag import Bags, out_of_bag_vote
 from assay.params import Count, check, refuse
 from assay.scan import Rows, rows
-from assay.tree._decision_tree import known_rows, row_count
+from assay.tree._decision_tree import known_rows
+from assay.tree._limits import row_count
 from assay.tree._nodes import Nodes, TreeModel, joined, one_leaf
 from assay.tree._predict import leaves
 from assay.tree._reading import read_columns

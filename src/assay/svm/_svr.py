@@ -22,7 +22,7 @@ from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from assay.card import Card
+from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
@@ -195,6 +195,7 @@ class SVR(_Regressor):
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("svr.gap", "solution.enclosure"),
         most_rows=30_000,
+        search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3), "epsilon": log(1e-3, 1)},
     )
 
     _: KW_ONLY

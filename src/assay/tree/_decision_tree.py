@@ -14,86 +14,35 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Bunch, check_random_state
 
 from assay.base import Learner, read_rows, streams
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.params import Choice, Count, Maybe, Number, check, count, refuse
+from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows, rows
-from assay.tree import _pruning, _rules
+from assay.tree import _pruning
 from assay.tree._claims import grown_part, pruning_fact, shortened
+from assay.tree._limits import limits_of, monotone_signs
 from assay.tree._nodes import Nodes, TreeModel
-from assay.tree._predict import goes_one_way, leaves, mean_values
+from assay.tree._predict import goes_one_way
+from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
+from assay.tree.growth._general import encode_gaps, grow_general
 from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
 from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
 
-
-def feature_count(owner: Any, d: int) -> int:
-    """Return how many columns `max_features` asks for: a number, a share, "sqrt", "log2" (floor, at least 1)
-    or None (all)."""
-    asked = owner.max_features
-    if asked is None:
-        return d
-    if asked == "sqrt":
-        return max(1, int(np.sqrt(d)))
-    if asked == "log2":
-        return max(1, int(np.log2(d)))
-    if isinstance(asked, float) and 0 < asked <= 1:
-        return max(1, int(asked * d))
-    if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
-        return min(int(asked), d)
-    raise refuse(
-        owner,
-        f'max_features must be None, "sqrt", "log2", a share in (0, 1] or a count; got {asked!r}.',
-    )
-
-
-def row_count(owner: Any, name: str, n: int, low: int) -> int:
-    """Return a number of rows given as such or, as a float in (0, 1], as a share of n."""
-    value = getattr(owner, name)
-    if isinstance(value, float) and 0 < value <= 1:
-        return max(low, int(np.ceil(value * n)))
-    return count(owner, name, low=low)
-
-
-def limits_of(owner: Any, data: Read, random: bool) -> Limits:
-    """Return the limits that the parameters of a tree or a forest set; `random`: nodes draw their thresholds."""
-    n, d = data.rows.n_rows, data.rows.n_features
-    total = float(n if data.weight is None else data.weight.sum())
-    return Limits(
-        row_count(owner, "min_samples_leaf", n, 1),
-        owner.min_weight_fraction_leaf * total,
-        row_count(owner, "min_samples_split", n, 2),
-        2**31 if owner.max_depth is None else owner.max_depth,
-        owner.max_leaf_nodes or 0,
-        owner.min_impurity_decrease * total,
-        feature_count(owner, d),
-        random,
-    )
-
-
-def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
-    """Return `monotonic_cst` as (d,) integers, None if it constrains nothing."""
-    asked = owner.monotonic_cst
-    if asked is None:
-        return None
-    signs = np.asarray(asked)
-    if signs.shape != (d,) or not np.isin(signs, (-1, 0, 1)).all():
-        raise refuse(owner, f"monotonic_cst must hold -1, 0 or 1 for each of the {d} columns; got {asked!r}.")
-    return signs.astype(np.int64) if signs.any() else None
+_WIDE = 2**27  # rows times classes from which the sums of rows are not laid out side by side
 
 
 @dataclass(eq=False, repr=False)
-class DecisionTree(TreeModel, Learner):
+class DecisionTree(ReadableTree, TreeModel, Learner):
     """What both kinds of tree share."""
 
     thresholds = "midpoint"
@@ -126,81 +75,80 @@ class DecisionTree(TreeModel, Learner):
         "ccp_alpha": Number(low=0.0),
     }
 
-    def _grow(self, data: Read, n_classes: int) -> Nodes:
-        """Return the unpruned tree."""
+    def _grow(self, data: Read, n_classes: np.ndarray) -> Nodes:
+        """Return the unpruned tree; `n_classes` (outputs,), empty for numbers."""
         n, d = data.X.shape
         levels = nominal_levels(self)
         limits = limits_of(self, data, self.splitter == "random")
-        plain = not levels and self.criterion != "gain_ratio" and not data.has_gaps
-        monotone = self._monotone(d, n_classes, plain)
-        if plain and self.criterion == "absolute_error":
+        plain = not levels and self.criterion != "gain_ratio"
+        gaps = data.has_gaps
+        monotone = self._monotone(data, n_classes, plain and (not gaps or self.missing == "direction"))
+        if not plain or (gaps and self.missing == "fractional"):
+            return self._grow_levels(data, n_classes, levels, limits)
+        drawing = limits.max_features < d or limits.random
+        several = data.y.ndim == 2
+        if self.criterion == "absolute_error" and not gaps and not several:
             from assay.tree.growth._absolute import grow_absolute
 
             rng = check_random_state(self.random_state)
             return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
-        if plain:
-            seed = (
-                int(check_random_state(self.random_state).randint(2**31 - 1))
-                if limits.max_features < d or limits.random
-                else 0
-            )
-            codes = encode(data.X, self.n_jobs)
-            return grow_exact(
-                codes,
-                data.y,
-                data.weight,
-                np.arange(n),
-                n_classes,
-                self.criterion,
-                limits,
-                seed,
-                self.n_jobs,
-                monotone=monotone,
-            )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
+        rows = np.arange(n)
+        if gaps or several or n * n_classes.sum() > _WIDE:
+            coded = encode_gaps(data.X, self.n_jobs)
+            return grow_general(coded, data.y, data.weight, rows, n_classes, self.criterion, limits, seed, monotone)
+        codes, K = encode(data.X, self.n_jobs), int(n_classes.sum())
+        target = (data.y, data.weight, rows, K, self.criterion, limits, seed, self.n_jobs)
+        return grow_exact(codes, *target, monotone=monotone)
+
+    def _grow_levels(self, data: Read, n_classes: np.ndarray, levels: dict[int, int], limits: Limits) -> Nodes:
+        """Return the unpruned tree on nominal columns, by the gain ratio, or with C4.5's shares of missing values."""
         if (
             self.criterion in ("absolute_error", "friedman_mse", "poisson")
-            or limits.max_features < d
+            or limits.max_features < data.X.shape[1]
             or limits.max_leaves
             or limits.min_weight_leaf > 0
             or limits.random
+            or data.y.ndim == 2
         ):
             raise refuse(
                 self,
-                "nominal columns, missing values and gain_ratio go with gain, gain_ratio, entropy, log_loss, "
-                "gini or squared_error, "
-                "all columns, the best split, and no limit on the number or weight of leaves; change these, or encode "
-                "the columns.",
+                'nominal columns, gain_ratio and missing="fractional" go with gain, gain_ratio, entropy, log_loss, '
+                "gini or squared_error, one output, all columns, the best split, and no limit on the number or weight "
+                "of leaves; change these, or encode the columns.",
             )
-        weight = np.ones(n) if data.weight is None else data.weight
-        return grow_nominal_missing(
-            data.X,
-            data.y,
-            weight,
-            Method(
-                self.criterion,
-                self.split,
-                self.missing,
-                levels,
-                n_classes,
-                limits.min_samples_leaf,
-                limits.min_samples_split,
-                limits.max_depth,
-                limits.min_decrease,
-            ),
+        weight = np.ones(len(data.y)) if data.weight is None else data.weight
+        method = Method(
+            self.criterion,
+            self.split,
+            self.missing,
+            levels,
+            int(n_classes.sum()),
+            limits.min_samples_leaf,
+            limits.min_samples_split,
+            limits.max_depth,
+            limits.min_decrease,
         )
+        return grow_nominal_missing(data.X, data.y, weight, method)
 
-    def _monotone(self, d: int, n_classes: int, plain: bool) -> np.ndarray | None:
+    def _monotone(self, data: Read, n_classes: np.ndarray, plain: bool) -> np.ndarray | None:
         """Return the signs of the columns with which values must rise or fall; refuse what does not go with them."""
-        signs = monotone_signs(self, d)
+        if self.monotonic_cst is not None and data.y.ndim == 2:
+            raise refuse(self, "Monotonicity constraints are not supported with multiple outputs.")
+        signs = monotone_signs(self, data.X.shape[1])
         if signs is None:
             return None
-        if n_classes > 2:
-            raise refuse(self, f"monotonic_cst orders the share of the second of two classes; y has {n_classes}.")
+        if np.any(n_classes > 2):
+            raise refuse(
+                self,
+                "Monotonicity constraints are not supported with multiclass classification: monotonic_cst orders the "
+                f"share of the second of two classes; y has {int(n_classes.max())}.",
+            )
         if not plain:
             raise refuse(
                 self,
-                "monotonic_cst needs numeric columns without missing values, and a criterion other than gain_ratio; "
-                "fill in or encode the columns, or leave monotonic_cst out.",
+                "monotonic_cst needs numeric columns, a criterion other than gain_ratio and, for missing values, "
+                'missing="direction"; encode the columns, or leave monotonic_cst out.',
             )
         if self.pruning == "pessimistic":
             raise refuse(
@@ -228,11 +176,13 @@ class DecisionTree(TreeModel, Learner):
         self.columns_, self.n_features_in_ = columns, data.X.shape[1]
         if classes is not None:
             self.classes_ = classes
-        self._fit(data.X, data, 0 if classes is None else len(classes), None)
+        self._fit(data.X, data, counts_of(classes), None)
         return self
 
-    def _fit(self, X: Any, data: Read, n_classes: int, validation: Any) -> None:
+    def _fit(self, X: Any, data: Read, n_classes: np.ndarray, validation: Any) -> None:
         self._check_target(data.y)
+        if data.y.ndim == 2 and self.pruning is not None:
+            raise refuse(self, f"pruning={self.pruning!r} judges one output; prune several by ccp_alpha.")
         needs = self.pruning in ("pre", "reduced_error")
         grown = None
         if not needs:
@@ -253,12 +203,21 @@ class DecisionTree(TreeModel, Learner):
             grown, nodes = nodes, _pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
         nodes = self._placed(nodes, data.X)
         self.keep_nodes(nodes)
+        self._count_rows(data)
         self.__dict__.pop("grown_", None)
         if grown is not None:
             plain = not np.any(grown.table >= 0) and not np.isnan(data.X).any()
             self.grown_ = grown_part(grown, nodes) if plain else {}
         with FitLog(self, 1, X, data.y) as log:
             log.step(float(self._risk(nodes)[nodes.child < 0].sum()), 0.0)
+
+    def _count_rows(self, data: Read) -> None:
+        """Remember how many rows each leaf has, if the weights do not tell; only scikit-learn's `tree_` asks."""
+        self.__dict__.pop("leaf_rows_", None)
+        nodes = self.nodes_
+        if data.weight is not None and not np.any(nodes.table >= 0) and goes_one_way(nodes):
+            counts = np.bincount(self._ends(data.X), minlength=len(nodes.child))
+            self.leaf_rows_ = counts[nodes.child < 0].astype(np.int32)
 
     def _placed(self, nodes: Nodes, X: np.ndarray) -> Nodes:
         """Return the tree with its thresholds where the parameter wants them."""
@@ -284,22 +243,23 @@ class DecisionTree(TreeModel, Learner):
         """Return R(t): impurity times share of the weight."""
         return nodes.impurity * nodes.weight / nodes.weight[0]
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> _pruning.Path:
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return alphas, impurities and numbers of leaves of all subtrees that are optimal for some alpha."""
-        check(self)
-        data, n_classes = self._read(X, y, sample_weight)
-        self._check_target(data.y)
-        nodes = self._grow(data, n_classes)
-        return _pruning.pruning_path(nodes, self._risk(nodes))[0]
+        twin = clone(self)
+        check(twin)
+        data, n_classes = twin._read(X, y, sample_weight)
+        twin._check_target(data.y)
+        nodes = twin._grow(data, n_classes)
+        return Bunch(**_pruning.pruning_path(nodes, twin._risk(nodes))[0]._asdict())
 
-    def _chosen_alpha(self, data: Read, n_classes: int) -> float:
+    def _chosen_alpha(self, data: Read, n_classes: np.ndarray) -> float:
         """Return the alpha, between two of the path, with the smallest cross-validated error (the largest
         such alpha)."""
         nodes = self._grow(data, n_classes)
         path = _pruning.pruning_path(nodes, self._risk(nodes))[0]
         tried = np.append(np.sqrt(path.ccp_alphas[:-1] * path.ccp_alphas[1:]), path.ccp_alphas[-1])
-        smallest = int(np.bincount(data.y).min()) if n_classes else len(data.y)
-        kind = StratifiedKFold if n_classes and smallest > 1 else KFold
+        smallest = int(np.bincount(data.y).min()) if len(n_classes) else len(data.y)
+        kind = StratifiedKFold if len(n_classes) and smallest > 1 else KFold
         folds = kind(max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0)
         losses = np.zeros(len(tried))
         for fit, held in folds.split(data.X, data.y):
@@ -320,72 +280,29 @@ class DecisionTree(TreeModel, Learner):
         yield Claim("D27/1", float(size), params={"leaves": size, "depth": int(nodes.depths().max())})
         yield from pruning_fact(self, rows)
 
-    # What the fitted tree says
-    # ----------------------------------------------------------------------------------------
-
-    def _values(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
-
-    def apply(self, X: Any) -> np.ndarray:
-        """Return the leaf that each row reaches; numeric columns without missing values only."""
-        check_is_fitted(self)
-        data = read_columns(self, X)
-        if np.any(self.nodes_.table >= 0) or np.isnan(data.X).any():
-            raise refuse(
-                self,
-                "apply needs numeric columns without missing values: other rows may reach several leaves.",
-            )
-        return leaves(self.nodes_.check(self.n_features_in_), data.X, self.n_jobs)[:, 0]
-
-    def get_depth(self) -> int:
-        """Return the number of splits on the longest way down."""
-        return int(self.nodes_.depths().max())
-
-    def get_n_leaves(self) -> int:
-        return int(np.count_nonzero(self.nodes_.child < 0))
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of each column in the decrease of impurity by all splits."""
-        check_is_fitted(self)
-        return impurity_importances(self.nodes_, self.n_features_in_)
-
-    def _words(self) -> _rules.Words:
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [c.name for c in self.columns_] if self.columns_ else [f"x{i}" for i in range(self.n_features_in_)]
-        levels = {i: column.levels for i, column in enumerate(self.columns_ or ()) if column.kind == "nominal"}
-        return _rules.Words([str(name) for name in names], levels, getattr(self, "classes_", None))
-
-    def to_text(self) -> str:
-        """Return the tree as indented text; the weight of the training rows of a leaf in brackets."""
-        return _rules.as_text(self.nodes_, self._words())
-
-    def to_rules(self) -> list[_rules.RuleLine]:
-        """Return one rule for each leaf."""
-        return _rules.as_rules(self.nodes_, self._words())
-
-    def to_html(self) -> str:
-        """Return the tree as nested lists that can be folded."""
-        return _rules.as_html(self.nodes_, self._words())
-
-    def to_svg(self) -> str:
-        """Return a picture of the tree."""
-        return _rules.as_svg(self.nodes_, self._words())
-
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         return known_rows(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = True
         return tags
+
+
+def counts_of(classes: Any) -> np.ndarray:
+    """Return the number of classes of each output: of `classes_`, a list of such arrays, or None for numbers."""
+    outputs = [] if classes is None else classes if isinstance(classes, list) else [classes]
+    return np.array([len(one) for one in outputs], dtype=np.int64)
 
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
+    if learner.has_nodes:
+        require_one_target(learner)
     if streams(X, y):
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:
@@ -397,18 +314,3 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
             )
         known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known
-
-
-def impurity_importances(nodes: Nodes, n_columns: int) -> np.ndarray:
-    """Return, for each column, the decrease of impurity by its splits, mean over trees, scaled to sum 1."""
-    load = nodes.impurity * nodes.weight
-    inner = np.flatnonzero(nodes.child >= 0)
-    below = np.array([load[c : c + k].sum() for c, k in zip(nodes.child[inner], nodes.n_children[inner])])
-    bounds = np.append(nodes.root, len(load))
-    tree = np.searchsorted(bounds, inner, side="right") - 1
-    drops = (load[inner] - below) / np.maximum(nodes.weight[nodes.root[tree]], 1e-300)
-    found = np.zeros((len(nodes.root), n_columns))
-    np.add.at(found, (tree, nodes.column[inner]), drops)
-    totals = found.sum(axis=1, keepdims=True)
-    mean = np.where(totals > 0, found / np.where(totals > 0, totals, 1.0), 0.0).mean(axis=0)
-    return mean / mean.sum() if mean.sum() > 0 else mean

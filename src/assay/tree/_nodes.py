@@ -54,6 +54,13 @@ class Nodes(NamedTuple):
         first = self.child[inner].astype(np.int64) - np.append(0, np.cumsum(counts))[:-1]
         return np.repeat(first, counts) + np.arange(counts.sum())
 
+    def parents(self) -> np.ndarray:
+        """Return the parent of each node, -1 at a root."""
+        parent = np.full(len(self.child), -1, dtype=np.int64)
+        inner = np.flatnonzero(self.child >= 0)
+        parent[self.children_of(inner)] = np.repeat(inner, self.n_children[inner])
+        return parent
+
     def check(self, n_columns: int) -> "Nodes":
         """Refuse arrays that do not describe trees over that many columns: compiled code reads them
         unchecked."""

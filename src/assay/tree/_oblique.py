@@ -25,7 +25,7 @@ from assay.fitlog import FitLog
 from assay.guarantees.evidence import OPEN, Evidence, Votes
 from assay.params import Choice, Count, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows, rows, thread_map
-from assay.tree._decision_tree import row_count
+from assay.tree._limits import row_count
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._nominal_missing import impurity
 

@@ -1,5 +1,7 @@
 """Where rows end in fitted trees, and what is predicted there."""
 
+from typing import Any
+
 import numpy as np
 
 from assay.scan import rows_per_block, thread_map
@@ -33,6 +35,21 @@ def mean_values(nodes: Nodes, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     else:
         out = np.sum([weighted_values(nodes, root, X) for root in nodes.root], axis=0)
     return out / len(nodes.root)
+
+
+def split_outputs(shares: np.ndarray, classes: Any) -> Any:
+    """Return shares of classes as they are, or, if `classes` is a list (one entry for each output), as a list too."""
+    if not isinstance(classes, list):
+        return shares
+    return np.split(shares, np.cumsum([len(own) for own in classes])[:-1], axis=1)
+
+
+def most_frequent(shares: np.ndarray, classes: Any) -> np.ndarray:
+    """Return the class of the largest share, the first of equals; (rows, outputs) if `classes` is a list."""
+    if not isinstance(classes, list):
+        return classes[shares.argmax(axis=1)]
+    parts = zip(classes, split_outputs(shares, classes))
+    return np.stack([own[part.argmax(axis=1)] for own, part in parts], axis=1)
 
 
 def goes_one_way(nodes: Nodes) -> bool:

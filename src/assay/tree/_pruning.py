@@ -10,6 +10,7 @@ cost_complexity the smallest subtree that minimises  R(T) + alpha * leaves  (Bre
 """
 
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -37,21 +38,13 @@ def cut(nodes: Nodes, at: np.ndarray) -> Nodes:
     return compact(nodes._replace(child=child, column=column, n_children=n_children))
 
 
-def parents(nodes: Nodes) -> np.ndarray:
-    """Return the parent of each node of one tree, -1 at the root."""
-    parent = np.full(len(nodes.child), -1)
-    for at in np.flatnonzero(nodes.child >= 0):
-        parent[nodes.child[at] : nodes.child[at] + nodes.n_children[at]] = at
-    return parent
-
-
 def validation_hits(nodes: Nodes, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return, for each node, how much of the validation rows that pass through it its own majority class gets
     right."""
     passed = np.zeros((len(nodes.child), nodes.value.shape[1]))
     for at, rows, share in visits(nodes, 0, X):
         np.add.at(passed[at], y[rows], share)
-    parent = parents(nodes)
+    parent = nodes.parents()
     for at in range(len(parent) - 1, 0, -1):
         passed[parent[at]] += passed[at]
     return passed[np.arange(len(passed)), nodes.value.argmax(axis=1)]
@@ -110,43 +103,63 @@ def pruning_path(nodes: Nodes, risk: np.ndarray) -> tuple[Path, np.ndarray]:
     `risk` is R(t) of each node as a leaf.
     """
     n = len(nodes.child)
-    parent = parents(nodes)
+    parent = nodes.parents()
     leaf = nodes.child < 0
     subtree, count = np.where(leaf, risk, 0.0), leaf.astype(np.int64)
     for at in range(n - 1, 0, -1):
         subtree[parent[at]] += subtree[at]
         count[parent[at]] += count[at]
-    given_up, alive = np.full(n, np.inf), ~leaf
-    alphas, impurities, sizes, alpha = [0.0], [subtree[0]], [count[0]], 0.0
-    while alive[0]:
-        inner = np.flatnonzero(alive)
-        strength = (risk[inner] - subtree[inner]) / (count[inner] - 1)
-        alpha = max(alpha, float(strength.min()))
-        for at in inner[strength <= strength.min() + 1e-14 * max(1.0, abs(alpha))]:
-            if alive[at]:
-                _give_up(nodes, parent, int(at), alpha, alive, given_up, risk, subtree, count)
-        if alpha > alphas[-1] + 1e-14:
-            alphas.append(alpha)
-            impurities.append(subtree[0])
-            sizes.append(count[0])
-        else:
-            impurities[-1], sizes[-1] = subtree[0], count[0]
-    return Path(np.array(alphas), np.array(impurities), np.array(sizes)), given_up
+    links = _Links(nodes, parent, risk, subtree, count)
+    alphas, impurities, sizes = [0.0], [subtree[0]], [count[0]]
+    while links.alive[0]:
+        at, strength = links.weakest()
+        if strength > alphas[-1] + 1e-14 * max(1.0, strength):  # a smaller difference is rounding
+            alphas.append(strength)
+            impurities.append(0.0)
+            sizes.append(0)
+        links.give_up(at, alphas[-1])
+        impurities[-1], sizes[-1] = subtree[0], count[0]
+    return Path(np.array(alphas), np.array(impurities), np.array(sizes)), links.given_up
 
 
-def _give_up(nodes, parent, at, alpha, alive, given_up, risk, subtree, count) -> None:
-    stack = [at]
-    while stack:
-        t = stack.pop()
-        if alive[t]:
-            alive[t], given_up[t] = False, alpha
-            stack += range(nodes.child[t], nodes.child[t] + nodes.n_children[t])
-    change, fewer = risk[at] - subtree[at], count[at] - 1
-    t = at
-    while t >= 0:
-        subtree[t] += change
-        count[t] -= fewer
-        t = parent[t]
+class _Links:
+    """The splits that are still there, the weakest first: each gives (R(t) - R(subtree)) / (leaves - 1) per leaf."""
+
+    def __init__(self, nodes: Nodes, parent: np.ndarray, risk: np.ndarray, subtree: np.ndarray, count: np.ndarray):
+        self.nodes, self.parent, self.risk, self.subtree, self.count = nodes, parent, risk, subtree, count
+        self.alive = nodes.child >= 0
+        self.given_up = np.full(len(parent), np.inf)
+        inner = np.flatnonzero(self.alive)
+        self.strength = np.full(len(parent), np.inf)
+        self.strength[inner] = (risk[inner] - subtree[inner]) / (count[inner] - 1)
+        self.heap = list(zip(self.strength[inner].tolist(), inner.tolist()))
+        heapify(self.heap)
+
+    def weakest(self) -> tuple[int, float]:
+        """Take the weakest split off; entries of a node whose strength has changed since are passed over."""
+        while True:
+            strength, at = heappop(self.heap)
+            if self.alive[at] and strength == self.strength[at]:
+                return at, strength
+
+    def give_up(self, at: int, alpha: float) -> None:
+        """Make a node a leaf: its splits are given up at alpha, and the subtrees above it change."""
+        stack = [at]
+        while stack:
+            t = stack.pop()
+            if self.alive[t]:
+                self.alive[t], self.given_up[t] = False, alpha
+                first = int(self.nodes.child[t])
+                stack += range(first, first + int(self.nodes.n_children[t]))
+        change, fewer = self.risk[at] - self.subtree[at], self.count[at] - 1
+        self.subtree[at], self.count[at] = self.risk[at], 1
+        t = int(self.parent[at])
+        while t >= 0:
+            self.subtree[t] += change
+            self.count[t] -= fewer
+            self.strength[t] = (self.risk[t] - self.subtree[t]) / (self.count[t] - 1)
+            heappush(self.heap, (float(self.strength[t]), t))
+            t = int(self.parent[t])
 
 
 def cost_complexity(nodes: Nodes, risk: np.ndarray, alpha: float) -> Nodes:
@@ -168,7 +181,7 @@ def path_losses(
     A row is predicted by the first node on its way whose split is given up at alpha; one walk serves all
     alphas.
     """
-    given_up, parent = pruning_path(nodes, risk)[1], parents(nodes)
+    given_up, parent = pruning_path(nodes, risk)[1], nodes.parents()
     given_up[nodes.child < 0] = -np.inf
     change = np.zeros(len(alphas) + 1)
     for leaf, rows, share in visits(nodes, 0, X):

@@ -4,17 +4,21 @@ A frame says by its types which columns are nominal (text, categories, booleans)
 lists the positions of columns whose numbers are only names. A value that was not seen in `fit` counts as missing.
 """
 
+import os
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
     _check_y,
+    assert_all_finite,
     check_consistent_length,
     validate_data,
 )
@@ -23,15 +27,19 @@ from assay import data
 from assay.base import Learner, label_classes, read_rows, streams
 from assay.data.columns import ColumnType
 from assay.params import refuse
-from assay.scan import Block, Rows
+from assay.scan import Block, Rows, rows_per_block
 from assay.scan import rows as rows_of
 from assay.scan.memory import MemoryRows
+
+LARGEST = 1e150  # of the numbers whose rounding certificates bound
+_DENSE_SHARE = 0.5  # of the free memory that a dense copy of sparse rows may take
 
 
 class Read:
     """Rows as a learner of this room sees them.
 
-    rows : the values, wherever they are kept;  y : (rows,) numbers or positions of classes;  weight : (rows,) or None
+    rows : the values, wherever they are kept;  y : (rows,) or (rows, outputs) numbers or positions of classes;
+    weight : (rows,) or None
     """
 
     def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray | None, n_jobs: int | None = None):
@@ -74,12 +82,23 @@ def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *,
     if y is None:
         return Read(X, np.empty(0), None, learner.n_jobs)
     numeric = not is_classifier(learner)
-    y = _check_y(y, multi_output=False, y_numeric=numeric, estimator=learner)
+    y = _targets(learner, y, numeric)
     check_consistent_length(X, y)
     if weight is not None:
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         X, y, weight = _that_count(learner, X, y, weight, reset)
     return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight, learner.n_jobs)
+
+
+def _targets(learner: Learner, y: Any, numeric: bool) -> np.ndarray:
+    """Return checked y; of several columns, if the learner reads them, (rows, outputs)."""
+    if not get_tags(learner).target_tags.multi_output:
+        return _check_y(y, multi_output=False, y_numeric=numeric, estimator=learner)
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y", estimator=learner, ensure_all_finite=False)
+    if numeric and y.dtype.kind in "OUS":
+        y = y.astype(np.float64)
+    assert_all_finite(y, input_name="y", estimator_name=type(learner).__name__)
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
 def _that_count(learner: Learner, X: Any, y: Any, weight: np.ndarray, reset: bool) -> tuple:
@@ -124,20 +143,39 @@ def _beside(block: Block) -> tuple[Any, np.ndarray | None]:
     return block.y, block.weight
 
 
-def read_labelled(learner: Learner, X: Any, y: Any, weight: Any = None, *, reset: bool = True) -> Read:
-    """Return checked rows with y as positions in `classes_`, which are set; the weights with `class_weight`, if the
-    learner has one."""
+def read_labelled(
+    learner: Learner,
+    X: Any,
+    y: Any,
+    weight: Any = None,
+    *,
+    reset: bool = True,
+    one_class: bool = False,
+    weigh: bool = True,
+) -> Read:
+    """Return checked rows with y as positions in `classes_`, which are set (a list of them for several outputs); the
+    weights, if `weigh`, with `class_weight`, if the learner has one. `one_class`: whether a single class will do."""
     if y is not None and streams(X, y):
         data = _streamed(learner, X, y, weight, reset)
+        labels: Any = learner.classes_[data.y]
     else:
         data = read_columns(learner, X, y, weight, reset=reset)
-        known: Any = rows_of(np.empty((len(data.y), 0)), data.y)
-        learner.classes_ = label_classes(learner, known)
-        data.y = np.asarray(known.encoded(learner.classes_).y, dtype=np.int64)
-    if getattr(learner, "class_weight", None) is not None:
-        factor = compute_sample_weight(learner.class_weight, learner.classes_[data.y])
+        labels = data.y
+        check_classification_targets(labels)
+        outputs = [_coded_labels(learner, column, one_class) for column in np.atleast_2d(labels.T)]
+        learner.classes_ = outputs[0][0] if labels.ndim == 1 else [classes for classes, _ in outputs]  # type: ignore
+        data.y = outputs[0][1] if labels.ndim == 1 else np.column_stack([codes for _, codes in outputs])
+    if weigh and getattr(learner, "class_weight", None) is not None:
+        factor = compute_sample_weight(learner.class_weight, labels)
         data.weight = factor if data.weight is None else data.weight * factor
     return data
+
+
+def _coded_labels(learner: Learner, y: np.ndarray, one_class: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of some labels and the position of each label among them."""
+    known: Any = rows_of(np.empty((len(y), 0)), y)
+    classes = label_classes(learner, known, least=1 if one_class else 2)
+    return classes, np.asarray(known.encoded(classes).y, dtype=np.int64)
 
 
 def nominal_levels(learner: Learner) -> dict[int, int]:
@@ -149,7 +187,7 @@ def nominal_levels(learner: Learner) -> dict[int, int]:
 def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     if _has_types(X):
         return _from_frame(learner, X, reset)
-    X = validate_data(learner, X, reset=reset, dtype=np.float64, ensure_all_finite=_finite(learner))
+    X = _array(learner, X, reset)
     if reset:
         learner.columns_ = _declared(learner, X)
     if learner.columns_ is None:
@@ -157,8 +195,45 @@ def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     return _coded(learner, X)
 
 
-def _finite(learner: Learner) -> Any:
-    return "allow-nan" if get_tags(learner).input_tags.allow_nan else True
+def _bounded(X: np.ndarray) -> np.ndarray:
+    """Return X with infinite values at the ends of the numbers that models and certificates hold."""
+    step = rows_per_block(X.shape[1])
+    if any(np.isinf(X[i : i + step]).any() for i in range(0, len(X), step)):
+        return np.clip(X, -LARGEST, LARGEST)
+    return X
+
+
+def _array(learner: Learner, X: Any, reset: bool) -> np.ndarray:
+    """Return X as doubles; sparse rows as a dense copy, if the learner takes them."""
+    tags = get_tags(learner).input_tags
+    sparse, infinite = issparse(X), getattr(learner, "takes_infinite", False)
+    X = validate_data(
+        learner,
+        X,
+        reset=reset,
+        dtype=np.float64,
+        accept_sparse=("csr", "csc") if tags.sparse else False,
+        ensure_all_finite=False if infinite else "allow-nan" if tags.allow_nan and not sparse else True,
+    )
+    if not sparse:
+        return _bounded(X) if infinite else X
+    needed, free = 8 * X.shape[0] * X.shape[1], _free_memory()
+    if needed > _DENSE_SHARE * free:
+        raise refuse(
+            learner,
+            f"trees read a dense copy of sparse rows; {X.shape[0]} x {X.shape[1]} take {needed / 1e9:.1f} GB, more "
+            f"than half of the {free / 1e9:.1f} GB that are free. Use fewer columns (TruncatedSVD, SelectKBest), or a "
+            "linear model, which reads sparse rows as they are.",
+        )
+    return X.toarray()
+
+
+def _free_memory() -> int:
+    """Return the bytes of memory that are free now, or 4 GB where the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 4_000_000_000
 
 
 def _has_types(X: Any) -> bool:
@@ -173,7 +248,7 @@ def _has_types(X: Any) -> bool:
 def _from_frame(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     _check_feature_names(learner, X, reset=reset)
     if reset:
-        table = data.read(X)
+        table = data.read(X, exact=True)
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:

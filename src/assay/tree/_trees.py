@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn import tree as scikit
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from assay.card import Card
@@ -15,9 +16,9 @@ from assay.guarantees.ledger import Statement
 from assay.params import Choice, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.tree._claims import occam_statement, stump_statement, tree_space
-from assay.tree._decision_tree import DecisionTree
+from assay.tree._decision_tree import DecisionTree, counts_of
 from assay.tree._nodes import Nodes
-from assay.tree._predict import mean_values
+from assay.tree._predict import mean_values, most_frequent, split_outputs
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 
@@ -99,34 +100,36 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     validation_fraction: float = 0.3
     thresholds: str = "midpoint"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> "DecisionTreeClassifier":
-        """Fit to rows X (array or frame, with nominal columns and missing values) and labels y."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True, *, validation: Any = None
+    ) -> "DecisionTreeClassifier":
+        """Fit to rows X (array, sparse matrix or frame, with nominal columns and missing values) and labels y, of one
+        output or (rows, outputs). Rows are always checked."""
         check(self)
         data, n_classes = self._read(X, y, sample_weight)
         self._fit(X, data, n_classes, validation)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
-        data = read_labelled(self, X, y, sample_weight)
-        return data, len(self.classes_)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, np.ndarray]:
+        data = read_labelled(self, X, y, sample_weight, one_class=True)
+        return data, counts_of(self.classes_)
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
         at = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         return at.astype(np.int64)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the shares of the classes in the leaf of each row."""
-        return self._values(X)
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
+        """Return the shares of the classes in the leaf of each row; a list of them for several outputs."""
+        return split_outputs(self._values(X), self.classes_)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self._values(X))
+            return split_outputs(np.log(self._values(X)), self.classes_)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most frequent class of the leaf; the first of equals."""
-        shares = self._values(X)
-        return self.classes_[shares.argmax(axis=1)]
+    def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
+        """Return the most frequent class of the leaf, the first of equals; (rows, outputs) for several outputs."""
+        return most_frequent(self._values(X), self.classes_)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predicted classes: comparisons are exact."""
@@ -185,23 +188,33 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     _: KW_ONLY
     criterion: str = "squared_error"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecisionTreeRegressor":
-        """Fit to rows X (array or frame, with nominal columns and missing values) and numbers y."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True
+    ) -> "DecisionTreeRegressor":
+        """Fit to rows X (array, sparse matrix or frame, with nominal columns and missing values) and numbers y, of one
+        output or (rows, outputs). Rows are always checked."""
         check(self)
         data, n_classes = self._read(X, y, sample_weight)
         self._fit(X, data, n_classes, None)
         return self
 
     def _check_target(self, y: np.ndarray) -> None:
-        if self.criterion == "poisson" and (y.min() < 0 or not y.sum() > 0):
-            raise refuse(self, "the Poisson criterion needs numbers y >= 0 that are not all zero.")
+        if self.criterion != "poisson":
+            return
+        if y.min() < 0:
+            raise refuse(self, "Some value(s) of y are negative which is not allowed for Poisson regression.")
+        if not y.sum() > 0:
+            raise refuse(self, "Sum of y is not positive which is necessary for Poisson regression.")
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, int]:
-        return read_columns(self, X, y, sample_weight, reset=True), 0
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, np.ndarray]:
+        if self.criterion == "poisson" and isinstance(y, (list, np.ndarray)):
+            self._check_target(np.asarray(y, dtype=np.float64))
+        return read_columns(self, X, y, sample_weight, reset=True), counts_of(None)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of the leaf of each row; its median with "absolute_error"."""
-        return self._values(X)[:, 0]
+    def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
+        """Return the mean of the leaf of each row, its median with "absolute_error"; (rows, outputs) for several."""
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions: values of leaves, which do not round."""
@@ -219,3 +232,8 @@ def _majority(block: Block, nodes: Nodes) -> np.ndarray:
 
 def _leaf_values(block: Block, nodes: Nodes) -> tuple[np.ndarray, float]:
     return mean_values(nodes, block.X, 1), 0.0
+
+
+# Tools that ask for scikit-learn's classes (export, plots, partial dependence) read ours by `tree_`.
+scikit.DecisionTreeClassifier.register(DecisionTreeClassifier)
+scikit.DecisionTreeRegressor.register(DecisionTreeRegressor)

@@ -5,7 +5,8 @@ Nodes of all trees stand in common arrays, children of a node side by side after
 `branch_tables_` (tables, codes); `base_score_` of a sum, `estimator_weights_` of a weighted vote or median,
 `committee_` of committees. A row goes to the first child if x[column] <= threshold, else to the second; by a branch
 table, to the child of its code. Not part of any claim: `node_missing_` (child of rows without a value, -1: all),
-`node_weight_`, `node_impurity_` (nodes,), `column_types_` (columns,) as JSON text, or empty if all are numbers.
+`node_weight_`, `node_impurity_` (nodes,), `column_types_` (columns,) as JSON text, or empty if all are numbers; of a
+single tree fitted with weights, `leaf_rows_` (leaves,), its training rows.
 """
 
 from collections.abc import Mapping
@@ -82,7 +83,14 @@ _BASE, _WEIGHTS = {**_NODES, "base_score_": NUMBERS}, {**_NODES, "estimator_weig
 
 
 def _variant(kind: str, arrays: Mapping[str, tuple[str, ...]], classes: bool) -> Variant:
-    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, more={"member_columns_": _columns})
+    single = {"leaf_rows_": _leaf_rows} if kind in ("classifier", "regressor") else {}
+    more = {"member_columns_": _columns, **single}
+    return Variant(arrays, partial(trees.read_trees, kind), classes=classes, more=more)
+
+
+def _leaf_rows(array: Any, model: Any) -> bool:
+    """Tell whether an array counts the training rows of each leaf."""
+    return array.dtype.kind == "i" and array.shape == (int((model.child < 0).sum()),) and bool((array >= 0).all())
 
 
 def _columns(array: Any, model: Any) -> bool:

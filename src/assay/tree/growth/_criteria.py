@@ -15,6 +15,8 @@ import numpy as np
 from assay.jit import compiled
 from assay.tree.growth._records import ENTROPY, FRIEDMAN, GINI, POISSON, SQUARED
 
+POSITIVE = 1e-11  # share of a node's sum that a child must have under Poisson's criterion: less may be rounding alone
+
 
 @compiled
 def purity_of(sums, criterion, classes):
@@ -33,8 +35,16 @@ def purity_of(sums, criterion, classes):
                 purity += sums[k] * log(sums[k])
         return (purity - total * log(total)) / log(2.0)
     if criterion == POISSON:
-        return sums[1] * log(sums[1] / sums[0]) if sums[1] > 0 else -np.inf
+        return sums[1] * log(sums[1] / sums[0]) if sums[1] > 0 else 0.0
     return sums[1] * sums[1] / sums[0]
+
+
+@compiled
+def spread_of(y, w, criterion):
+    """Return what a row adds to the impurity times weight of its node beside minus the purity."""
+    if criterion == POISSON:
+        return w * y * log(y) if y > 0 else 0.0
+    return w * y * y
 
 
 @compiled
@@ -45,10 +55,12 @@ def node_purity(sums, criterion, classes):
 
 @compiled
 def children_purity(left, right, criterion, classes):
-    """Return the purity of two children together."""
+    """Return the purity of two children together; minus infinity if one would predict 0 under Poisson's criterion."""
     if criterion == FRIEDMAN:
         gap = left[1] / left[0] - right[1] / right[0]
         return left[0] * right[0] / (left[0] + right[0]) * gap * gap
+    if criterion == POISSON and min(left[1], right[1]) <= POSITIVE * (left[1] + right[1]):
+        return -np.inf
     return purity_of(left, criterion, classes) + purity_of(right, criterion, classes)
 
 

@@ -93,7 +93,7 @@ def grow_exact(
 
     def tree(grown: tuple) -> Nodes:
         nodes = as_nodes(grown[0], grown[1], n_classes, criterion)
-        return nodes if monotone is None else _bounded(nodes, grown[2])
+        return nodes if monotone is None else bounded(nodes, grown[2])
 
     if limits.max_leaves or limits.max_features < d or limits.random or len(rows) < _WORTH:
         return tree(call(rows, limits, _ANY_VALUE))
@@ -111,7 +111,7 @@ def grow_exact(
     return _grafted(tree(top), dict(zip(open_leaves, subtrees)))
 
 
-def _bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
+def bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
     """Return the tree with each value (or share of class 1 of 2) within the bounds (nodes, 2) of its node."""
     inside = np.clip(nodes.value[:, -1], bounds[:, 0], bounds[:, 1])
     moved, value = inside != nodes.value[:, -1], nodes.value.copy()

@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled
-from assay.tree.growth._criteria import children_purity, decrease, node_purity
-from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node
+from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
 from assay.tree.growth._monotone import allowed, narrow, value_of
 from assay.tree.growth._random import below, share
 
 _DIGIT = 11
 _SMALL = 40  # rows up to which insertion is the fastest sort
+_FIRST = 1024  # nodes for which there is room before the tree has as many
 _FEW = 256  # codes of a column that are counted rather than sorted
 
 
@@ -67,7 +68,7 @@ def _new_room(rows, n_codes, width, seed):
 
 
 @compiled
-def _sort(keys, spare, counts, low, high):
+def sort_keys(keys, spare, counts, low, high):
     """Sort keys by their upper 32 bits, which lie between low and high."""
     n = keys.shape[0]
     if n <= _SMALL:
@@ -224,7 +225,7 @@ def _add_up(rows, target, node, total):
         else:
             total[0] += w
             total[1] += w * y[r]
-            squares += w * y[r] * y[r]
+            squares += spread_of(y[r], w, target.criterion)
     node.squares = squares
     return differ
 
@@ -235,6 +236,8 @@ def _open(columns, target, rows, node, total, limits, monotone, within, room, fo
     own = rows[node.start : node.stop]
     differ = _add_up(own, target, node, total)
     node.purity = node_purity(total, target.criterion, target.classes)
+    if not differ:
+        node.squares = node.purity  # an impurity of exactly 0
     if not differ or not may_split(node, limits):
         return False
     _find_split(columns, target, own, total, limits, monotone, within, room, found, split)
@@ -269,12 +272,13 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
     """
     m, width = rows.shape[0], target.classes if target.classes > 0 else 2
     tree = new_tree(m, limits)
-    nodes, splits, value = tree.nodes, tree.splits, np.empty((tree.nodes.size, width))
+    nodes, splits, value = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, _FIRST), width))
     bounds = np.empty((nodes.size if monotone.size else 1, 2))
     bounds[0] = within
     room, found = _new_room(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
     fresh, end, waiting = 0, 1, 0
     while True:
+        value = with_room(value, fresh, end)
         for at in range(fresh, end):
             within = bounds[at if monotone.size else 0]
             if _open(columns, target, rows, nodes[at], value[at], limits, monotone, within, room, found, splits[at]):
@@ -333,7 +337,7 @@ def _sort_codes(codes, target, rows, keys, spare, digits, found):
         keys[i] = (np.uint64(c) << np.uint64(32)) | np.uint64(r)
     if low == high:
         return 1
-    _sort(keys[:n], spare[:n], digits, low, high)
+    sort_keys(keys[:n], spare[:n], digits, low, high)
     for i in range(n):
         r = np.int64(keys[i] & np.uint64(0xFFFFFFFF))
         code[i], count[i] = np.int64(keys[i] >> np.uint64(32)), 1

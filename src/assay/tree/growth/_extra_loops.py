@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.jit import compiled, prefetch
-from assay.tree.growth._criteria import decrease, node_purity, purity_of
+from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
 from assay.tree.growth._frontier import add_children, is_enough, may_split, new_tree, next_node
 from assay.tree.growth._random import below, draw_columns, share
 from assay.tree.growth._records import FRIEDMAN, GINI, SQUARED
@@ -143,7 +143,7 @@ def _purities(target, total, k, room):
         for j in range(k):
             for c in range(total.shape[0]):
                 sides[0, c], sides[1, c] = sums[c, j], total[c] - sums[c, j]
-            purity[j] = purity_of(sides[0], criterion, classes) + purity_of(sides[1], criterion, classes)
+            purity[j] = children_purity(sides[0], sides[1], criterion, classes)
     return whole
 
 
@@ -190,7 +190,7 @@ def _add_up(rows, target, node, total):
         else:
             total[0] += w
             total[1] += w * t
-            squares += w * t * t
+            squares += spread_of(t, w, target.criterion)
     node.squares = squares
     return differ
 

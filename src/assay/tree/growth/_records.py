@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.tree._nodes import Nodes
 
-GINI, ENTROPY, SQUARED, FRIEDMAN, POISSON = 0, 1, 2, 3, 4
+GINI, ENTROPY, SQUARED, FRIEDMAN, POISSON, ABSOLUTE = 0, 1, 2, 3, 4, 5
 CRITERIA = {
     "gini": GINI,
     "gain": ENTROPY,
@@ -15,6 +15,7 @@ CRITERIA = {
     "squared_error": SQUARED,
     "friedman_mse": FRIEDMAN,
     "poisson": POISSON,
+    "absolute_error": ABSOLUTE,
 }
 
 NODE = np.dtype(
@@ -24,7 +25,7 @@ NODE = np.dtype(
         ("threshold", np.float64),
         ("purity", np.float64),  # see `_criteria`
         ("gain", np.float64),  # decrease of impurity times weight by the best split, 0 if there is none
-        ("squares", np.float64),  # weighted squares of the targets
+        ("squares", np.float64),  # weighted squares of the targets; under Poisson's criterion sum w y ln y
         ("start", np.int64),
         ("stop", np.int64),
         ("depth", np.int64),
@@ -57,6 +58,9 @@ LIMITS = np.dtype(
     align=True,
 )
 
+_MOST = 2**40
+_WHOLE = ("min_samples_leaf", "min_samples_split", "max_depth", "max_leaves")
+
 
 class Limits(NamedTuple):
     """When a node is not split, and how splits are drawn."""
@@ -71,8 +75,10 @@ class Limits(NamedTuple):
     random: bool = False
 
     def record(self, n_columns: int) -> np.void:
-        """Return the limits as compiled code reads them, for a table of that many columns."""
-        values = self._replace(max_features=min(self.max_features, n_columns))
+        """Return the limits as compiled code reads them, for a table of that many columns; a larger number than any
+        tree can reach is that number, so that sums of limits stay integers of 64 bits."""
+        bounded = {name: min(int(getattr(self, name)), _MOST) for name in _WHOLE}
+        values = self._replace(**bounded)._replace(max_features=min(self.max_features, n_columns))
         return np.array([tuple(values)], dtype=LIMITS)[0]
 
 
@@ -94,15 +100,19 @@ def as_nodes(grown: np.ndarray, sums: np.ndarray, n_classes: int, criterion: str
         impurity = np.maximum(0.0, (1.0 if criterion == "gini" else 0.0) - grown["purity"] / weight)
     else:
         value = sums[:, 1:] / sums[:, :1]
-        variance = grown["squares"] / weight - value[:, 0] ** 2
-        impurity = variance if criterion != "poisson" else -grown["purity"] / weight
+        impurity = np.maximum(0.0, (grown["squares"] - grown["purity"]) / weight)
     column, threshold, child = (grown[name].copy() for name in ("column", "threshold", "child"))
     return binary_nodes(column, threshold, child, value, weight, impurity)
 
 
-def binary_nodes(column, threshold, child, value, weight, impurity) -> Nodes:
-    """Return one tree of thresholds, whose splits send missing values to the second child."""
+def binary_nodes(column, threshold, child, value, weight, impurity, sides=None) -> Nodes:
+    """Return one tree of thresholds, whose splits send missing values to the side given, or, where it is -1, to the
+    heavier child, the second of equals."""
     inner = child >= 0
+    first = np.where(inner, child, 0)
+    side = (weight[first] <= weight[np.minimum(first + 1, len(weight) - 1)]).astype(np.int32)
+    if sides is not None:
+        side = np.where(sides >= 0, sides, side)
     return Nodes(
         root=np.zeros(1, dtype=np.int32),
         column=np.asarray(column, dtype=np.int32),
@@ -110,7 +120,7 @@ def binary_nodes(column, threshold, child, value, weight, impurity) -> Nodes:
         table=np.full(len(child), -1, dtype=np.int32),
         child=np.asarray(child, dtype=np.int32),
         n_children=np.where(inner, 2, 0).astype(np.int32),
-        missing=np.where(inner, 1, -1).astype(np.int32),
+        missing=np.where(inner, side, -1).astype(np.int32),
         value=value,
         weight=weight,
         impurity=impurity,

@@ -1,0 +1,64 @@
+"""Trees with several outputs, missing values or absolute errors on numeric columns; the compiled part is
+`_general_loops`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.tree._nodes import Nodes
+from assay.tree.growth._exact import Columns, bounded, encode
+from assay.tree.growth._records import CRITERIA, Limits, binary_nodes
+
+
+class Coded(NamedTuple):
+    """Columns as codes, and the code of rows without a value in each, which is its last; -1 if there are none."""
+
+    columns: Columns
+    gaps: np.ndarray
+
+
+def encode_gaps(X: np.ndarray, n_jobs: int | None) -> Coded:
+    """Return the codes of numeric columns with NaN for missing values."""
+    gaps = np.isnan(X)
+    columns = encode(np.where(gaps, np.inf, X) if gaps.any() else X, n_jobs)
+    return Coded(columns, np.where(gaps.any(axis=0), columns.n_codes - 1, -1))
+
+
+def grow_general(
+    coded: Coded,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    rows: np.ndarray,
+    n_classes: np.ndarray,
+    criterion: str,
+    limits: Limits,
+    seed: int,
+    monotone: np.ndarray | None = None,
+) -> Nodes:
+    """Return one tree on the given rows (row numbers may repeat).
+
+    y : (rows,) or (rows, outputs) numbers of classes, or numbers
+    n_classes : (outputs,) classes of each output; empty for numbers
+    monotone : (columns,) as in `grow_exact`, for one output
+    """
+    from assay.tree.growth._general_loops import Task, grow
+
+    target = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+    sizes = n_classes if len(n_classes) else np.ones(target.shape[1])
+    first = 1 + np.append(0, np.cumsum(sizes)).astype(np.int64)
+    every = np.ones(len(y)) if weight is None else weight
+    task = Task(target, every, first, int(len(n_classes) > 0), CRITERIA[criterion])
+    signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
+    own = np.array(rows, dtype=np.int64)
+    made = grow(*coded, task, own, limits.record(len(coded.gaps)), np.uint64(seed), signs)
+    nodes = _as_nodes(*made[:4], criterion)
+    return nodes if monotone is None else bounded(nodes, made[4])
+
+
+def _as_nodes(grown: np.ndarray, sums: np.ndarray, medians: np.ndarray, sides: np.ndarray, criterion: str) -> Nodes:
+    weight = sums[:, 0]
+    value = medians if criterion == "absolute_error" else sums[:, 1:] / sums[:, :1]
+    base = {"gini": weight, **dict.fromkeys(("entropy", "log_loss", "gain"), 0.0)}.get(criterion, grown["squares"])
+    impurity = np.maximum(0.0, (base - grown["purity"]) / weight)
+    column, threshold, child = (grown[name].copy() for name in ("column", "threshold", "child"))
+    return binary_nodes(column, threshold, child, value, weight, impurity, sides)

@@ -1,0 +1,421 @@
+"""Compiled growth of one binary tree on numeric columns for what `_exact_loops` does not know: several outputs, rows
+without a value, absolute errors.
+
+Columns come as codes in the order of their values, the code of rows without a value last. At a node the rows of a
+column are sorted by code; a scan tries every threshold, once with the rows without a value behind all others (they go
+to the right, also all alone) and once before them (to the left). Impurities are means over the outputs.
+"""
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.jit import compiled
+from assay.tree.growth._absolute_loops import running_losses
+from assay.tree.growth._criteria import POSITIVE, spread_of
+from assay.tree.growth._exact_loops import sort_keys
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
+from assay.tree.growth._monotone import allowed, narrow
+from assay.tree.growth._random import below, share
+from assay.tree.growth._records import ABSOLUTE, ENTROPY, FRIEDMAN, POISSON
+
+_EVERYTHING = 1e150  # at least: parts the rows with a value from those without; the largest number of certificates
+
+
+class Task(NamedTuple):
+    """What a tree learns.
+
+    y : (rows, outputs) class numbers, or numbers
+    weight : (rows,)
+    first : (outputs + 1,) where the sums of each output begin; sums are the weight, then the weights of the classes of
+        each output, or its weighted sum
+    classes : 1 for classes, 0 for numbers
+    """
+
+    y: np.ndarray
+    weight: np.ndarray
+    first: np.ndarray
+    classes: int
+    criterion: int
+
+
+class Room(NamedTuple):
+    """What the search of a node needs; arrays of rows hold those of the node, by their places in it."""
+
+    order: np.ndarray  # of the columns
+    state: np.ndarray
+    keys: np.ndarray
+    spare: np.ndarray
+    digits: np.ndarray
+    code: np.ndarray
+    places: np.ndarray  # in the order of a scan
+    sides: np.ndarray  # (2, sums)
+    rank: np.ndarray  # (outputs, rows) of y
+    levels: np.ndarray  # (outputs, rows) y less its median, ascending
+    values: np.ndarray  # (outputs, rows) y, ascending
+    weights: np.ndarray
+    deviations: np.ndarray  # (2, rows) before and after
+    medians: np.ndarray  # (2, rows), of the first output
+    fenwick: np.ndarray  # (2, rows + 1)
+
+
+@compiled
+def _new_room(rows, columns, outputs, width, seed, criterion):
+    m = rows if criterion == ABSOLUTE else 0
+    return Room(
+        np.arange(columns),
+        np.array([seed], dtype=np.uint64),
+        np.empty(rows, dtype=np.uint64),
+        np.empty(rows, dtype=np.uint64),
+        np.zeros(1 << 11, dtype=np.int64),
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.int64),
+        np.empty((2, width)),
+        np.empty((outputs, m), dtype=np.int64),
+        np.empty((outputs, m)),
+        np.empty((outputs, m)),
+        np.empty(m),
+        np.empty((2, m)),
+        np.empty((2, m)),
+        np.empty((2, m + 1)),
+    )
+
+
+@compiled
+def _add_row(sums, y, w, task):
+    sums[0] += w
+    for o in range(y.shape[0]):
+        if task.classes:
+            sums[task.first[o] + np.int64(y[o])] += w
+        else:
+            sums[task.first[o]] += w * y[o]
+
+
+@compiled
+def _purity(sums, task):
+    """Return the purity (`_criteria`) of the sums of some rows, mean over outputs."""
+    weight, outputs, out = sums[0], task.first.shape[0] - 1, 0.0
+    if task.criterion == ENTROPY:
+        for k in range(1, sums.shape[0]):
+            if sums[k] > 0:
+                out += sums[k] * log(sums[k])
+        return (out - outputs * weight * log(weight)) / log(2.0) / outputs
+    if task.criterion == POISSON:
+        for k in range(1, sums.shape[0]):
+            out += sums[k] * log(sums[k] / weight) if sums[k] > 0 else 0.0
+        return out / outputs
+    for k in range(1, sums.shape[0]):
+        out += sums[k] * sums[k] / weight
+    return out / outputs
+
+
+@compiled
+def _both(left, right, total, task):
+    """Return the purity of two children of a node with these sums together."""
+    if task.criterion == FRIEDMAN:
+        gap = 0.0
+        for k in range(1, left.shape[0]):
+            gap += left[k] / left[0] - right[k] / right[0]
+        gap /= left.shape[0] - 1
+        return left[0] * right[0] / (left[0] + right[0]) * gap * gap
+    if task.criterion == POISSON:
+        for k in range(1, left.shape[0]):
+            if total[k] > 0 and min(left[k], right[k]) <= POSITIVE * total[k]:
+                return -np.inf
+    return _purity(left, task) + _purity(right, task)
+
+
+@compiled
+def _deviations(places, room):
+    """Write the sums of absolute deviations from their medians of the first rows in this order, and of the others."""
+    m, outputs = places.shape[0], room.rank.shape[0]
+    out, rank, levels, values = np.empty(m), room.rank, room.levels, room.values
+    weights, sums = room.fenwick[0, : m + 1], room.fenwick[1, : m + 1]
+    for side in range(2):
+        total = room.deviations[side, :m]
+        total[:] = 0.0
+        for o in range(outputs):
+            weights[:] = 0.0
+            sums[:] = 0.0
+            medians = room.medians[side, : m if o == 0 else 0]
+            running_losses(
+                places, rank[o, :m], levels[o, :m], room.weights, weights, sums, out, values[o, :m], medians, side == 1
+            )
+            for i in range(m):
+                total[i] += out[i] / outputs
+
+
+@compiled
+def _keeps_order(i, task, sign, low, high, room, best):
+    """Tell whether the values of both sides go the way they must; if so, write the middle of them."""
+    if sign == 0:
+        return True
+    left, right = room.sides[0], room.sides[1]
+    if task.criterion == ABSOLUTE:
+        a, b = room.medians[0, i], room.medians[1, i + 1]
+    else:
+        at = 2 if task.classes else 1
+        a, b = left[at] / left[0], right[at] / right[0]
+    if not allowed(a, b, sign, low, high):
+        return False
+    best.middle = a / 2 + b / 2
+    return True
+
+
+@compiled
+def _scan(places, rows, task, total, limits, sign, within, begin, cut, room, column, best):
+    """Try the thresholds between neighbours in this order from place `begin` on, or, if `cut` is not 0, only that with
+    so many rows on the left; tell whether one is better."""
+    m, code, left, right = places.shape[0], room.code, room.sides[0], room.sides[1]
+    least, light, absolute, better = limits.min_samples_leaf, limits.min_weight_leaf, task.criterion == ABSOLUTE, False
+    left[:] = 0.0
+    if absolute:
+        _deviations(places, room)
+    for i in range(m - least):
+        r = rows[places[i]]
+        _add_row(left, task.y[r], task.weight[r], task)
+        if i + 1 < max(begin, least) or (cut > 0 and i + 1 != cut):
+            continue
+        if cut == 0 and code[places[i]] == code[places[i + 1]]:
+            continue
+        for k in range(total.shape[0]):
+            right[k] = total[k] - left[k]
+        if not (left[0] > 0 and right[0] > 0 and left[0] >= light and right[0] >= light):
+            continue
+        loss = room.deviations[0, i] + room.deviations[1, i + 1] if absolute else 0.0
+        purity = -loss if absolute else _both(left, right, total, task)
+        if purity > best.purity and _keeps_order(i, task, sign, within[0], within[1], room, best):
+            best.purity, best.column, better = purity, column, True
+            best.low, best.high = code[places[i]], code[places[i + 1]]
+    return better
+
+
+@compiled
+def _sort_places(codes, rows, gap, room):
+    """Write the places of a node's rows by ascending code; return how many have a value."""
+    n, known = rows.shape[0], 0
+    low, high = np.int64(codes[rows[0]]), np.int64(codes[rows[0]])
+    for i in range(n):
+        c = np.int64(codes[rows[i]])
+        low, high = min(low, c), max(high, c)
+        room.code[i] = c
+        room.keys[i] = (np.uint64(c) << np.uint64(32)) | np.uint64(i)
+        known += c != gap
+    sort_keys(room.keys[:n], room.spare[:n], room.digits, low, high)
+    for i in range(n):
+        room.places[i] = np.int64(room.keys[i] & np.uint64(0xFFFFFFFF))
+    return known
+
+
+@compiled
+def _turned(room, n, known):
+    """Put the rows without a value, which are last, before the others."""
+    lost = n - known
+    for i in range(lost):
+        room.spare[i] = np.uint64(room.places[known + i])
+    for i in range(known - 1, -1, -1):
+        room.places[lost + i] = room.places[i]
+    for i in range(lost):
+        room.places[i] = np.int64(room.spare[i])
+
+
+@compiled
+def _best_of_column(rows, known, task, total, limits, sign, within, room, column, best):
+    """Try every threshold of a column; return the side of rows without a value if one is better, else -2."""
+    n = rows.shape[0]
+    places, side = room.places[:n], -2
+    if _scan(places, rows, task, total, limits, sign, within, 1, 0, room, column, best):
+        side = 1 if known < n else -1
+        alone = best.low != best.high and best.high == room.code[places[n - 1]] and known < n
+        best.threshold = np.inf if alone else 0.0
+    if known < n:
+        _turned(room, n, known)
+        if _scan(places, rows, task, total, limits, sign, within, n - known + 1, 0, room, column, best):
+            side, best.threshold = 0, 0.0
+    return side
+
+
+@compiled
+def _draw_of_column(rows, known, levels, task, total, limits, sign, within, room, column, best):
+    """Try one threshold drawn evenly between the smallest and the largest value, rows without one on either side."""
+    n = rows.shape[0]
+    places, code, side = room.places[:n], room.code, 1 if known < n else -1
+    first, last = levels[code[places[0]]], levels[code[places[known - 1]]]
+    t = first + (last - first) * share(room.state)
+    cut = 0
+    while cut < known and levels[code[places[cut]]] <= t:
+        cut += 1
+    if cut == known and first < last:  # rounding
+        t, cut = first, 0
+        while levels[code[places[cut]]] <= t:
+            cut += 1
+    low, high = code[places[cut - 1]], code[places[min(cut, known - 1)]]
+    if known < n and first < last and below(room.state, 2) == 0:
+        _turned(room, n, known)
+        side, cut = 0, cut + n - known
+    if not _scan(places, rows, task, total, limits, sign, within, 1, cut, room, column, best):
+        return -2
+    best.low, best.high, best.threshold = low, high, t
+    return side
+
+
+@compiled
+def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room, best):
+    """Write the best split over `max_features` columns that are not constant; return the side of rows without a
+    value, -1 if there are none."""
+    d, tried, drawn, n, side = columns.n_codes.shape[0], 0, 0, rows.shape[0], -1
+    drawing = limits.max_features < d or limits.random
+    best.purity, best.column = -np.inf, -1
+    while drawn < d and (tried < limits.max_features or best.column < 0):
+        j = drawn + (below(room.state, d - drawn) if drawing else 0)
+        f = room.order[j]
+        room.order[j], room.order[drawn] = room.order[drawn], f
+        drawn += 1
+        known = _sort_places(columns.codes[f], rows, gaps[f], room)
+        if known == 0 or room.code[room.places[0]] == room.code[room.places[n - 1]]:
+            continue
+        tried += 1
+        sign = monotone[f] if monotone.size else 0
+        if limits.random:
+            levels = columns.levels[columns.starts[f] :]
+            found = _draw_of_column(rows, known, levels, task, total, limits, sign, within, room, f, best)
+        else:
+            found = _best_of_column(rows, known, task, total, limits, sign, within, room, f, best)
+        side = found if found > -2 else side
+    return side
+
+
+@compiled
+def _add_up(rows, task, node, total):
+    """Write the sums of a node's rows; to the node what its impurity adds to minus its purity; tell whether the
+    targets differ."""
+    first, differ, spread = task.y[rows[0]], False, 0.0
+    total[:] = 0.0
+    for i in range(rows.shape[0]):
+        y, w = task.y[rows[i]], task.weight[rows[i]]
+        _add_row(total, y, w, task)
+        for o in range(y.shape[0]):
+            differ |= y[o] != first[o]
+            spread += spread_of(y[o], w, task.criterion)
+    node.squares = spread / (task.first.shape[0] - 1)
+    return differ
+
+
+@compiled
+def _rank_targets(rows, task, room):
+    """Rank the targets of a node; write their medians (outputs,) to `middle` and return the mean sum of deviations."""
+    n, outputs, loss = rows.shape[0], task.first.shape[0] - 1, 0.0
+    middle, y = np.empty(outputs), np.empty(n)
+    for i in range(n):
+        room.weights[i] = task.weight[rows[i]]
+    half = room.weights[:n].sum() / 2
+    for o in range(outputs):
+        for i in range(n):
+            y[i] = task.y[rows[i], o]
+        order = np.argsort(y, kind="mergesort")
+        at, heavy = 0, room.weights[order[0]]
+        while heavy < half and at + 1 < n:
+            at += 1
+            heavy += room.weights[order[at]]
+        middle[o] = y[order[at]]
+        if heavy == half and at + 1 < n:
+            middle[o] = middle[o] / 2 + y[order[at + 1]] / 2
+        for i in range(n):
+            room.rank[o, order[i]] = i
+            room.values[o, i] = y[order[i]]
+            room.levels[o, i] = y[order[i]] - middle[o]
+            loss += room.weights[order[i]] * abs(room.levels[o, i])
+    return middle, loss / outputs
+
+
+@compiled
+def _open(columns, gaps, task, rows, node, total, value, limits, monotone, within, room, split):
+    """Write sums, values, purity, best split and gain of a node; return the side of rows without a value (-1: there
+    are none), or -2 if it is not worth splitting."""
+    own = rows[node.start : node.stop]
+    differ = _add_up(own, task, node, total)
+    if task.criterion == ABSOLUTE:
+        middle, loss = _rank_targets(own, task, room)
+        value[:] = middle
+        node.purity, node.squares = -loss, 0.0
+    else:
+        node.purity = _purity(total, task)
+        if not differ and not task.classes:
+            node.squares = node.purity
+    if not differ or not may_split(node, limits):
+        return -2
+    side = _find_split(columns, gaps, task, own, total, limits, monotone, within, room, split)
+    if split.column < 0:
+        return -2
+    node.gain = split.purity - (0.0 if task.criterion == FRIEDMAN else node.purity)
+    return side if is_enough(node.gain, limits, 1e-300) else -2
+
+
+@compiled
+def _partition(codes, last, gap, side, rows, spare, start, stop):
+    """Reorder rows[start:stop]: codes up to `last`, and rows without a value if their side is 0, first; return where
+    the others begin."""
+    left, right = start, 0
+    for i in range(start, stop):
+        r = rows[i]
+        if (side == 0) if codes[r] == gap else codes[r] <= last:
+            rows[left] = r
+            left += 1
+        else:
+            spare[right] = np.uint64(r)
+            right += 1
+    for i in range(right):
+        rows[left + i] = np.int64(spare[i])
+    return left
+
+
+@compiled
+def _threshold(columns, split, limits):
+    if limits.random:
+        return split.threshold
+    start = columns.starts[split.column]
+    low = columns.levels[start + split.low]
+    if split.threshold == np.inf:
+        return max(low, _EVERYTHING)
+    return middle_of(low, columns.levels[start + split.high])
+
+
+@compiled
+def grow(columns, gaps, task, rows, limits, seed, monotone):
+    """Grow a tree; return its nodes (`_records.NODE`), their sums, their medians (absolute errors), the side of rows
+    without a value (-1: there were none), and the bounds of their values.
+
+    columns: see `_exact.Columns`; gaps (columns,): the code of rows without a value, -1 if there are none; rows: row
+    numbers, reordered in place; limits: a record of `_records.LIMITS`; monotone (columns,): signs, or empty.
+    """
+    m, outputs, width = rows.shape[0], task.first.shape[0] - 1, task.first[-1]
+    tree = new_tree(m, limits)
+    nodes, splits, sums = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, 1024), width))
+    value = np.empty((nodes.size if task.criterion == ABSOLUTE else 1, outputs))
+    sides, bounds = np.full(nodes.size, -1, dtype=np.int64), np.empty((nodes.size, 2))
+    bounds[0] = -np.inf, np.inf
+    room = _new_room(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
+    fresh, end, waiting = 0, 1, 0
+    while True:
+        sums = with_room(sums, fresh, end)
+        for at in range(fresh, end):
+            own = value[at if task.criterion == ABSOLUTE else 0]
+            side = _open(
+                columns, gaps, task, rows, nodes[at], sums[at], own, limits, monotone, bounds[at], room, splits[at]
+            )
+            if side > -2:
+                sides[at] = side
+                tree.frontier[waiting] = at
+                waiting += 1
+        at = next_node(tree, waiting, end, limits)
+        if at < 0:
+            break
+        waiting -= 1
+        node, split = nodes[at], splits[at]
+        codes, gap = columns.codes[split.column], gaps[split.column]
+        boundary = _partition(codes, split.low, gap, sides[at], rows, room.spare, node.start, node.stop)
+        add_children(nodes, at, _threshold(columns, split, limits), split.column, boundary, end)
+        narrow(bounds, at, end, monotone[split.column] if monotone.size else 0, split.middle)
+        fresh, end = end, end + 2
+    return nodes[:end].copy(), sums[:end].copy(), value[:end].copy(), sides[:end].copy(), bounds[:end].copy()

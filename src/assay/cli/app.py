@@ -80,6 +80,10 @@ def learn(
     force: Annotated[
         bool, typer.Option("--force", help="Try the learners named although there are too many rows for them.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes that fit side by side; all cores if left out.", show_default=False),
+    ] = None,
     group: Annotated[
         str, typer.Option(help="Rows with one value of this column stay together.", show_default=False)
     ] = "",
@@ -120,7 +124,7 @@ def learn(
     with _messages():
         options = learning.Options(
             time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, _words(learners),
-            _words(exclude), group or None, time_column or None, seed, clip, task or None, force,
+            _words(exclude), group or None, time_column or None, seed, clip, task or None, force, workers,
         )  # fmt: skip
         levels = dict(learning.parse_ordered(one) for one in ordered or ())
         reading = learning.Reading(_words(nominal), levels, _words(drop))

@@ -44,6 +44,7 @@ class Options:
     clip: float | None = None
     task: str | None = None
     force: bool = False
+    workers: int | None = None
 
 
 @dataclass(frozen=True)

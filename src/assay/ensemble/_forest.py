@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from assay.base import Learner, streams
-from assay.card import Card
+from assay.card import Card, Range, log
 from assay.ensemble._bootstrap import Draw, sample_size
 from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
 from assay.ensemble._forest_growth import grow
@@ -370,6 +370,7 @@ class RandomForestClassifier(ForestClassifier):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
 
@@ -394,6 +395,7 @@ class RandomForestRegressor(ForestRegressor):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
 

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
-from assay.card import Card
+from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
@@ -131,6 +131,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             "pac-bayes.linear",
             "stability.ball",
         ),
+        search={"C": log(1e-3, 1e3)},
     )
 
     constraints: ClassVar = {

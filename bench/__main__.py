@@ -23,6 +23,7 @@ NAMES = (
     "hmm",
     "topics",
     "features",
+    "learn",
 )
 
 

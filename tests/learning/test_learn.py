@@ -130,6 +130,8 @@ def test_frames_get_labels_and_probabilities_from_a_loaded_model(columns, tmp_pa
 def test_the_holdout_rows_are_kept_for_explanations(columns):
     found = learn({name: columns[name] for name in ("size", "town", "y")}, "y", learners=TWO)
     rows, y = found.holdout
+    pytest.importorskip("matplotlib")
+    assert len(found.plot().axes[0].patches) == 3
     assert rows.n_rows == len(y) == 60
     assert found.chosen.holdout_error == np.mean(found.model.predict(rows) != y)
 

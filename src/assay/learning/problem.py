@@ -97,7 +97,7 @@ def posed(
             f"The newest rows by {time!r} are held out: the bound rests on new rows being like those, and is not "
             "proved if they go on changing."
         )
-    return Problem(table, column, features, task, y, held, seed, folder, *marks, notes=notes)
+    return Problem(table, column, features, task, y, held, seed, folder, marks[0], marks[1], notes)
 
 
 def _task_of(target: Column, notes: list[str]) -> str:

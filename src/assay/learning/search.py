@@ -179,6 +179,7 @@ class Search:
         return self.budget.is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
 
     def _job(self, one: Candidate, step: int) -> Judge:
+        assert one.recipe is not None
         encoding, path = self.problem.view(one.kind, one.plain)
         return Judge(
             one.recipe, path, self.problem.target_file, encoding.nominal(), self.problem.rungs[step], self.metric,

@@ -91,7 +91,7 @@ class Study:
         import_module("assay.report").write_report(self, path, self.source)
 
     def plot(self) -> Any:
-        """Return a figure of the leaderboard: error by cross-validation, hold-out error and bound of each learner."""
+        """Return a figure of the leaderboard: each learner by cross-validation."""
         from assay.learning.figure import leaderboard
 
         return leaderboard(self)

@@ -105,7 +105,6 @@ def test_an_indefinite_gram_matrix_is_refused():
 @pytest.mark.parametrize("kernel", ["cosine", "chi2", lambda a, b, power=1: float((a @ b) ** power)])
 def test_more_kernels_sparse_rows_and_several_targets_agree_with_scikit_learn(kernel):
     from scipy.sparse import csr_array
-    from sklearn.kernel_ridge import KernelRidge as Peer
 
     rng = np.random.default_rng(0)
     X, Y = rng.random((30, 4)), rng.normal(size=(30, 2))

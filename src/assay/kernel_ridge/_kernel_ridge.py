@@ -175,9 +175,16 @@ class KernelRidge(RegressorMixin, MoreKernels):
 
     def stored(self) -> StoredModel:
         """Return this fitted model as plain data."""
+        self._require_one()
+        return super().stored()
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        self._require_one()
+        return super()._known_rows(X, y, sample_weight)
+
+    def _require_one(self) -> None:
         if not self._one:
             raise refuse(self, "a model of several targets has no certificate and no file; fit one for each column.")
-        return super().stored()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -53,6 +53,11 @@ FILES = (
     "mixture/tests/test_gaussian_mixture.py",
     "mixture/tests/test_mixture.py",
     "metrics/cluster/tests/test_unsupervised.py",
+    "neural_network/tests/test_rbm.py",
+    "decomposition/tests/test_online_lda.py",
+    "semi_supervised/tests/test_self_training.py",
+    "semi_supervised/tests/test_label_propagation.py",
+    "tests/test_multiclass.py",
 )
 
 

@@ -91,7 +91,7 @@ def not_met(model):
         if type(model).__name__ == "NuSVC":
             unmet["check_class_weight_classifiers"] = "weights bound the dual variables and make nu infeasible"
         return unmet
-    if type(model).__name__ in ("SGDClassifier", "SGDRegressor"):
+    if type(model).__name__ in ("SGDClassifier", "SGDRegressor", "Perceptron"):
         reason = "a row of weight two is visited once, not twice, and rows are counted, not weights, as in scikit-learn"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if getattr(model, "C", None) == np.inf:

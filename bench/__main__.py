@@ -24,6 +24,7 @@ NAMES = (
     "hmm",
     "topics",
     "features",
+    "learn",
 )
 
 

@@ -111,6 +111,8 @@ def _check_claim(claim: Claim, certificate: Certificate, allowed: Mapping[str, D
     number(claim.value, f"value of {name}", zero=True)
     if claim.direction not in template.directions:
         raise Rejected(f"{name} cannot have the direction {str(claim.direction)[:20]!r}")
+    if not isinstance(claim.producer, str) or not re.fullmatch(r"[a-z0-9_.+-]{1,40}/[a-z0-9_.+-]{1,40}", claim.producer):
+        raise Rejected(f"{name}: the producer must be a name and a version, such as assay/0.1.0")
     if sorted(map(str, claim.assumptions)) != sorted(template.assumptions):
         raise Rejected(f"{name} must carry exactly the assumptions {list(template.assumptions)}")
     if template.fact and delta:

@@ -27,8 +27,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.ensemble._adaboost_base import Boosted
+from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.ensemble._members import any_given
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores

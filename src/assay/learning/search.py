@@ -248,4 +248,4 @@ class Search:
 def options_for(metric: Metric, clip: float | None) -> CertifyOptions:
     """Return what certificates of the finalists are asked for."""
     scores = metric.name in ("auc", "brier")
-    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False)
+    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True)

@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_method_params, _check_sample_weight, check_is_fitted
 
 from assay.base import streams
-from assay.ensemble._bootstrap import Draw, sample_size
+from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
 from assay.ensemble._combined import MemberError
 from assay.ensemble._members import Indexed, OfMembers, any_given, any_rows, grows_nodes, seed_parts
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped, warn_of_unseen
@@ -156,6 +156,8 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
             )
         if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
             raise refuse(self, "Out of bag estimation only available if bootstrap=True, or max_samples below all rows.")
+        if self.oob_score and self.warm_start and self._fitted:
+            require_one_sample(self, n)
         self.n_columns_, self.bag_size_, self.n_rows_ = width, size, n
         draw = Draw(n, size, bool(self.bootstrap), data.weight)
         kept, seeds = self._earlier(draw)
@@ -378,6 +380,7 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
 
     def bags(self) -> np.ndarray:
         """Return (members, rows): how often each training row was drawn for each member."""
+        require_one_sample(self)
         return np.array([np.bincount(drawn, minlength=self.n_rows_) for drawn in self.estimators_samples_])
 
     def _member_values(self, t: int, X: Any, **given: Any) -> np.ndarray:
@@ -405,11 +408,9 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         yield from (self._member_values(t, X) for t in range(self._n_members))
 
     def _out_of_bag(self, data: Any, n_classes: int) -> None:
-        out = self.bags() == 0
         if data.y.ndim == 2:
             raise refuse(self, "oob_score is about one output.")
-        if any(draw.n != self.n_rows_ for draw in self.draws_):
-            raise refuse(self, "oob_score needs the rows that all members were fitted to; some were fitted to others.")
+        out = self.bags() == 0
         if not out.any(axis=0).all():
             warn_of_unseen("estimators")
         self._keep_out_of_bag(out_of_bag(self._every_value(data.X), out, data.y, n_classes), data.y)

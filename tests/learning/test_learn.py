@@ -36,7 +36,7 @@ def test_learn_is_a_public_function_that_reads_frames_and_files(columns, tmp_pat
     assert {one.name for one in found.candidates} == {*TWO, "Baseline"}
     assert found.candidates[0] is found.chosen
     assert holds(found, read(columns))
-    assert list(found.leaderboard["learner"])[0] == found.chosen.name
+    assert found.leaderboard["learner"][0] == found.chosen.name
     found.save(tmp_path / "m.assay")
     again = assay.load(tmp_path / "m.assay").model
     table = read(columns)

@@ -22,7 +22,9 @@ app = typer.Typer(
 
 Source = Annotated[
     str,
-    typer.Argument(help="A CSV or Parquet file, or the name of a bundled table such as credit.", show_default=False),
+    typer.Argument(
+        help="A CSV or Parquet file, - for standard input, or a bundled table such as credit.", show_default=False
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A file written by assay learn.", show_default=False)]
 
@@ -80,6 +82,10 @@ def learn(
     force: Annotated[
         bool, typer.Option("--force", help="Try the learners named although there are too many rows for them.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes that fit side by side; all cores if left out.", show_default=False),
+    ] = None,
     group: Annotated[
         str, typer.Option(help="Rows with one value of this column stay together.", show_default=False)
     ] = "",
@@ -120,7 +126,7 @@ def learn(
     with _messages():
         options = learning.Options(
             time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, _words(learners),
-            _words(exclude), group or None, time_column or None, seed, clip, task or None, force,
+            _words(exclude), group or None, time_column or None, seed, clip, task or None, force, workers,
         )  # fmt: skip
         levels = dict(learning.parse_ordered(one) for one in ordered or ())
         reading = learning.Reading(_words(nominal), levels, _words(drop))
@@ -188,6 +194,20 @@ def predict(
     with _messages():
         asked = predicting.Asked(proba, sets, intervals, threshold)
         predicting.predict(model, source, out, safe_csv, asked)
+
+
+@app.command()
+def compare(
+    first: ModelFile,
+    second: ModelFile,
+    source: Annotated[str, typer.Argument(help="A table with the target.", show_default=False)],
+    confidence: Annotated[float, typer.Option(help="How sure the statement must be.")] = 0.95,
+) -> None:
+    """Say whether one model is proved better than another, on rows that neither was fitted to."""
+    from assay.cli import comparing
+
+    with _messages():
+        comparing.compare(first, second, source, confidence)
 
 
 @app.command()

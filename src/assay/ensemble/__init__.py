@@ -7,6 +7,7 @@ from assay.ensemble._committee import ForestCommitteeClassifier
 from assay.ensemble._committee_votes import VotingClassifier, VotingRegressor
 from assay.ensemble._extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from assay.ensemble._forest import RandomForestClassifier, RandomForestRegressor
+from assay.ensemble._gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from assay.ensemble._hist_boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from assay.ensemble._lpboost import LPBoost
 from assay.ensemble._stacking import StackingClassifier, StackingRegressor
@@ -20,6 +21,8 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "ForestCommitteeClassifier",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
     "LPBoost",

@@ -117,7 +117,9 @@ class Final:
 
         end = self.budget.end
         first_round = not any(one.status == "left out" and one.losses for one in self.search.all)
-        deadline = None if end is None or self.budget.seconds is None or not first_round else max(end + 0.08 * self.budget.seconds, time.monotonic() + 2.0)
+        deadline = None
+        if end is not None and self.budget.seconds is not None and first_round:
+            deadline = max(end + 0.08 * self.budget.seconds, time.monotonic() + 2.0)
         self.pool.run(work, done, begun, deadline=deadline)
         for one in chosen:
             if id(one) not in self.results and one.status != "left out":

@@ -102,12 +102,13 @@ class TableModel:
         The claims are computed from encoded rows; fingerprints are those of the table's own values, which the checker
         encodes by itself.
         """
-        self.memory = self.recall(table, held, max(1, len(asked.compared)))
+        compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
+        self.memory = self.recall(table, held, compared)
         raw, y = self.encoding.raw(table)[0], self.labels(table)
         kept = np.setdiff1d(np.arange(len(raw)), held)
         split = {"train": kept, "holdout": held}
         cuts = [
-            DataSplit(self._rows(X[kept], y[kept]), self._rows(X[held], y[held]), split)
+            DataSplit(self.rows(X[kept], y[kept]), self.rows(X[held], y[held]), split)
             for X in (self.encoding.apply_raw(raw), raw)
         ]
         return issue(self.learner, cuts[0], delta=delta, asked=asked, others=others, about=About(self, cuts[1]))
@@ -119,7 +120,8 @@ class TableModel:
         sizes = sizes_of(self.learner, self.encoding.apply(fitting.take(held)), y)
         return None if sizes is None or not np.isfinite(sizes).all() else remember(sizes, compared, fitting)
 
-    def _rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
+    def rows(self, X: np.ndarray, y: np.ndarray) -> scan.Rows:
+        """Return rows and their targets as the learner sees them."""
         rows = scan.rows(X, y)
         return rows.encoded(self.learner.classes_) if self.task == "classify" else rows
 
@@ -158,7 +160,7 @@ class TableModel:
 
         >>> import assay
         >>> columns = {"x": [0.0, 1.0, 2.0, 3.0] * 10, "y": ["a", "a", "b", "b"] * 10}
-        >>> model = assay.learn(columns, "y", learners=["LogisticRegression"]).model
+        >>> model = assay.learn(columns, "y", learners=["LogisticRegression"], trials=1, workers=0).model
         >>> model.predict({"x": [0.2, 2.7]}).tolist()
         ['a', 'b']
         """

@@ -29,6 +29,11 @@ def _drawings(result: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
     from assay import plot
 
     model, (X, y) = result.model.learner, result.encoded_holdout
+    yield (
+        "What shuffling a column adds to the loss of hold-out rows, and the groups of largest loss, with limits that "
+        "hold together; the mean prediction by the most important columns.",
+        lambda: result.explain().plot(),
+    )
     if result.task == "classify":
         yield "Hold-out rows by true and predicted class.", partial(plot.confusion, model, X, y)
         if hasattr(model, "predict_proba"):

@@ -4,6 +4,7 @@ import os
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -263,7 +264,7 @@ class PairStepMachine(KernelMachine):
 
     def _weights(self, X: Any, sample_weight: Any) -> Any:
         """Return the row weights, zero for those below: such a row has no loss, as in LIBSVM."""
-        if sample_weight is None or np.ndim(sample_weight) == 0 or streams(X):
+        if sample_weight is None or isinstance(sample_weight, (str, Real)) or streams(X):
             return sample_weight
         weight = np.maximum(np.asarray(sample_weight, dtype=np.float64), 0.0)
         if not weight.any():

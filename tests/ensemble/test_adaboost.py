@@ -81,7 +81,7 @@ def test_weight_of_a_classifier_is_odd_and_falling_in_its_error():
 def test_training_error_is_below_the_product():
     X, y, model = cancer()
     sign = 2 * y - 1
-    f = model.decision_function(X)
+    f = model.decision_function(X) * model.estimator_weights_.sum() / 2
     by_hand = sum(a * (2 * v - 1) for a, v in zip(model.estimator_weights_, model._all_votes(X)))
     assert f == pytest.approx(by_hand)
     product = np.prod(model.normalisers_)
@@ -98,7 +98,7 @@ def test_weights():
     assert weight[~right].sum() == pytest.approx(0.5)  # the last member is no better than chance under the new weights
     assert weight[~right][0] / weight[right][0] == pytest.approx(np.exp(2 * model.estimator_weights_[0]))
     X, y, model = cancer(rounds=12)
-    direct = np.exp(-(2 * y - 1) * model.decision_function(X))
+    direct = np.exp(-(2 * y - 1) * model.decision_function(X) * model.estimator_weights_.sum() / 2)
     assert model.sample_weights_ == pytest.approx(direct / direct.sum())
 
 
@@ -158,6 +158,14 @@ def test_sequence_of_scikit_learn(data):
     assert 2 * own.estimator_weights_ == pytest.approx(other.estimator_weights_)  # SAMME's weight is twice alpha
     assert own.estimator_errors_ == pytest.approx(other.estimator_errors_)
     assert np.array_equal(own.predict(X), other.predict(X))
+    assert own.decision_function(X) == pytest.approx(other.decision_function(X))
+    assert own.predict_proba(X) == pytest.approx(other.predict_proba(X))
+    for one, two in zip(own.staged_predict_proba(X), other.staged_predict_proba(X), strict=True):
+        assert one == pytest.approx(two)
+    assert list(own.staged_score(X, y)) == pytest.approx(list(other.staged_score(X, y)))
+    if data is load_breast_cancer:  # two columns of the flowers split alike, and scikit-learn draws one of them
+        assert own.feature_importances_ == pytest.approx(other.feature_importances_, abs=1e-9)
+    assert len(own) == len(own.estimators_) == 15 and own[3].get_depth() == 1
     order = np.argsort(own.estimator_errors_)
     assert (np.diff(own.estimator_weights_[order]) <= 1e-12).all()
 
@@ -276,6 +284,6 @@ def test_stumps_of_adaboost_are_made_of_the_arrays():
     y = (X[:, 0] + X[:, 3] + 0.3 * rng.normal(size=200) > 1).astype(np.int64)
     model = AdaBoostClassifier(n_estimators=8).fit(X, y)
     votes = sum(a * (2.0 * m.predict(X) - 1) for a, m in zip(model.estimator_weights_, model.estimators_, strict=True))
-    assert votes == pytest.approx(model.decision_function(X))
+    assert votes == pytest.approx(model.decision_function(X) * model.estimator_weights_.sum() / 2)
     model.node_value_[:] = model.node_value_[:, ::-1]
     assert not np.array_equal(np.sign(votes), np.sign(sum(m.predict(X) - 0.5 for m in model.estimators_)))

@@ -114,7 +114,7 @@ def _fresh(learner: Any, X: Any) -> Iterator[tuple[ColumnType, np.ndarray, np.nd
         learner.n_features_in_ = len(names)
         chosen = _nominal(learner, names)
         for j, name in enumerate(X.columns):
-            column = data.read(X[[name]], nominal=[names[j]] if j in chosen else ()).column(names[j])
+            column = data.read(X[[name]], nominal=[names[j]] if j in chosen else (), exact=True).column(names[j])
             kind = column.type if column.type.kind == "numeric" else replace(column.type, kind="nominal")
             yield kind, column.data, np.arange(float(len(kind.levels)))
         return

@@ -16,8 +16,6 @@ from typing import Any
 ASSUMPTIONS = {
     "A-IID(train)": "the training rows are independent draws from one distribution, from which new data come too",
     "A-IID(holdout)": "the hold-out rows are independent draws from one distribution, from which new data come too",
-    "A-SEQUENCES(holdout)": "the hold-out sequences, cut as the claim lists them, are independent draws from one "
-    "distribution, from which new sequences come too",
     "A-SPLIT(holdout)": "nothing about the model (preprocessing, features, hyper-parameters, stopping) was chosen "
     "by looking at the hold-out rows",
     "A-RANGE": "the loss lies in the stated range by construction",
@@ -31,8 +29,6 @@ ASSUMPTIONS = {
     "the rows; the number of members was fixed in advance",
     "A-SUPP": "no row, of the training rows or of new data, is longer than the radius, which was fixed in advance",
     "A-KERNEL": "the kernel is positive semidefinite",
-    "A-KEPT": "the rows kept for the certificate, labelled ones from the teacher and unlabelled ones from both models, "
-    "were drawn without looking at them, had no part in those fits, and come from the distribution of new data",
 }
 HOLDOUT = ("A-IID(holdout)", "A-SPLIT(holdout)", "A-DELTA")
 UNIFORM = ("A-IID(train)", "A-CLASS", "A-DELTA")
@@ -48,6 +44,7 @@ class Definition:
     `quantity` is what a statement about new data bounds ("error rate"), so that statements about the same can be
     compared; "" if there is none. Where one definition serves the problems of several losses, `by_loss` has the names
     of those that have one of their own; "squared L1" is that of the squared loss where the penalty names L1.
+    `own_assumptions` puts into words those assumptions that only claims of this family make.
     """
 
     name: str
@@ -57,6 +54,11 @@ class Definition:
     directions: tuple[str, ...] = ("upper",)
     quantity: str = ""
     by_loss: Mapping[str, str] = field(default_factory=dict)
+    own_assumptions: Mapping[str, str] = field(default_factory=dict)
+
+    def assumption(self, code: str) -> str:
+        """Return one of the assumptions in words."""
+        return self.own_assumptions.get(code) or ASSUMPTIONS.get(code, "unknown assumption")
 
     def called(self, params: Any) -> str:
         """Return the name of a claim with these parameters, of which any may be malformed.

@@ -7,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from assay.claims.claim import Certificate, Claim, tightest
-from assay.claims.definitions import ASSUMPTIONS, definition
+from assay.claims.definitions import definition
 from assay.text import shown
 
 UNDETECTABLE = (
@@ -41,10 +41,15 @@ def sections(certificate: Certificate) -> Iterator[Section]:
         yield Section("Not claimed, and why", lines)
     if risks:
         yield Section("Confidence", list(_ledger(certificate)))
-        codes = dict.fromkeys(code for claim in risks for code in claim.assumptions)
-        lines = [f"{ASSUMPTIONS.get(code, 'unknown assumption')} [{code}]" for code in codes]
-        yield Section("What the statements about new data assume", lines)
+        yield Section("What the statements about new data assume", _assumed(risks))
         yield Section("What no checker can detect", list(UNDETECTABLE))
+
+
+def _assumed(risks: list[Claim]) -> list[str]:
+    """Return each assumption once, in words."""
+    claims = [(claim, definition(claim.template)) for claim in risks]
+    words = {code: meaning.assumption(code) for claim, meaning in claims if meaning for code in claim.assumptions}
+    return [f"{text} [{code}]" for code, text in words.items()]
 
 
 def _said(claim: Claim) -> str:

@@ -10,12 +10,13 @@ from rich.text import Text
 from assay import datasets
 from assay.checker.audit import audit as lines_of
 from assay.checker.audit import sizes
+from assay.checker.families.table import find_words
 from assay.checker.verify import Report
 from assay.checker.verify import verify as check
 from assay.claims.claim import Certificate, Claim
 from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
-from assay.data import Encoding, Table, read
+from assay.data import Encoding, Table, names, read
 from assay.learning import TableModel
 from assay.learning.model import checked_input
 from assay.text import shown
@@ -49,28 +50,55 @@ def _verify(
     console: Console, model: TableModel, certificate: Certificate, source: str, limit: float | None
 ) -> bool:
     data = _table(model, source)
+    if model.target.name in data.columns and data.column(model.target.name).type.kind == model.target.kind:
+        data = data.take(model.own_rows(data))  # `learn` leaves out rows of classes that no training row has
     problems = model.differences(data, certificate)
     if problems:
         console.print("FAILED: this is not the table that the certificate is about.", style="bold red")
         for sentence in problems:
             say(console, sentence)
         return False
-    report = check(certificate, model, model.encoding.raw(data)[0], model.labels(data), limit=limit)
+    raw = model.encoding.raw(data, find_words)[0]
+    report = check(certificate, model, raw, model.labels(data), limit=limit)
     other_rows = any(one.claim == "data.identity" and one.status == "REJECTED" for one in report.verdicts)
     if not other_rows and not _encoding_is_honest(model, data, certificate):
         console.print("FAILED: the model's encoding is not what its training rows give.", style="bold red")
         say(console, "It may have been fitted to the hold-out rows as well, or changed afterwards.")
         return False
+    if report.holds and not _memory_is_honest(model, data, certificate):
+        console.print("FAILED: what the model remembers of its rows is not what they give.", style="bold red")
+        say(console, "Its prediction sets, intervals and warnings of rows that look otherwise cannot be trusted.")
+        return False
     _show(console, certificate, report)
     return report.holds
+
+
+def _memory_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
+    """Tell whether the hold-out rows give the sizes of predictions again, and all rows the columns."""
+    if model.memory is None:
+        return True
+    held = np.asarray((certificate.split or {}).get("holdout", ()))
+    if held.ndim != 1 or held.dtype.kind not in "iu" or not held.size or held.min() < 0 or held.max() >= data.n_rows:
+        return False
+    again = model.recall(data, held, model.memory.compared)
+    paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
+    return (
+        again is not None
+        and again.rows == model.memory.rows
+        and model.memory.compared >= max(paid, default=1)
+        and len(again.sizes) == len(model.memory.sizes)
+        and np.allclose(again.sizes, model.memory.sizes, rtol=1e-9, atol=1e-12)
+        and again.columns == model.memory.columns
+    )
 
 
 def _table(model: TableModel, source: str) -> Table:
     """Return the table with the kinds of columns that the model knows, as far as it has them."""
     if source in datasets.TARGETS and not Path(source).exists():
         return datasets.load(source)
-    names = read(source).names
-    return read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in names))
+    there = names(source)
+    table = read(source, schema=tuple(one for one in (*model.columns, model.target) if one.name in there))
+    return table.with_target(model.target.name)[0] if model.target.name in there else table
 
 
 def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:

@@ -110,7 +110,7 @@ class Mixed(PrototypeMixin, ClusterMixin, Learner):
         if not isinstance(X, Mapping):
             _check_feature_names(self, X, reset=reset)
         if reset:
-            read = data.read(X)
+            read = data.read(X, exact=True)
             self.columns_, self.n_features_in_ = read.schema, len(read.schema)
         elif self.columns_ is None:
             raise refuse(self, "X has columns of names, but it was fitted to numbers.")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from assay.data.columns import Schema as Schema
     from assay.data.encoding import Encoding as Encoding
     from assay.data.readers import chunks as chunks
+    from assay.data.readers import names as names
     from assay.data.readers import read as read
     from assay.data.table import Table as Table
 
@@ -23,6 +24,7 @@ _HOMES = {
     "Schema": "columns",
     "Table": "table",
     "chunks": "readers",
+    "names": "readers",
     "read": "readers",
 }
 

@@ -1,7 +1,8 @@
-"""Columns with a type: numeric, nominal (values without order) or ordered (values with one).
+"""Columns with a type: numeric, nominal (values without order), ordered (values with one), date, or text (prose).
 
-The data of a column are doubles in every case: the numbers themselves, or the position of the value in the column's
-list of levels; NaN where a value is missing.
+The data of a column are doubles in every case: the numbers themselves, the position of the value in the column's list
+of levels, seconds since the beginning of 1970, or the position of a text among the column's texts; NaN where a value
+is missing.
 """
 
 import json
@@ -11,23 +12,34 @@ from dataclasses import dataclass
 import numpy as np
 
 KINDS = ("numeric", "nominal", "ordered")
+"""Kinds that every learner of tables reads; each is one column of doubles."""
+MORE_KINDS = ("date", "text")
+"""Kinds that an encoding turns into numbers: parts of a date, words of a text."""
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """Name, kind (numeric, nominal, ordered) and levels of a column; a numeric one has no levels."""
+    """Name, kind and levels of a column, and how its cells are written if not as plain numbers or words.
+
+    A nominal or ordered column has levels. `written` belongs to the type so that later tables are read alike: of
+    numbers the decimal sign, the sign between groups of digits, what stands before and what after them (see
+    `data.written`); of dates the format (`data.dates`).
+    """
 
     name: str
     kind: str
     levels: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its type, and one double for each row (number, or position of the level; NaN if missing)."""
+    """A column: its type, one double for each row, what reading it did, and the distinct texts if it is prose."""
 
     type: ColumnType
     data: np.ndarray
+    note: str = ""
+    texts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -39,11 +51,19 @@ class Column:
         return np.isnan(self.data)
 
     def values(self) -> np.ndarray:
-        """Return the numbers (float64), or the levels as text (object; None where missing)."""
+        """Return the numbers (float64), the dates (datetime64), or levels and texts (object; None where missing)."""
         if self.type.kind == "numeric":
             return self.data
-        levels = np.array([*self.type.levels, None], dtype=object)
-        return levels[np.where(self.missing, len(self.type.levels), self.data).astype(np.intp)]
+        if self.type.kind == "date":
+            whole = np.where(self.missing, 0, np.round(self.data * 1e6)).astype("datetime64[us]")
+            return np.where(self.missing, np.datetime64("NaT"), whole)
+        words = self.texts if self.type.kind == "text" else self.type.levels
+        levels = np.array([*words, None], dtype=object)
+        return levels[np.where(self.missing, len(words), self.data).astype(np.intp)]
+
+    def take(self, rows: object) -> "Column":
+        """Return the rows that a mask, a slice or a list of row numbers selects."""
+        return Column(self.type, self.data[rows], self.note, self.texts)  # type: ignore[call-overload]
 
 
 Schema = tuple[ColumnType, ...]

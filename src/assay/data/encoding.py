@@ -1,14 +1,16 @@
 """The encoding of a table: what turns its columns into the numbers that a learner reads.
 
-It consists of names and numbers alone (`plain`), belongs to the model, and is applied by the few lines of
-`encode_block`. Raw rows are doubles (n, columns of the table): numbers, and positions of levels in the column's list;
-NaN where a value is missing or the level is unknown. Encoded rows have, from left to right and in the order of the
-table within each part,
+It consists of names and numbers alone (`data.plain`), belongs to the model, and is applied by the few lines of
+`encode_block`. Raw rows are doubles: a column for each number, level (its position in the column's list) and date
+(seconds), with NaN where a value is missing or the level is unknown; and for each column of text one for every word
+that is looked for, 1 where the text has it. Encoded rows have, from left to right and in the order of the table
+within each part,
 
     kept columns        x, as it is                        for learners that read levels and gaps themselves
-    numbers             ((x if x is there else fill) - mean) / scale         numeric and ordered columns
+    numbers             ((x if x is there else fill) - mean) / scale         numeric and ordered columns, parts of dates
     gaps                ((0 if x is there else 1) - mean) / scale            numbers that had gaps when it was fitted
     levels              one column for each level with a slot: 1 where x is that level, else 0
+    words               x, as it is
 
 Each entry is computed by itself, in double precision and in the order written: first the difference, then the
 quotient. So any cut into blocks gives the same bits. A missing value of a nominal column has a slot if the column had
@@ -16,21 +18,21 @@ gaps when the encoding was fitted; a level without a slot gives zeros. Of `MOST_
 have slots of their own, and the others share the last one.
 """
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay.data.blocks import rows_per_block
-from assay.data.columns import KINDS, Column, ColumnType, Schema
+from assay.data.columns import Column, ColumnType, Schema
 from assay.data.table import Table
+from assay.data.words import commonest, has_words
 
 MOST_LEVELS = 100
 """Columns that a nominal column may become."""
-MOST_COLUMNS = 1_000_000
-"""Columns that an encoding may read."""
+DATE_PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
 
 
 class Scaling(NamedTuple):
@@ -71,7 +73,23 @@ class Levels:
         return max(self.slots) + 1
 
 
-Part = Kept | Numbers | Levels
+@dataclass(frozen=True)
+class Dates:
+    """A column of dates: the parts of it that are read, each kept or scaled as a number is."""
+
+    type: ColumnType
+    parts: tuple[tuple[str, Kept | Numbers], ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column of text: the words that are looked for."""
+
+    type: ColumnType
+    words: tuple[str, ...]
+
+
+Part = Kept | Numbers | Levels | Dates | Words
 
 
 class Arrays(NamedTuple):
@@ -88,12 +106,24 @@ class Arrays(NamedTuple):
     nominal: np.ndarray  # (q,) positions in the raw rows
     slots: np.ndarray  # slots of the first nominal column's levels and of its missing value, of the second, ...
     starts: np.ndarray  # (q + 1,) where each nominal column begins in `slots`
-    columns: np.ndarray  # (q + 1,) where each begins among the encoded columns; the last is their number
+    columns: np.ndarray  # (q + 1,) where each begins among the encoded columns; the last is where the words begin
+    dates: tuple[tuple[int, str], ...]  # parts of dates, which stand to the right of the raw rows: position and name
+    words: np.ndarray  # (w,) positions in the raw rows
+
+    @property
+    def width(self) -> int:
+        """The number of encoded columns."""
+        return int(self.columns[-1]) + len(self.words)
 
 
 def encode_block(raw: np.ndarray, a: Arrays) -> np.ndarray:
     """Return the encoded rows (n, d) of raw rows (n, columns)."""
-    out = np.zeros((len(raw), a.columns[-1]))
+    if a.dates:
+        from assay.data.dates import part
+
+        raw = np.column_stack([raw, *(part(raw[:, position], name) for position, name in a.dates)])
+    out = np.zeros((len(raw), a.width))
+    out[:, a.columns[-1] :] = raw[:, a.words]
     end = len(a.kept)
     out[:, :end] = raw[:, a.kept]
     numbers = raw[:, a.numbers]
@@ -137,8 +167,10 @@ class Encoding:
         A nominal column is kept for who reads it if it has fewer than `MOST_LEVELS` levels and all of them occur.
         """
         columns = list(table.columns.values())
-        parts: dict[str, Part] = {column.name: Kept(column.type) for column in columns if _can_stay(column, reads)}
-        numbers = [column for column in columns if column.name not in parts and column.type.kind != "nominal"]
+        parts: dict[str, Part] = {one.name: Words(one.type, _words(one)) for one in columns if one.type.kind == "text"}
+        parts |= {one.name: _date_part(one, reads) for one in columns if one.type.kind == "date"}
+        parts |= {one.name: Kept(one.type) for one in columns if one.name not in parts and _can_stay(one, reads)}
+        numbers = [one for one in columns if one.name not in parts and one.type.kind != "nominal"]
         parts |= {part.type.name: part for part in _number_parts(numbers, table.n_rows)}
         return cls([parts.get(column.name) or _level_part(column) for column in columns])
 
@@ -147,13 +179,22 @@ class Encoding:
         """The columns of the tables that it reads."""
         return tuple(part.type for part in self.parts)
 
-    def raw(self, table: Table) -> tuple[np.ndarray, dict[str, list[str]]]:
+    def raw(self, table: Table, find: "Find" = has_words) -> tuple[np.ndarray, dict[str, list[str]]]:
         """Return the table's raw rows, and the levels that the encoding does not know, by column.
 
-        Equal tables give equal bytes: there is one zero and one NaN.
+        Equal tables give equal bytes: there is one zero and one NaN. `find` looks for words in texts; who verifies
+        has it done by the checker.
         """
         fitting, unknown = table.require_same_columns(self.schema)
-        rows = fitting.matrix()
+        rows = np.empty((fitting.n_rows, self._starts()[-1]))
+        for part, start in zip(self.parts, self._starts(), strict=False):
+            column = fitting.columns[part.type.name]
+            if isinstance(part, Words):
+                found = np.vstack([find(column.texts, part.words), np.zeros(len(part.words))])
+                codes = np.where(column.missing, -1, column.data).astype(np.intp)
+                rows[:, start : start + len(part.words)] = found[codes]
+            else:
+                rows[:, start] = column.data
         rows += 0.0
         rows[np.isnan(rows)] = np.nan
         return rows, unknown
@@ -165,34 +206,78 @@ class Encoding:
     def apply_raw(self, raw: np.ndarray) -> np.ndarray:
         """Return the encoded rows (n, d) of raw rows."""
         arrays = self.arrays()
-        out = np.empty((len(raw), arrays.columns[-1]))
+        out = np.empty((len(raw), arrays.width))
         step = rows_per_block(out.shape[1])
         for start in range(0, len(raw), step):
             out[start : start + step] = encode_block(raw[start : start + step], arrays)
         return out
 
+    def _starts(self) -> list[int]:
+        """Return where each part's raw columns begin; at the end, their number."""
+        widths = [len(part.words) if isinstance(part, Words) else 1 for part in self.parts]
+        return np.cumsum([0, *widths], dtype=np.int64).tolist()
+
+    def spans(self) -> list[slice]:
+        """Return where the raw columns of each part stand."""
+        starts = self._starts()
+        return [slice(start, stop) for start, stop in pairwise(starts)]
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the words that are looked for in a column of text."""
+        return next(part.words for part in self.parts if isinstance(part, Words) and part.type.name == name)
+
+    def _flat(self) -> tuple[list[tuple[int, Kept | Numbers | Levels]], tuple[tuple[int, str], ...]]:
+        """Return the parts with their positions in the raw rows, where parts of dates stand to the right; and these."""
+        starts = self._starts()
+        flat: list[tuple[int, Kept | Numbers | Levels]] = []
+        dates: list[tuple[int, str]] = []
+        for start, part in zip(starts, self.parts, strict=False):
+            if isinstance(part, Dates):
+                flat += [(starts[-1] + len(dates) + i, one) for i, (_, one) in enumerate(part.parts)]
+                dates += [(start, name) for name, _ in part.parts]
+            elif not isinstance(part, Words):
+                flat.append((start, part))
+        return flat, tuple(dates)
+
     def nominal(self) -> list[int]:
         """Return which encoded columns are levels of a column that is kept."""
-        kept = [part for part in self.parts if isinstance(part, Kept)]
+        kept = [part for _, part in self._flat()[0] if isinstance(part, Kept)]
         return [i for i, part in enumerate(kept) if part.type.kind == "nominal"]
 
     def feature_names(self) -> list[str]:
         """Return the name of each encoded column, as a person would say it."""
-        numbers = [part for part in self.parts if isinstance(part, Numbers)]
+        flat = [part for _, part in self._flat()[0]]
+        numbers = [part for part in flat if isinstance(part, Numbers)]
         return [
-            *(part.type.name for part in self.parts if isinstance(part, Kept)),
+            *(part.type.name for part in flat if isinstance(part, Kept)),
             *(part.type.name for part in numbers),
             *(f"{part.type.name} missing" for part in numbers if part.gap is not None),
-            *(name for part in self.parts if isinstance(part, Levels) for name in _slot_names(part)),
+            *(name for part in flat if isinstance(part, Levels) for name in _slot_names(part)),
+            *(f"{part.type.name} has {word}" for part in self.parts if isinstance(part, Words) for word in part.words),
+        ]
+
+    def sources(self) -> list[str]:
+        """Return the name of the table's column that each encoded column is made of."""
+        owners = [(part.type.name, one) for part in self.parts for one in _pieces(part)]
+        numbers = [(name, one) for name, one in owners if isinstance(one, Numbers)]
+        return [
+            *(name for name, one in owners if isinstance(one, Kept)),
+            *(name for name, _ in numbers),
+            *(name for name, one in numbers if one.gap is not None),
+            *(name for name, one in owners if isinstance(one, Levels) for _ in range(one.width)),
+            *(part.type.name for part in self.parts if isinstance(part, Words) for _ in part.words),
         ]
 
     def arrays(self) -> Arrays:
         """Return the numbers of the encoding as arrays."""
-        kept = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Kept)]
-        numbers = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Numbers)]
-        nominal = [(i, part) for i, part in enumerate(self.parts) if isinstance(part, Levels)]
+        flat, dates = self._flat()
+        kept = [(i, part) for i, part in flat if isinstance(part, Kept)]
+        numbers = [(i, part) for i, part in flat if isinstance(part, Numbers)]
+        nominal = [(i, part) for i, part in flat if isinstance(part, Levels)]
         gaps = [(i, part.gap) for i, part in numbers if part.gap is not None]
         left = len(kept) + len(numbers) + len(gaps)
+        starts = zip(self._starts(), self.parts, strict=False)
+        words = [start + j for start, part in starts if isinstance(part, Words) for j in range(len(part.words))]
         return Arrays(
             _positions(kept),
             _positions(numbers),
@@ -206,27 +291,36 @@ class Encoding:
             np.array([slot for _, part in nominal for slot in part.slots], dtype=np.int64),
             np.cumsum([0, *(len(part.slots) for _, part in nominal)], dtype=np.int64),
             np.cumsum([left, *(part.width for _, part in nominal)], dtype=np.int64),
+            dates,
+            np.array(words, dtype=np.int64),
         )
 
     def plain(self) -> list[dict[str, Any]]:
         """Return the encoding as lists, dicts, text, numbers and booleans, for a file."""
-        return [_plain_part(part) for part in self.parts]
+        from assay.data.plain import plain_part
+
+        return [plain_part(part) for part in self.parts]
 
     @classmethod
     def from_plain(cls, plain: Any) -> "Encoding":
         """Return the encoding that `plain` describes; refuse whatever `fit` could not have made."""
-        if not isinstance(plain, list) or not 0 < len(plain) <= MOST_COLUMNS:
-            raise ValueError(f"an encoding is a list of 1 to {MOST_COLUMNS} columns.")
-        parts = [_part_from_plain(record) for record in plain]
-        if len({part.type.name for part in parts}) != len(parts):
-            raise ValueError("two columns of the encoding have one name.")
-        return cls(parts)
+        from assay.data.plain import parts_from_plain
+
+        return cls(parts_from_plain(plain))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"plain": self.plain()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.parts = Encoding.from_plain(state["plain"]).parts
+
+
+Find = Callable[[Sequence[str], Sequence[str]], np.ndarray]
+
+
+def _pieces(part: Part) -> list[Part]:
+    """Return a part as the parts that columns are made of: those of a date, else itself."""
+    return [one for _, one in part.parts] if isinstance(part, Dates) else [part]
 
 
 def _positions(parts: Sequence[tuple[int, Any]]) -> np.ndarray:
@@ -242,6 +336,25 @@ def _can_stay(column: Column, reads: Collection[str]) -> bool:
     occur = np.unique(column.data[~column.missing])
     few = len(occur) == len(column.type.levels) < MOST_LEVELS
     return "nominal" in reads and few and ("missing" in reads or not column.missing.any())
+
+
+def _date_part(column: Column, reads: Collection[str]) -> Dates:
+    """Return the parts that differ between rows, and the days elapsed, as numbers that are kept or scaled."""
+    from assay.data.dates import part
+
+    found = {name: part(column.data, name) for name in DATE_PARTS}
+    there = ~column.missing
+    varied = [name for name in DATE_PARTS if name == "elapsed days" or len(np.unique(found[name][there])) > 1]
+    types = [ColumnType(f"{column.name} {name}", "numeric") for name in varied]
+    if "missing" in reads:
+        return Dates(column.type, tuple((name, Kept(kind)) for name, kind in zip(varied, types, strict=True)))
+    numbers = [Column(kind, found[name]) for name, kind in zip(varied, types, strict=True)]
+    return Dates(column.type, tuple(zip(varied, _number_parts(numbers, len(column.data)), strict=True)))
+
+
+def _words(column: Column) -> tuple[str, ...]:
+    counts = np.bincount(column.data[~column.missing].astype(np.intp), minlength=len(column.texts))
+    return tuple(commonest(column.texts, counts))
 
 
 def _number_parts(columns: Sequence[Column], n_rows: int) -> Iterator[Numbers]:
@@ -296,74 +409,3 @@ def _slot_names(part: Levels) -> list[str]:
     if part.shared:
         names[part.width - 1] = "other"
     return [f"{part.type.name} = {names[slot]}" for slot in range(part.width)]
-
-
-# Plain form
-
-
-def _plain_part(part: Part) -> dict[str, Any]:
-    record: dict[str, Any] = {"name": part.type.name, "kind": part.type.kind}
-    if part.type.kind != "numeric":
-        record["levels"] = list(part.type.levels)
-    if isinstance(part, Numbers):
-        gap = None if part.gap is None else list(part.gap)
-        return record | {"fill": part.fill, "scaling": list(part.scaling), "gap": gap}
-    if isinstance(part, Levels):
-        return record | {"slots": list(part.slots), "shared": part.shared}
-    return record | {"kept": True}
-
-
-def _part_from_plain(record: Any) -> Part:
-    if not isinstance(record, dict):
-        raise ValueError("a column of an encoding is a dict.")
-    column = _column_type(record)
-    fields = {*record} - {"name", "kind", "levels"}
-    if fields == {"kept"} and record["kept"] is True:
-        return Kept(column)
-    if column.kind == "nominal" and fields == {"slots", "shared"}:
-        return _levels(column, record)
-    if column.kind != "nominal" and fields == {"fill", "scaling", "gap"}:
-        gap = None if record["gap"] is None else _pair(record["gap"])
-        return Numbers(column, _finite(record["fill"]), _pair(record["scaling"]), gap)
-    raise ValueError(f"the encoding of a {column.kind} column has other fields than it may have.")
-
-
-def _column_type(record: Mapping[str, Any]) -> ColumnType:
-    name, kind, levels = record.get("name"), record.get("kind"), record.get("levels", [])
-    if not isinstance(name, str) or not name or kind not in KINDS or (kind == "numeric") != ("levels" not in record):
-        raise ValueError("a column of an encoding needs a name, a kind, and levels unless it is numeric.")
-    if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
-        raise ValueError("levels of an encoding are a list of text.")
-    if len({*levels}) != len(levels):
-        raise ValueError("two levels of a column of the encoding have one name.")
-    return ColumnType(name, kind, tuple(levels))
-
-
-def _levels(column: ColumnType, record: Mapping[str, Any]) -> Levels:
-    slots, shared = record["slots"], record["shared"]
-    if not isinstance(slots, list) or len(slots) != len(column.levels) + 1 or not isinstance(shared, bool):
-        raise ValueError("a nominal column of an encoding has a slot for each level and for missing values.")
-    if not all(type(slot) is int and -1 <= slot < MOST_LEVELS for slot in slots):
-        raise ValueError(f"slots of an encoding are whole numbers from -1 to {MOST_LEVELS - 1}.")
-    used = [slot for slot in slots if slot >= 0]
-    own = sorted(slot for slot in used if not shared or slot < max(used))
-    if not used or own != list(range(max(used) + (not shared))):
-        raise ValueError("slots of an encoding are numbered from 0, and only the shared one has several levels.")
-    return Levels(column, tuple(slots), shared)
-
-
-def _finite(number: Any) -> float:
-    if type(number) is int and abs(number) < 2**1023:
-        number = float(number)
-    if type(number) is not float or not math.isfinite(number):
-        raise ValueError("numbers of an encoding are finite.")
-    return number
-
-
-def _pair(numbers: Any) -> Scaling:
-    if not isinstance(numbers, list) or len(numbers) != 2:
-        raise ValueError("a scaling of an encoding is a mean and a scale.")
-    mean, scale = map(_finite, numbers)
-    if not scale > 0:
-        raise ValueError("a scale of an encoding is > 0.")
-    return Scaling(mean, scale)

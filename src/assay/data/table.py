@@ -4,20 +4,30 @@
 `Schema` gives a table read later the same columns and codes.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.data.columns import Column, ColumnType, Schema
+from assay.data.columns import MORE_KINDS, Column, ColumnType, Schema
 
 
 class ColumnSummary(NamedTuple):
+    """How a column was read, for people."""
+
     name: str
     kind: str
+    """numeric, nominal, ordered, date, text, or "left out"."""
     distinct: int
     missing: int
+    holds: str
+    """Lowest and highest number or date, or the commonest values."""
+    note: str
+    """What was done in reading it."""
+    advice: str
+    """What to do if that is not what it means."""
 
 
 class Table:
@@ -33,9 +43,11 @@ class Table:
            [58.,  1.]])
     """
 
-    def __init__(self, columns: Iterable[Column]):
+    def __init__(self, columns: Iterable[Column], left_out: Mapping[str, str] | None = None, n_rows: int = 0):
         self.columns = {column.name: column for column in columns}
-        self.n_rows = len(next(iter(self.columns.values())).data) if self.columns else 0
+        self.n_rows = len(next(iter(self.columns.values())).data) if self.columns else n_rows
+        self.left_out = dict(left_out or {})
+        """Why columns of the source are not here, by name."""
 
     @property
     def schema(self) -> Schema:
@@ -48,10 +60,25 @@ class Table:
     def column(self, name: str) -> Column:
         """Return the column of this name; if there is none, say which there are and which is closest."""
         if name not in self.columns:
-            close = get_close_matches(name, self.names, n=1)
+            alike = [one for one in self.names if one.lower() == name.lower()]
+            close = alike or get_close_matches(name, self.names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
+            if name in self.left_out:
+                raise ValueError(f"the column {name!r} is of no use: {self.left_out[name]}")
             raise ValueError(f"there is no column {name!r}{hint} The columns are {listed(self.names)}.")
         return self.columns[name]
+
+    def without(self, *names: str) -> "Table":
+        """Return the table without these columns.
+
+        >>> from assay.data import read
+        >>> read({"a": [1.0], "b": [2.0]}).without("a").names
+        ['b']
+        """
+        for name in names:
+            self.column(name)
+        left_out = self.left_out | dict.fromkeys(names, "it was dropped.")
+        return Table((one for one in self.columns.values() if one.name not in names), left_out, self.n_rows)
 
     def positions(self, *kinds: str) -> list[int]:
         """Return where the columns of these kinds stand in `matrix()`."""
@@ -61,6 +88,9 @@ class Table:
         """Return (rows, columns) doubles in C order: numbers, and level positions; NaN where missing."""
         if not self.columns:
             return np.empty((self.n_rows, 0))
+        for name, kind in ((one.name, one.type.kind) for one in self.columns.values() if one.type.kind in MORE_KINDS):
+            holds = "dates or times" if kind == "date" else "free text"
+            raise ValueError(f"column {name!r} holds {holds}; an encoding makes numbers of it, as assay.learn does.")
         return np.stack([column.data for column in self.columns.values()], axis=1)
 
     def split_target(self, name: str) -> tuple["Table", Column]:
@@ -73,26 +103,38 @@ class Table:
                 f"the target {name!r} has no value in {len(rows)} of {self.n_rows} rows "
                 f"(counted from 0: {shown}); remove these rows, or fill them."
             )
-        others = Table(column for column in self.columns.values() if column.name != name)
+        others = Table((one for one in self.columns.values() if one.name != name), self.left_out)
         if not others.columns:
             raise ValueError(f"there is no column to learn from beside the target {name!r}.")
         return others, target
 
+    def with_target(self, name: str) -> tuple["Table", str]:
+        """Return the rows that have a target, and a sentence about those that have none; empty if all have one."""
+        missing = self.column(name).missing
+        if not missing.any():
+            return self, ""
+        if missing.all():
+            raise ValueError(f"the target {name!r} has no value in any row.")
+        said = f"{int(missing.sum())} of {self.n_rows} rows have no value of the target {name!r}; they are left out."
+        return self.take(~missing), said
+
+    def useful(self) -> "Table":
+        """Return the columns worth learning from: without those that name each row, and those of a single value."""
+        reasons = {column.name: why for column in self.columns.values() if (why := _useless(column, self.n_rows))}
+        if len(reasons) == len(self.columns):
+            said = " ".join(f"Column {name!r}: {why}" for name, why in [*reasons.items()][:20])
+            raise ValueError(f"there is no column to learn from. {said}")
+        kept = (one for one in self.columns.values() if one.name not in reasons)
+        return Table(kept, self.left_out | reasons, self.n_rows)
+
     def take(self, rows: Any) -> "Table":
         """Return the rows that a mask, a slice or a list of row numbers selects."""
-        return Table(Column(column.type, column.data[rows]) for column in self.columns.values())
+        return Table((column.take(rows) for column in self.columns.values()), self.left_out)
 
     def summary(self) -> list[ColumnSummary]:
-        """Return name, kind, number of distinct values and of missing values of each column."""
-        return [
-            ColumnSummary(
-                column.name,
-                column.type.kind,
-                len(np.unique(column.data[~column.missing])),
-                int(column.missing.sum()),
-            )
-            for column in self.columns.values()
-        ]
+        """Return how each column was read: kind, values, gaps, what was done, and what to do if it is wrong."""
+        here = [_summary(column, self.n_rows) for column in self.columns.values()]
+        return here + [ColumnSummary(name, "left out", 0, 0, "", why, "") for name, why in self.left_out.items()]
 
     def require_same_columns(self, schema: Schema) -> tuple["Table", dict[str, list[str]]]:
         """Return the schema's columns, in its order and with its codes, and the values it does not know.
@@ -106,9 +148,9 @@ class Table:
                 f"the table lacks the column{'s' if len(absent) > 1 else ''} {listed(absent)} that the "
                 f"model was fitted with; it has {listed(self.names)}."
             )
-        fitted = [_fitted(self.columns[wanted.name], wanted) for wanted in schema]
-        unknown = {column.name: values for column, values in fitted if values}
-        return Table(column for column, _ in fitted), unknown
+        found = [fitted(self.columns[wanted.name], wanted) for wanted in schema]
+        unknown = {column.name: values for column, values in found if values}
+        return Table(column for column, _ in found), unknown
 
     def to_arrow(self) -> Any:
         """Return an Arrow table: doubles, and dictionaries of text for nominal and ordered columns."""
@@ -117,6 +159,10 @@ class Table:
         def arrow(column: Column) -> Any:
             if column.type.kind == "numeric":
                 return pa.array(column.data, from_pandas=True)
+            if column.type.kind == "date":
+                return pa.array(column.values(), pa.timestamp("us"))
+            if column.type.kind == "text":
+                return pa.array(column.values(), pa.string())
             codes = pa.array(np.where(column.missing, 0, column.data).astype(np.int32), mask=column.missing)
             levels = pa.array(column.type.levels, pa.string())
             return pa.DictionaryArray.from_arrays(codes, levels, ordered=column.type.kind == "ordered")
@@ -132,36 +178,124 @@ class Table:
         return self.to_arrow().to_pandas()
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
-    """Return the column with the codes of the wanted type, and the values that type does not know."""
+def fitted(column: Column, wanted: ColumnType) -> tuple[Column, list[str]]:
+    """Return the column with kind, form and codes of the wanted type, and the values that type does not know."""
     if column.type == wanted:
         return column, []
-    if wanted.kind == "numeric":
-        rows = np.flatnonzero(~column.missing)
-        if len(rows):
-            values = column.values()
-            row = next((row for row in rows if not _is_number(values[row])), rows[0])
-            raise ValueError(f"column {wanted.name!r} must hold numbers; got {values[row]!r} in row {row} (from 0).")
+    if column.type.kind == wanted.kind and wanted.kind in ("numeric", "date", "text"):
+        return Column(wanted, column.data, column.note, column.texts), []
+    if column.missing.all():
         return Column(wanted, column.data), []
-    words: list[str | None]
-    if column.type.kind == "numeric":
-        numbers, codes = np.unique(column.data, return_inverse=True)
-        words = [None if np.isnan(v) else str(int(v) if v.is_integer() else v) for v in numbers.tolist()]
-    else:
-        words = [*column.type.levels, None]
-        codes = np.where(column.missing, len(words) - 1, column.data).astype(np.intp)
+    if wanted.kind in ("numeric", "date"):
+        return _parsed(column, wanted), []
+    words, codes = _words(column)
+    if wanted.kind == "text":
+        texts = tuple("" if word is None else word for word in words)
+        return Column(wanted, np.where(column.missing, np.nan, codes), column.note, texts), []
     place: dict[str | None, float] = {level: float(i) for i, level in enumerate(wanted.levels)}
     data = np.array([place.get(word, np.nan) for word in words])[codes]
     present = (words[code] for code in np.unique(codes))
-    return Column(wanted, data), sorted(word for word in present if word is not None and word not in place)
+    unknown = sorted(word for word in present if word is not None and word not in place)
+    return Column(wanted, data, column.note), unknown
+
+
+def _words(column: Column) -> tuple[list[str | None], np.ndarray]:
+    """Return the distinct values as words, None for a gap, and which of them each row has."""
+    if column.type.kind in ("numeric", "date"):
+        numbers, codes = np.unique(column.data, return_inverse=True)
+        return [None if np.isnan(v) else str(int(v) if v.is_integer() else v) for v in numbers.tolist()], codes
+    words = [*(column.texts if column.type.kind == "text" else column.type.levels), None]
+    return words, np.where(column.missing, len(words) - 1, column.data).astype(np.intp)
+
+
+def _parsed(column: Column, wanted: ColumnType) -> Column:
+    """Return a column of text as the numbers or dates that it is wanted as; a few cells may be neither."""
+    import pyarrow as pa
+
+    from assay.data import dates, written
+
+    words, codes = _words(column)
+    texts = pa.array([word or "" for word in words], pa.string())
+    dated = wanted.kind == "date"
+    read = dates.seconds(texts, wanted.written[0]) if dated else written.read_as(texts, wanted.written)
+    bad = read.bad[codes]
+    lenient = dated or len(wanted.written) == 4
+    if bad.sum() > (written.BAD_SHARE * (~column.missing).sum() if lenient else 0):
+        row = int(np.argmax(bad))
+        form = f" written like {_form(wanted)}" if wanted.written else ""
+        kind = "dates" if dated else "numbers"
+        got = f"{words[codes[row]]!r} in row {row} (from 0)"
+        raise ValueError(f"column {wanted.name!r} must hold {kind}{form}; got {got}.")
+    note = f"{int(bad.sum())} cells that are no {'dates' if dated else 'numbers'} are gaps" if bad.any() else ""
+    return Column(wanted, read.numbers[codes], note)
+
+
+def _form(wanted: ColumnType) -> str:
+    from assay.data.written import Style
+
+    return Style(*wanted.written).example() if len(wanted.written) == 4 else wanted.written[0]
+
+
+_IDENTIFIER = re.compile(r"(?i)(.*[_ -])?(id|uid|uuid|guid|index|key|row|nr|no|number)|.*[a-z]I[dD]")
+
+
+def _useless(column: Column, n_rows: int) -> str:
+    """Return why nothing can be learnt from a column; empty if something could."""
+    there = column.data[~column.missing]
+    distinct = len(np.unique(there))
+    kind = column.type.kind
+    if not distinct:
+        return "it has no value in any row."
+    if distinct == 1 and len(there) == n_rows:
+        return "it has the same value in every row."
+    if n_rows <= 20 or distinct < n_rows or kind not in ("nominal", "numeric"):
+        return ""
+    whole = kind == "numeric" and bool((there == np.round(there)).all())
+    if kind == "nominal" or (whole and _IDENTIFIER.fullmatch(column.name)):
+        return "it names each row, so it says nothing about new ones."
+    return ""
+
+
+def _summary(column: Column, n_rows: int) -> ColumnSummary:
+    there = column.data[~column.missing]
+    found, counts = np.unique(there, return_counts=True)
+    kind, note = column.type.kind, column.note
+    if kind in ("numeric", "date") and len(found):
+        ends = Column(column.type, found[[0, -1]]).values()
+        holds = " to ".join(f"{end:.6g}" if kind == "numeric" else str(end).removesuffix(".000000") for end in ends)
+    else:
+        common = found[np.argsort(-counts, kind="stable")[:5]]
+        words = Column(column.type, common, texts=column.texts).values()
+        holds = listed([word if len(word) <= 30 else f"{word[:29]}…" for word in words])
+    return ColumnSummary(
+        column.name, kind, len(found), int(column.missing.sum()), holds, note, _advice(column, found, n_rows)
+    )
+
+
+def _advice(column: Column, found: np.ndarray, n_rows: int) -> str:
+    """Return what the user may say if a column means something else than what was read."""
+    kind, name = column.type.kind, column.name
+    if kind == "numeric" and column.type.written:
+        return f"--nominal {name} if its values are names."
+    if kind == "numeric" and 2 < len(found) <= 20 and bool((found == np.round(found)).all()) and n_rows > 40:
+        return f"--nominal {name} if its numbers are names."
+    if kind == "nominal" and n_rows > 20 and len(found) > 0.5 * n_rows:
+        return f"--drop {name} if it names the rows."
+    if kind == "nominal" and len(found) > 2 and n_rows > 20 and _in_order(column.type.levels):
+        return f"--ordered {name}=lowest,...,highest if its values have an order."
+    return ""
+
+
+_RANKS = {"low", "small", "short", "never", "none", "poor", "bad", "weak", "little", "cold", "min", "first"}
+
+
+def _in_order(levels: Sequence[str]) -> bool:
+    """Tell whether values look like ranks: they have numbers in them, or words such as low."""
+    return any(level.strip().lower() in _RANKS for level in levels) or sum(map(_has_digit, levels)) >= 0.8 * len(levels)
+
+
+def _has_digit(text: str) -> bool:
+    return any(sign.isdigit() for sign in text)
 
 
 def listed(names: Sequence[str]) -> str:

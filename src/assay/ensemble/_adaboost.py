@@ -7,14 +7,19 @@
 
 Training error <= mean exp(-y f) = prod Z_t, and Z_t = 2 sqrt(err_t (1 - err_t)) for two classes (Freund & Schapire
 1997). A round with err_t >= 1 - 1/K ends the fit (or is drawn again, when re-sampling); err_t = 0 ends it with that
-learner.
+learner. Decisions and probabilities have scikit-learn's scale, W = sum |alpha_t|:
+
+    d(x)      = 2 f(x) / W for two classes, else d_k(x) = (K F_k(x) / W - 1) / (K - 1)
+    P(k | x)  ∝ exp(K F_k(x) / (W (K - 1)^2))
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -23,7 +28,8 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
-from assay.ensemble._members import OfMembers
+from assay.ensemble._adaboost_base import Boosted
+from assay.ensemble._members import any_given
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
@@ -31,9 +37,9 @@ from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeClassifier
 from assay.tree._decision_tree import known_rows
-from assay.tree._nodes import Nodes, TreeModel, joined, tree_at
+from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import leaves
-from assay.tree._reading import read_columns, read_labelled
+from assay.tree._reading import read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._stumps import Stump, best_stump, sort_columns
 
@@ -42,7 +48,7 @@ _DRAWS = 20  # samples drawn for one round before the fit gives up
 
 
 @dataclass(eq=False, repr=False)
-class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
+class AdaBoostClassifier(ClassifierMixin, Boosted):
     """AdaBoost of stumps, or of any classifier.
 
     Parameters
@@ -65,8 +71,9 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
 
     Attributes
     ----------
-    classes_, estimators_, members_ (other base learners), trees_ (stumps)
-    estimator_weights_ : alpha_t;  estimator_errors_ : err_t;  edges_ : 1/2 - err_t;  normalisers_ : Z_t
+    classes_, n_classes_, estimators_, estimator_, members_ (other base learners), trees_ (stumps)
+    feature_importances_ : of members that have them
+    estimator_weights_ : alpha_t, half of scikit-learn's;  estimator_errors_ : err_t;  edges_ : 1/2 - err_t;  normalisers_ : Z_t
     margins_ : (rows,) y f(x) / sum |alpha| of the training rows (two classes)
     sample_weights_ : D after the last round
 
@@ -109,92 +116,131 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostClassifier":
-        """Fit to rows X and labels y."""
+        """Fit to rows X (for another base learner also sparse ones, which stay so) and labels y."""
         check(self)
-        if (
-            self.estimator is not None
-            and self.how == "reweight"
-            and not has_fit_parameter(self.estimator, "sample_weight")
-        ):
-            raise refuse(self, f'{type(self.estimator).__name__} takes no sample weights; use how="resample".')
-        data = read_labelled(self, X, y, sample_weight)
-        n = len(data.y)
+        self._check_member()
+        if self.how == "reweight" and not has_fit_parameter(self._base(), "sample_weight"):
+            raise refuse(
+                self,
+                f"{type(self.estimator).__name__} doesn't support sample_weight, by which every round tells the member "
+                'which rows matter; use how="resample".',
+            )
+        data = self._read(X, y, sample_weight)
+        n = data.X.shape[0]
         weight = np.full(n, 1.0 / n) if data.weight is None else data.weight / data.weight.sum()
         with FitLog(self, self.n_estimators, *data.shown) as log:
-            self._rounds(data.X, data.y, weight, log)
+            if len(self.classes_) == 1:
+                self._keep([one_leaf(np.ones(1))], [(1.0, 0.0, 1.0)], weight, weight, np.ones(n), [None])
+                log.step(0.0, 0.0)
+            else:
+                self._rounds(data.X, data.y, weight, log)
         return self
 
-    def _rounds(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, log: FitLog) -> None:
+    def _base(self) -> Any:
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if self.estimator is not None:
+            return any_given(self, X, y, sample_weight, nd=True, finite=not self._reads_gaps())
+        return read_labelled(self, X, y, sample_weight, one_class=True)
+
+    def _rounds(self, X: Any, y: np.ndarray, weight: np.ndarray, log: FitLog) -> None:
         from assay.tree.growth._stump_loops import stretch
 
-        K, rng = len(self.classes_), check_random_state(self.random_state)
+        K, rng, first = len(self.classes_), check_random_state(self.random_state), weight
         columns = sort_columns(X, self.n_jobs) if self.estimator is None else None
         members: list[Any] = []
-        alphas: list[float] = []
-        errors: list[float] = []
-        normalisers: list[float] = []
-        first = weight
+        rounds: list[tuple[float, float, float]] = []  # alpha, error, normaliser
+        seeds: list[Any] = []
         score, stretched = np.zeros(len(y)), np.empty(len(y))  # sum of alpha s, the margin before scaling
         for _ in range(self.n_estimators):
-            member, right, error = self._member(X, y, weight, columns, K, rng)
-            if member is None or (error >= 1 - 1 / K and members):
+            try:
+                seeds.append(int(rng.randint(2**31 - 1)))
+                member, right, error = self._member(X, y, weight, columns, K, rng, seeds[-1])
+            except KeyboardInterrupt:
+                if not members:
+                    raise
+                log.stopped = True
+                break
+            if member is None or (error >= 1 - 1 / K and (members or K > 2)):
                 break
             usable = min(max(error, _PERFECT), 1 - _PERFECT)
-            alpha = self.learning_rate * 0.5 * (np.log((1 - usable) / usable) + np.log(K - 1))
+            alpha = float(self.learning_rate * 0.5 * (np.log((1 - usable) / usable) + np.log(K - 1)))
             members.append(member)
-            alphas.append(alpha)
-            errors.append(error)
-            normalisers.append(stretch(right, alpha, weight, score, stretched))
-            weight = stretched / normalisers[-1]
-            if log.step(float(np.prod(normalisers)), error) or error <= _PERFECT or error >= 1 - 1 / K:
+            with np.errstate(over="ignore"):
+                rounds.append((alpha, error, float(stretch(right, alpha, weight, score, stretched))))
+            grown = bool(np.isfinite(rounds[-1][2])) and (error > _PERFECT or bool(right[first > 0].all()))
+            if not grown:
+                self._warn_of_overflow(len(members))
+                break
+            weight = stretched / rounds[-1][2]
+            product = float(np.prod([one[2] for one in rounds]))
+            if log.step(product, error) or error <= _PERFECT or error >= 1 - 1 / K:
                 break
         if not members:
-            raise refuse(self, "no base learner does better than chance on these rows; there is nothing to boost.")
+            raise refuse(
+                self,
+                "the base learner is worse than random on these rows (its error is that of a guess or above); there is "
+                "nothing to boost.",
+            )
+        self._keep(members, rounds, weight, first, score, seeds)
+
+    def _warn_of_overflow(self, rounds: int) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: Sample weights have reached infinite values relative to each other in round "
+            f"{rounds}: rounding has removed rows from the sum, and the fit ends. Lower learning_rate.",
+            stacklevel=4,
+        )
+
+    def _keep(self, members: list[Any], rounds: list, weight, first, score: np.ndarray, seeds: list[Any]) -> None:
+        """Keep the members, and what their rounds were like."""
         self.drop_nodes()
-        self.members_ = [] if self.estimator is None else members
-        if self.estimator is None:
+        stumps = isinstance(members[0], Nodes)
+        self.members_ = [] if stumps else members
+        if stumps:
             self.keep_nodes(joined(members))
-        self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
-        self.edges_, self.normalisers_ = 0.5 - self.estimator_errors_, np.array(normalisers)
+        self.seeds_ = seeds[: len(members)]
+        self.estimator_weights_, self.estimator_errors_, self.normalisers_ = (np.array(one) for one in zip(*rounds))
+        self.edges_ = 0.5 - self.estimator_errors_
         self.sample_weights_, self.first_weights_ = weight, first
         total = np.abs(self.estimator_weights_).sum()
         self.margins_ = score / total if total > 0 else score
 
-    def _member(self, X, y, weight, columns, K, rng) -> tuple[Any, np.ndarray, float]:
+    def _member(self, X, y, weight, columns, K, rng, seed: int) -> tuple[Any, np.ndarray, float]:
         """Return the learner of the next round, which rows it gets right, and its weighted error."""
         if columns is not None and self.how == "reweight":
             stump = best_stump(X, columns, y, weight, K, self.stump, self.n_jobs)
             return stump.nodes, *_judged(stump, y, weight)
         for _ in range(_DRAWS):
             if self.how == "reweight":
-                member = _seeded(self.estimator, rng).fit(X, self.classes_[y], sample_weight=weight)
+                member = _seeded(self.estimator, seed).fit(X, self.classes_[y], sample_weight=weight)
             else:
                 drawn = rng.choice(len(y), len(y), p=weight)
                 if len(np.unique(y[drawn])) < 2:
                     continue
-                member = self._resampled(X, y, drawn, K, rng)
+                member = self._resampled(X, y, drawn, K, seed)
             right = self._votes(member, X) == y
             error = float(weight[~right].sum())
             if self.how == "reweight" or error < 1 - 1 / K:
                 return member, right, error
+            seed = int(rng.randint(2**31 - 1))
         return None, np.empty(0, dtype=bool), 1.0
 
-    def _resampled(self, X: np.ndarray, y: np.ndarray, drawn: np.ndarray, K: int, rng: Any) -> Any:
+    def _resampled(self, X: Any, y: np.ndarray, drawn: np.ndarray, K: int, seed: int) -> Any:
         if self.estimator is not None:
-            return _seeded(self.estimator, rng).fit(X[drawn], self.classes_[y[drawn]])
+            return _seeded(self.estimator, seed).fit(X[drawn], self.classes_[y[drawn]])
         part = X[drawn]
         columns, one = sort_columns(part, self.n_jobs), np.ones(len(drawn))
         return best_stump(part, columns, y[drawn], one, K, self.stump, self.n_jobs).nodes
 
-    def _votes(self, member: Any, X: np.ndarray) -> np.ndarray:
+    def _votes(self, member: Any, X: Any) -> np.ndarray:
         """Return the class position that a member predicts for each row."""
         if isinstance(member, Nodes):
             return member.value[leaves(member, X, self.n_jobs)[:, 0]].argmax(axis=1)
         return np.searchsorted(self.classes_, member.predict(X))
 
     def _all_votes(self, X: Any) -> Iterator[np.ndarray]:
-        check_is_fitted(self)
-        X = read_columns(self, X).X
+        X = self._rows(X)
         if not self.has_nodes:
             for member in self.members_:
                 yield self._votes(member, X)
@@ -206,51 +252,90 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
             yield choice_of[reached[:, t]]
 
     @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
+    @property
     def estimators_(self) -> list[Any]:
         """The members: those of another base learner, or the stumps as trees."""
         check_is_fitted(self)
         if not self.has_nodes:
             return self.members_
-        stumps = [tree_at(self.nodes_, t) for t in range(len(self.tree_root_))]
-        return [DecisionTreeClassifier(max_depth=1).restored(stump, self, self.n_features_in_) for stump in stumps]
+        nodes, seeds = self.nodes_, getattr(self, "seeds_", [None] * len(self.tree_root_))
+        stumps = [DecisionTreeClassifier(max_depth=1, random_state=seed, n_jobs=self.n_jobs) for seed in seeds]
+        return [stump.restored(tree_at(nodes, t), self, self.n_features_in_) for t, stump in enumerate(stumps)]
+
+    # What it says
+    # ----------------------------------------------------------------------------------------
+
+    def _staged_shares(self, X: Any) -> Iterator[tuple[np.ndarray, float]]:
+        """Yield the summed alphas of the first 1, 2, ... members that vote for each class (rows, classes), and the sum
+        of their sizes; the array is the same each time."""
+        check_is_fitted(self)
+        one, total, size = np.eye(len(self.classes_)), None, 0.0
+        for alpha, votes in zip(self.estimator_weights_.tolist(), self._all_votes(X)):
+            total = alpha * one[votes] if total is None else np.add(total, alpha * one[votes], out=total)
+            size += abs(alpha)
+            yield total, size
 
     def _shares(self, X: Any) -> np.ndarray:
         """Return the summed alphas of the members that vote for each class, (rows, classes)."""
-        check_is_fitted(self)
-        total: Any = 0.0
-        for alpha, votes in zip(self.estimator_weights_, self._all_votes(X)):
-            total = total + alpha * np.eye(len(self.classes_))[votes]
+        *_, (total, _) = self._staged_shares(X)
         return total
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) = sum alpha_t h_t(x) with h_t = +-1 (two classes), or the votes of each class."""
-        shares = self._shares(X)
-        return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+    def _decision(self, shares: np.ndarray, size: float) -> np.ndarray:
+        K = shares.shape[1]
+        size = size if size > 0 else 1.0
+        if K == 2:
+            return 2 * (shares[:, 1] - shares[:, 0]) / size
+        return (K * (shares / size) - 1) / (K - 1) if K > 1 else np.zeros(shares.shape)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return sigma(2 f), the probability for which f minimises the expected exponential loss; softmax for
-        more classes."""
-        from scipy.special import softmax
+    def _probabilities(self, shares: np.ndarray, size: float) -> np.ndarray:
+        K = shares.shape[1]
+        return softmax(K * shares / ((size if size > 0 else 1.0) * max(1, K - 1) ** 2), axis=1)
 
-        shares = self._shares(X)
-        return softmax(2 * shares / max(1, shares.shape[1] - 1), axis=1)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class with the largest weight of votes."""
-        shares = self._shares(X)
+    def _labels(self, shares: np.ndarray) -> np.ndarray:
         if shares.shape[1] == 2:
             return self.classes_[(shares[:, 1] > shares[:, 0]).astype(int)]
         return self.classes_[shares.argmax(axis=1)]
 
+    @property
+    def _size(self) -> float:
+        return sum(abs(alpha) for alpha in self.estimator_weights_.tolist())
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return d(x), 2 f(x) / W in [-2, 2] for two classes, or a number in [-1 / (K - 1), 1] for each of K."""
+        return self._decision(self._shares(X), self._size)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the softmax of the decisions on scikit-learn's scale, by which they depend on shares of the vote, not
+        on the number of rounds; they order rows, and are not calibrated."""
+        return self._probabilities(self._shares(X), self._size)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class with the largest weight of votes."""
+        return self._labels(self._shares(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the decisions of the first 1, 2, ... members."""
+        yield from (self._decision(*stage) for stage in self._staged_shares(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the probabilities of the first 1, 2, ... members."""
+        yield from (self._probabilities(*stage) for stage in self._staged_shares(X))
+
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions of the first 1, 2, ... members."""
-        check_is_fitted(self)
-        total: Any = 0.0
-        for alpha, votes in zip(self.estimator_weights_, self._all_votes(X)):
-            total = total + alpha * np.eye(len(self.classes_))[votes]
-            yield self.classes_[
-                (total[:, 1] > total[:, 0]).astype(int) if total.shape[1] == 2 else total.argmax(axis=1)
-            ]
+        yield from (self._labels(shares) for shares, _ in self._staged_shares(X))
+
+    # Certificate
+    # ----------------------------------------------------------------------------------------
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the votes for each class."""
@@ -300,6 +385,8 @@ class AdaBoostClassifier(TreeModel, ClassifierMixin, OfMembers):
         yield from margin_statement(self, rows)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if len(self.classes_) == 1:
+            raise refuse(self, "the rows are of one class, so that there is nothing to certify.")
         if not self.has_nodes:
             raise refuse(
                 self,
@@ -317,8 +404,10 @@ def _judged(stump: Stump, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray
     return right, mark_right(stump.left, y, classes[min(1, len(classes) - 1)], classes[-1], weight, right)
 
 
-def _seeded(estimator: Any, rng: Any) -> Any:
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Return a copy of a learner whose parameters `random_state`, its own and those of its parts, follow from a
+    seed."""
     member = clone(estimator)
-    if "random_state" in member.get_params():
-        member.set_params(random_state=rng.randint(2**31 - 1))
-    return member
+    names = sorted(name for name in member.get_params() if name.rpartition("__")[2] == "random_state")
+    rng = np.random.RandomState(seed)
+    return member.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})

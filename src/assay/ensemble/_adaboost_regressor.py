@@ -14,13 +14,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin, clone, is_regressor
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.ensemble._members import OfMembers
+from assay.ensemble._adaboost_base import Boosted
+from assay.ensemble._members import any_given, grows_nodes
 from assay.ensemble._votes import member_values
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
@@ -28,7 +29,7 @@ from assay.params import Choice, Count, Positive, check, refuse
 from assay.scan import Rows
 from assay.tree import DecisionTreeRegressor
 from assay.tree._decision_tree import DecisionTree, known_rows
-from assay.tree._nodes import TreeModel, joined, tree_at
+from assay.tree._nodes import joined, tree_at
 from assay.tree._reading import read_columns
 from assay.tree._spaces import OfAnySize
 
@@ -50,7 +51,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
+class AdaBoostRegressor(RegressorMixin, Boosted):
     """AdaBoost.R2 of trees, or of any regressor.
 
     Parameters
@@ -67,7 +68,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
 
     Attributes
     ----------
-    estimators_, trees_ (if they are trees of assay.tree), members_ (if not)
+    estimators_, estimator_, trees_ (if they are trees of assay.tree), members_ (if not), feature_importances_
     estimator_weights_ : alpha_t;  estimator_errors_ : err_t
     sample_weights_ : D after the last round
 
@@ -107,39 +108,53 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaBoostRegressor":
-        """Fit to rows X and numbers y; weights are those of the first round."""
+        """Fit to rows X (for members other than trees also sparse ones, which stay so) and numbers y; weights are those
+        of the first round."""
         check(self)
+        self._check_member()
         base = self._base()
-        if not is_regressor(base):
-            raise refuse(self, f"estimator must be a regressor with fit and predict; got {base!r}.")
-        data = read_columns(self, X, y, sample_weight, reset=True)
+        trees = grows_nodes(base)
+        data: Any
+        if trees:
+            data = read_columns(self, X, y, sample_weight, reset=True)
+        else:
+            data = any_given(self, X, y, sample_weight, nd=True, finite=not self._reads_gaps())
         if self.columns_ is not None:
             raise refuse(self, "nominal columns are not known to AdaBoost.R2; encode them.")
         weight = np.full(len(data.y), 1.0 / len(data.y)) if data.weight is None else data.weight / data.weight.sum()
         with FitLog(self, self.n_estimators, *data.shown) as log:
             members = self._rounds(base, data.X, data.y, weight, log)
         self.drop_nodes()
-        self.members_ = [] if isinstance(base, DecisionTree) else members
-        if isinstance(base, DecisionTree):
+        self.members_ = [] if trees else members
+        if trees:
             self.keep_nodes(joined([member.nodes_ for member in members]))
         return self
 
-    def _rounds(self, base: Any, X, y, weight: np.ndarray, log: FitLog) -> list[Any]:
+    def _rounds(self, base: Any, X: Any, y: np.ndarray, weight: np.ndarray, log: FitLog) -> list[Any]:
         """Return the members; set their weights."""
         rng, rate = check_random_state(self.random_state), self.learning_rate
         members: list[Any] = []
         alphas: list[float] = []
         errors: list[float] = []
+        seeds: list[Any] = []
         for _ in range(self.n_estimators):
             member = self._seeded(base, rng)
             drawn = rng.choice(np.arange(len(y)), size=len(y), replace=True, p=weight)
-            gap = np.abs(member.fit(X[drawn], y[drawn]).predict(X) - y)
+            try:
+                member.fit(X[drawn], y[drawn])
+                gap = np.abs(np.asarray(member.predict(X), dtype=np.float64) - y)
+            except KeyboardInterrupt:
+                if not members:
+                    raise
+                log.stopped = True
+                break
             loss = self._losses(gap, weight > 0)
             error = float((weight * loss).sum())
             if error >= 0.5 and members:
                 break
             members.append(member)
             errors.append(error)
+            seeds.append(getattr(member, "random_state", None))
             if error <= 0 or error >= 0.5:
                 alphas.append(1.0)
                 log.step(error, 0.0)
@@ -151,7 +166,7 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
             if log.step(error, 0.0):
                 break
         self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
-        self.sample_weights_ = weight
+        self.sample_weights_, self.seeds_ = weight, seeds
         return members
 
     @property
@@ -160,8 +175,9 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
         check_is_fitted(self)
         if not self.has_nodes:
             return self.members_
-        trees = [tree_at(self.nodes_, t) for t in range(len(self.tree_root_))]
-        return [clone(self._base()).restored(tree, self, self.n_features_in_) for tree in trees]
+        nodes, seeds = self.nodes_, getattr(self, "seeds_", [None] * len(self.tree_root_))
+        trees = [clone(self._base()).set_params(random_state=seed, n_jobs=self.n_jobs) for seed in seeds]
+        return [tree.restored(tree_at(nodes, t), self, self.n_features_in_) for t, tree in enumerate(trees)]
 
     def _base(self) -> Any:
         return DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
@@ -183,25 +199,23 @@ class AdaBoostRegressor(TreeModel, RegressorMixin, OfMembers):
             return relative**2
         return 1.0 - np.exp(-relative) if self.loss == "exponential" else relative
 
-    def _member_predictions(self, X: np.ndarray) -> Iterator[np.ndarray]:
+    def _member_predictions(self, X: Any) -> Iterator[np.ndarray]:
         if self.has_nodes:
             nodes = self.nodes_.check(self.n_features_in_)
             yield from (member_values(nodes, t, X, self.n_jobs)[:, 0] for t in range(len(nodes.root)))
         else:
-            yield from (member.predict(X) for member in self.members_)
+            yield from (np.asarray(member.predict(X), dtype=np.float64) for member in self.members_)
 
-    def _medians(self, X: np.ndarray) -> np.ndarray:
+    def _medians(self, X: Any) -> np.ndarray:
         return weighted_median(np.stack(list(self._member_predictions(X)), axis=1), self.estimator_weights_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the weighted median of the members' predictions."""
-        check_is_fitted(self)
-        return self._medians(read_columns(self, X).X)
+        return self._medians(self._rows(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions of the first 1, 2, ... members."""
-        check_is_fitted(self)
-        said = np.stack(list(self._member_predictions(read_columns(self, X).X)), axis=1)
+        said = np.stack(list(self._member_predictions(self._rows(X))), axis=1)
         for t in range(1, said.shape[1] + 1):
             yield weighted_median(said[:, :t], self.estimator_weights_[:t])
 

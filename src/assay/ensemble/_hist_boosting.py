@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from assay.base import streams
-from assay.card import Card
+from assay.card import Card, log
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
 from assay.ensemble._losses import Loss
@@ -41,6 +41,15 @@ _SAMPLE = 100_000  # rows whose quantiles are the edges of the bins
 _MIN_HESSIAN = 1e-3
 _MANY = 10_000  # rows beyond which early_stopping="auto" stops early
 _NO_LIMIT = 2**31
+
+_SEARCH = {
+    "learning_rate": log(0.01, 0.3),
+    "max_iter": log(50, 400, whole=True),
+    "max_leaf_nodes": log(4, 127, whole=True),
+    "min_samples_leaf": log(2, 80, whole=True),
+    "l2_regularization": log(1e-3, 10),
+}
+"""What `assay learn` tries."""
 
 
 @dataclass(eq=False, repr=False)
@@ -324,6 +333,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search=_SEARCH,
     )
 
     @with_callbacks
@@ -395,6 +405,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search=_SEARCH,
     )
     loss: str = "squared_error"
     _: KW_ONLY

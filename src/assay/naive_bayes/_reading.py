@@ -59,7 +59,7 @@ def _from_table(learner: Any, X: Any, reset: bool) -> np.ndarray:
     elif reset:
         learner.feature_names_in_ = np.asarray(X.names, dtype=object)
     if reset:
-        table = X if isinstance(X, data.Table) else data.read(X)
+        table = X if isinstance(X, data.Table) else data.read(X, exact=True)
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from assay.learning import Result
+from assay.learning import Study
 from assay.text import shown
 
 
-def figures(result: Result) -> Iterator[str]:
+def figures(result: Study) -> Iterator[str]:
     """Yield each figure that the chosen model allows as an HTML element; a sentence if none can be drawn."""
     try:
         import matplotlib  # noqa: F401
@@ -25,10 +25,10 @@ def figures(result: Result) -> Iterator[str]:
         yield f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def _drawings(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _drawings(result: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
     from assay import plot
 
-    model, (X, y) = result.model.learner, result.holdout
+    model, (X, y) = result.model.learner, result.encoded_holdout
     if result.task == "classify":
         yield "Hold-out rows by true and predicted class.", partial(plot.confusion, model, X, y)
         if hasattr(model, "predict_proba"):

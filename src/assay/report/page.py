@@ -13,7 +13,7 @@ from assay.claims.definitions import percent as percent_up
 from assay.claims.definitions import up
 from assay.claims.words import sections
 from assay.files import written_whole
-from assay.learning import TASKS, Candidate, Result, percent
+from assay.learning import TASKS, Candidate, Study, percent
 from assay.report.drawing import figures
 from assay.text import shown
 
@@ -51,13 +51,13 @@ dd { margin: 0; }
 """
 
 
-def write_report(result: Result, path: str | os.PathLike[str], source: str) -> None:
+def write_report(result: Study, path: str | os.PathLike[str], source: str) -> None:
     """Write the page; an existing file is replaced in one step."""
     with written_whole(path) as part:
         part.write_text(page(result, source), encoding="utf-8")
 
 
-def page(result: Result, source: str) -> str:
+def page(result: Study, source: str) -> str:
     """Return the report as HTML text."""
     card = result.model.learner.card
     train, held = result.rows
@@ -86,44 +86,44 @@ def page(result: Result, source: str) -> str:
     )
 
 
-def _leaderboard(result: Result) -> str:
+def _leaderboard(result: Study) -> str:
     head = (
         "Learner",
+        f"Cross-validation ({result.metric.name})",
         "Training error",
         "Held-out error",
         f"Certified at most ({percent(result.confidence)})",
         "Seconds",
     )
-    kind, counted = (
-        ("share of rows predicted wrongly", "count rows whose classes tie within rounding as wrong, and hold")
-        if result.task == "classify"
-        else ("mean absolute error", "are of errors up to --clip, and hold")
-    )
-    rows = "".join(_row(one, result) for one in result.leaderboard)
+    kind = "share of rows predicted wrongly" if result.task == "classify" else "mean absolute error"
+    rows = "".join(_row(one, result) for one in result.candidates)
     cells = "".join(f"<th{'' if i == 0 else ' class=n'}>{_html(text)}</th>" for i, text in enumerate(head))
     return (
         f"<div class='scroll'><table><tr>{cells}</tr>{rows}</table></div>"
-        f"<p class='soft'>Errors: {kind}. The bounds {counted} for all learners of the table at once, so "
-        "choosing among them is paid for.</p>"
+        f"<p class='soft'>Errors: {kind}. Learners and settings were chosen by cross-validation inside the training "
+        "rows; the hold-out rows were opened once, for the finalists, whose bounds hold together.</p>"
     )
 
 
-def _row(one: Candidate, result: Result) -> str:
-    def error(value: float | None) -> str:
-        if value is None or np.isnan(value):
-            return "none" if one.learner is None else "needs --clip"
+def _row(one: Candidate, result: Study) -> str:
+    def error(value: float) -> str:
+        if np.isnan(value):
+            return ""
         return f"{100 * value:.2f} %" if result.task == "classify" else f"{value:.5g}"
 
-    note = f"<tr><td class='note' colspan='5'>{_html(one.note)}</td></tr>" if one.note else ""
-    bound = error(one.bound)
+    note = f"<tr><td class='note' colspan='6'>{_html(one.note)}</td></tr>" if one.note else ""
+    bound = "left out" if one.status == "left out" else ""
     if one.bound is not None:
         bound = percent_up(one.bound) if result.task == "classify" else up(one.bound, 5)
-    numbers = (error(one.training_error), error(one.holdout_error), bound, f"{one.seconds:.2f}")
+    judged = "" if np.isnan(one.cv) else f"{one.cv:.4g}"
+    numbers = (judged, error(one.training_error), error(one.holdout_error), bound, f"{one.seconds:.2f}")
     cells = "".join(f"<td class='n'>{text}</td>" for text in numbers)
-    return f"<tr{' class=chosen' if one is result.chosen else ''}><td>{_html(one.name)}</td>{cells}</tr>{note}"
+    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    name = f"{_html(one.name)} <span class='soft'>{_html(settings)}</span>" if settings else _html(one.name)
+    return f"<tr{' class=chosen' if one is result.chosen else ''}><td>{name}</td>{cells}</tr>{note}"
 
 
-def _card(result: Result) -> str:
+def _card(result: Study) -> str:
     learner, encoding = result.model.learner, result.model.encoding
     card = learner.card
     settings = ", ".join(f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items()))
@@ -134,13 +134,13 @@ def _card(result: Result) -> str:
         "Algorithm": card.algorithm,
         "Guarantee": ", ".join(card.guarantee),
         "Settings": settings,
-        "Input": f"{len(result.model.columns)} columns encoded as {result.holdout[0].shape[1]}: "
+        "Input": f"{len(result.model.columns)} columns encoded as {result.model.learner.n_features_in_}: "
         f"numbers scaled, gaps filled and marked, names one-hot ({len(encoding.nominal())} of them as they are)",
     }
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{_html(text)}</dd>" for name, text in facts.items()) + "</dl>"
 
 
-def _certificate(result: Result) -> str:
+def _certificate(result: Study) -> str:
     parts = [f"<h3>{_html(title)}</h3>{_list(lines)}" for title, lines in sections(result.certificate)]
     parts.append(
         "<p class='soft'>Anyone with the model file and the table can check all of this: "

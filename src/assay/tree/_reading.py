@@ -144,10 +144,17 @@ def _beside(block: Block) -> tuple[Any, np.ndarray | None]:
 
 
 def read_labelled(
-    learner: Learner, X: Any, y: Any, weight: Any = None, *, reset: bool = True, one_class: bool = False
+    learner: Learner,
+    X: Any,
+    y: Any,
+    weight: Any = None,
+    *,
+    reset: bool = True,
+    one_class: bool = False,
+    weigh: bool = True,
 ) -> Read:
     """Return checked rows with y as positions in `classes_`, which are set (a list of them for several outputs); the
-    weights with `class_weight`, if the learner has one. `one_class`: whether a single class will do."""
+    weights, if `weigh`, with `class_weight`, if the learner has one. `one_class`: whether a single class will do."""
     if y is not None and streams(X, y):
         data = _streamed(learner, X, y, weight, reset)
         labels: Any = learner.classes_[data.y]
@@ -158,7 +165,7 @@ def read_labelled(
         outputs = [_coded_labels(learner, column, one_class) for column in np.atleast_2d(labels.T)]
         learner.classes_ = outputs[0][0] if labels.ndim == 1 else [classes for classes, _ in outputs]  # type: ignore
         data.y = outputs[0][1] if labels.ndim == 1 else np.column_stack([codes for _, codes in outputs])
-    if getattr(learner, "class_weight", None) is not None:
+    if weigh and getattr(learner, "class_weight", None) is not None:
         factor = compute_sample_weight(learner.class_weight, labels)
         data.weight = factor if data.weight is None else data.weight * factor
     return data
@@ -241,7 +248,7 @@ def _has_types(X: Any) -> bool:
 def _from_frame(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     _check_feature_names(learner, X, reset=reset)
     if reset:
-        table = data.read(X)
+        table = data.read(X, exact=True)
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:

@@ -57,6 +57,10 @@ CLAIMS = {
         chains.SequenceBetting,
         _holdout,
         ("A-SEQUENCES(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
+        own_assumptions={
+            "A-SEQUENCES(holdout)": "the hold-out sequences, cut as the claim lists them, are independent draws from "
+            "one distribution, from which new sequences come too"
+        },
     ),
 }
 _CHAIN = {"startprob_": NUMBERS, "transmat_": NUMBERS}

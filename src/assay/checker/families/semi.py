@@ -355,6 +355,11 @@ CLAIMS = {
         _vouched,
         ("A-IID(train)", "A-KEPT", "A-RNG", "A-DELTA"),
         quantity="error rate",
+        own_assumptions={
+            "A-KEPT": "the rows kept for the certificate, labelled ones from the teacher and unlabelled ones from both "
+            "models, were drawn without looking at them, had no part in those fits, and come from the distribution of "
+            "new data"
+        },
     ),
 }
 FAMILY = Family(

@@ -1,14 +1,18 @@
 """Models that read a table: an encoding, as plain names and numbers, and a model of the encoded rows.
 
-Parameters: `target` (name, kind, levels of the column that is predicted) and `encoding`, a list with a record for each
-column that is read: `name`, `kind`, `levels` unless it is numeric, and either `kept`; or, of numbers, `fill`, `scaling`
-(mean, scale) and `gap` (mean, scale, or null); or, of levels, `slots` (each level's, then a missing value's; -1: none)
-and `shared`. One member: the model. Raw rows are doubles: numbers, or positions of levels; NaN where no value is.
-Encoded rows have, from left to right, the kept columns, ((x or fill) - mean) / scale of each number, ([x is missing] -
-mean) / scale of each number with a gap record, and a column of zeros and ones for each slot of each nominal column.
+Parameters: `target` (name, kind, levels of the column that is predicted) and `encoding`, a list with a record for
+each column that is read: `name`, `kind`, `levels` if it is nominal or ordered, perhaps `written` (how its cells are
+spelled, which concerns who reads the table), and either `kept`; or, of numbers, `fill`, `scaling` (mean, scale) and
+`gap` (mean, scale, or null); or, of levels, `slots` (each level's, then a missing value's; -1: none) and `shared`;
+or, of dates, `parts`, each with the name of the `part` and the fields of a number; or, of text, `words`. One member:
+the model. Raw rows are doubles: numbers, positions of levels, seconds since the beginning of 1970, NaN where no value
+is; and for each word 1 or 0. Encoded rows have, from left to right, the kept columns, ((x or fill) - mean) / scale of
+each number, ([x is missing] - mean) / scale of each number with a gap record, a column of zeros and ones for each
+slot of each nominal column, and the words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,46 +45,78 @@ class TableModel(Predictor):
     """What a table model consists of: its encoding, and the model of encoded rows, which is the one that is judged."""
 
     def __init__(self, parameters: Mapping[str, Any], inner: Predictor):
-        if set(parameters) != {"encoding", "target"}:
-            raise Rejected("the parameters of a table model are its encoding and its target")
+        if set(parameters) - {"memory"} != {"encoding", "target"}:
+            raise Rejected("the parameters of a table model are its encoding, its target and what it remembers")
         self.inner, self.classes = inner, inner.classes
         self.kept: list[int] = []
         self.numbers: list[Scaled] = []
         self.gaps: list[Scaled] = []
         self.nominal: list[Slots] = []
-        _check_column(parameters["target"], {"name", "kind", "levels"})
+        self.dates: list[tuple[int, str]] = []  # parts of dates are put to the right of the raw rows
+        self.words: list[int] = []
+        _check_column(parameters["target"], {"name", "kind", "levels", "written"})
         listed = parameters["encoding"]
         if not isinstance(listed, list) or not listed:
             raise Rejected("an encoding is a list of columns")
-        for place, record in enumerate(listed):
-            self._read(place, record)
-        self.raw_columns = len(listed)
+        for record in listed:
+            _check_column(record, _FIELDS)
+        self.raw_columns = sum(_words(record["words"]) if "words" in record else 1 for record in listed)
+        place = 0
+        for record in listed:
+            place = self._read(place, record)
         if len({record["name"] for record in listed}) != len(listed):
             raise Rejected("two columns of the encoding have one name")
+        if "memory" in parameters:
+            _check_memory(parameters["memory"], len(listed))
         left = len(self.kept) + len(self.numbers) + len(self.gaps)
-        if left + sum(part.width for part in self.nominal) != inner.columns:
+        if left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
             raise Rejected("the encoding makes another number of columns than the model reads")
 
     @property
     def columns(self) -> int:
         return self.raw_columns
 
-    def _read(self, place: int, record: Any) -> None:
-        levels = _check_column(record, {"name", "kind", "levels", "kept", "fill", "scaling", "gap", "slots", "shared"})
-        rest = set(record) - {"name", "kind", "levels"}
-        if rest == {"kept"} and record["kept"] is True:
+    def _read(self, place: int, record: Mapping[str, Any]) -> int:
+        """Take the record of the column that begins at a place of the raw rows; return where the next begins."""
+        kind, rest = record["kind"], set(record) - {"name", "kind", "levels", "written"}
+        if rest == {"words"} and kind == "text":
+            self.words += range(place, place + len(record["words"]))
+            return place + len(record["words"])
+        if rest == {"slots", "shared"} and kind == "nominal":
+            self.nominal.append(_slots(place, record["slots"], len(record["levels"])))
+        elif rest == {"parts"} and kind == "date":
+            self._read_date(place, record["parts"])
+        elif kind in _LEVELS or kind == "numeric":
+            self._read_number(place, {name: record[name] for name in rest}, kind)
+        else:
+            raise Rejected("a column of the encoding has other fields than it may have")
+        return place + 1
+
+    def _read_number(self, place: int, fields: Mapping[str, Any], kind: str) -> None:
+        if set(fields) == {"kept"} and fields["kept"] is True:
             self.kept.append(place)
-        elif rest == {"fill", "scaling", "gap"} and record["kind"] != "nominal":
-            self.numbers.append(_scaled(place, record["scaling"], signed(record["fill"], "fill")))
-            if record["gap"] is not None:
-                self.gaps.append(_scaled(place, record["gap"], 1.0))
-        elif rest == {"slots", "shared"} and record["kind"] == "nominal":
-            self.nominal.append(_slots(place, record["slots"], levels))
+        elif set(fields) == {"fill", "scaling", "gap"} and kind != "nominal":
+            self.numbers.append(_scaled(place, fields["scaling"], signed(fields["fill"], "fill")))
+            if fields["gap"] is not None:
+                self.gaps.append(_scaled(place, fields["gap"], 1.0))
         else:
             raise Rejected("a column of the encoding has other fields than it may have")
 
+    def _read_date(self, place: int, parts: Any) -> None:
+        if not isinstance(parts, list) or not parts or not all(isinstance(part, Mapping) for part in parts):
+            raise Rejected("a date of the encoding has a list of parts")
+        names = [part.get("part") for part in parts]
+        if any(name not in _DATE_PARTS for name in names) or len(set(names)) != len(names):
+            raise Rejected("a part of a date is unknown, or there twice")
+        for name, part in zip(names, parts, strict=True):
+            fields = {field: part[field] for field in part if field != "part"}
+            self._read_number(self.raw_columns + len(self.dates), fields, "numeric")
+            self.dates.append((place, name))
+
     def encode(self, raw: np.ndarray) -> np.ndarray:
         """Return the encoded rows of raw rows."""
+        if self.dates:
+            raw = np.column_stack([raw, *(date_part(raw[:, place], name) for place, name in self.dates)])
         missing = np.isnan(raw)
         parts = [raw[:, self.kept]]
         for one in self.numbers:
@@ -93,22 +129,105 @@ class TableModel(Predictor):
             if np.any(whole != codes) or np.any((whole < 0) | (whole >= len(part.slots))):
                 raise Rejected("a nominal column holds a number that is no position of a level")
             parts.append((part.slots[whole][:, None] == np.arange(part.width)).astype(np.float64))
-        return np.ascontiguousarray(np.hstack(parts))
+        found = raw[:, self.words]
+        if np.any((found != 0.0) & (found != 1.0)):
+            raise Rejected("the column of a word holds a number other than 0 and 1")
+        return np.ascontiguousarray(np.hstack([*parts, found]))
 
 
-def _check_column(record: Any, allowed: set[str]) -> int:
-    """Return the number of levels of a column's record, after checking its name, kind and levels."""
+_LEVELS = ("nominal", "ordered")
+_FIELDS = {"name", "kind", "levels", "written", "kept", "fill", "scaling", "gap", "slots", "shared", "parts", "words"}
+_DATE_PARTS = ("year", "month", "day", "weekday", "hour", "elapsed days")
+_MOST_WORDS = 200
+
+
+def date_part(moments: np.ndarray, name: str) -> np.ndarray:
+    """Return a part of moments, which are seconds since the beginning of 1970; NaN where there is none.
+
+    Days are counted from the 1st of March of the year 0 in cycles of 400 years, which have 146,097 days; in a year that
+    begins in March the months before month m have floor((153 m + 2)/5) days.
+    """
+    missing = np.isnan(moments)
+    at = np.where(missing, 0.0, moments)
+    if name == "elapsed days":
+        return np.where(missing, np.nan, at / 86_400.0)
+    if np.any(np.abs(at) > 1e15):
+        raise Rejected("a date is too far away")
+    days = np.floor(at / 86_400.0).astype(np.int64)
+    cycle, day = np.divmod(days + 719_468, 146_097)
+    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
+    in_year = day - (365 * year + year // 4 - year // 100)
+    month = (5 * in_year + 2) // 153
+    found = {
+        "year": year + 400 * cycle + (month >= 10),
+        "month": np.where(month < 10, month + 3, month - 9),
+        "day": in_year - (153 * month + 2) // 5 + 1,
+        "weekday": (days + 3) % 7,
+        "hour": np.floor((at - days * 86_400.0) / 3600.0),
+    }[name]
+    return np.where(missing, np.nan, found)
+
+
+def find_words(texts: Sequence[str], words: Sequence[str]) -> np.ndarray:
+    """Return (texts, words): 1 where a text has the word, a longest run of letters and digits in any case, else 0."""
+    split = ["".join(sign if sign.isalnum() else " " for sign in text.casefold()).split() for text in texts]
+    found = [[float(word in one) for word in words] for one in map(set, split)]
+    return np.array(found).reshape(len(texts), len(words))
+
+
+def _words(words: Any) -> int:
+    """Return how many words are looked for, after checking that they are different words."""
+    if not isinstance(words, list) or len(words) > _MOST_WORDS or not all(isinstance(word, str) for word in words):
+        raise Rejected("words of an encoding are a list of text")
+    if len(set(words)) != len(words) or not all(word and word == word.casefold() and word.isalnum() for word in words):
+        raise Rejected("words of an encoding are different runs of letters and digits, in small letters")
+    return len(words)
+
+
+def _check_memory(memory: Any, columns: int) -> None:
+    """Check the form of what a model remembers of its rows; no claim reads it, and `assay verify` computes it again."""
+    if not isinstance(memory, Mapping) or set(memory) != {"rows", "compared", "sizes", "columns"}:
+        raise Rejected("what a table model remembers are sizes of predictions and its columns")
+    sizes = memory["sizes"]
+    if not _whole([memory["rows"], memory["compared"]], 1) or not isinstance(sizes, list) or not sizes:
+        raise Rejected("rows and compared models are whole numbers, and sizes of predictions a list")
+    found = [signed(size, "size") for size in sizes]
+    if len(sizes) > memory["rows"] or found[0] < 0 or any(a > b for a, b in pairwise(found)):
+        raise Rejected("sizes of predictions are in increasing order, and at most one for each row")
+    if not isinstance(memory["columns"], list) or len(memory["columns"]) != columns:
+        raise Rejected("a table model remembers each column that it reads")
+    for one in memory["columns"]:
+        if not isinstance(one, Mapping) or not {"missing"} <= set(one) <= {"missing", "counts", "edges", "rows"}:
+            raise Rejected("of a column are remembered its gaps, counts and edges")
+        counts, edges = one.get("counts", []), one.get("edges", [])
+        if not isinstance(counts, list) or not isinstance(edges, list) or not _whole([*counts, one["missing"]], 0):
+            raise Rejected("gaps and counts of a column are whole numbers")
+        if edges and (len(counts) != len(edges) or not _whole([one.get("rows")], 1)):
+            raise Rejected("a column of numbers has a count for each edge")
+        for edge in edges:
+            signed(edge, "edge")
+
+
+def _whole(values: Sequence[Any], least: int) -> bool:
+    return all(type(value) is int and least <= value < 2**53 for value in values)
+
+
+def _check_column(record: Any, allowed: set[str]) -> None:
+    """Check name, kind, levels and spelling of a column's record."""
     if not isinstance(record, Mapping) or not set(record) <= allowed or record.get("kind") not in _KINDS:
         raise Rejected("a column of a table model needs a name and a kind, and has no other fields than it may have")
-    levels = record.get("levels", [])
+    levels, written = record.get("levels", []), record.get("written", [])
     if not isinstance(levels, list) or not all(isinstance(level, str) for level in (record.get("name"), *levels)):
         raise Rejected("names and levels of a table's columns are text")
-    if len(set(levels)) != len(levels) or (record["kind"] == "numeric" and levels):
-        raise Rejected("a column has a level twice, or is numeric and has levels")
-    return len(levels)
+    if not isinstance(written, list) or not all(isinstance(one, str) for one in written):
+        raise Rejected("how a column is written is a list of text")
+    if len(set(levels)) != len(levels) or (record["kind"] not in _LEVELS and levels):
+        raise Rejected("a column has a level twice, or has levels and is neither nominal nor ordered")
+    if record["kind"] in _LEVELS and "levels" not in record:
+        raise Rejected("a nominal or ordered column has levels")
 
 
-_KINDS = ("numeric", "nominal", "ordered")
+_KINDS = ("numeric", "nominal", "ordered", "date", "text")
 
 
 def _scaled(place: int, scaling: Any, fill: float) -> Scaled:

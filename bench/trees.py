@@ -66,7 +66,7 @@ def _make(module: str, name: str, **params: Any) -> Callable[[], Any]:
 
 
 OWN = {
-    "boosting": _make("assay.ensemble", "GradientBoostingClassifier", random_state=0),
+    "boosting": _make("assay.ensemble", "HistGradientBoostingClassifier", early_stopping=False, random_state=0),
     "tree": _make("assay.tree", "DecisionTreeClassifier"),
     "forest": _make("assay.ensemble", "RandomForestClassifier", random_state=0),
     "numbers": _make("assay.ensemble", "RandomForestRegressor", n_estimators=20, random_state=0),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import assay
-from assay.ensemble import BaggingRegressor, GradientBoostingRegressor, VotingClassifier, VotingRegressor
+from assay.ensemble import BaggingRegressor, HistGradientBoostingRegressor, VotingClassifier, VotingRegressor
 from assay.linear_model import LogisticRegression
 from assay.metrics.diversity import ambiguity
 from assay.neural_network import MLPRegressor
@@ -35,7 +35,7 @@ def parts(runs: int = 40) -> dict[str, BiasVariance]:
     """Return bias and variance of a stump, boosted stumps, a deep tree and bagged deep trees."""
     learners = {
         "stump": DecisionTreeRegressor(max_depth=1),
-        "boosted stumps": GradientBoostingRegressor(max_depth=1, n_estimators=60, learning_rate=0.3),
+        "boosted stumps": HistGradientBoostingRegressor(max_depth=1, max_iter=60, learning_rate=0.3),
         "deep tree": DecisionTreeRegressor(),
         "bagged deep trees": BaggingRegressor(n_estimators=15, random_state=0),
     }

@@ -43,7 +43,7 @@ LIMIT = 2.0  # seconds of processor time for one input
 REPORT = 300.0  # seconds between reports of a long run
 MEMORY = 6 * 2**30  # bytes of addresses that a worker may have
 FEW = (
-    "Ridge", "LogisticRegression", "SVC", "DecisionTreeClassifier", "GradientBoostingClassifier",
+    "Ridge", "LogisticRegression", "SVC", "DecisionTreeClassifier", "HistGradientBoostingClassifier",
     "KNeighborsClassifier", "KMeans", "GaussianMixture", "MLPRegressor", "VotedPerceptron",
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay.checker.verify import verify as verify
     from assay.claims.claim import Certificate as Certificate
     from assay.claims.claim import Claim as Claim
-    from assay.learning.choice import learn as learn
+    from assay.learning.study import learn as learn
     from assay.persist import ModelFileError as ModelFileError
     from assay.persist import load as load
     from assay.persist import save as save

@@ -372,8 +372,8 @@ def label_classes(learner: Learner, rows: Rows, least: int = 2) -> np.ndarray:
     check_classification_targets(np.repeat(classes, 3))
     if len(classes) < least:
         raise ValueError(
-            f"{type(learner).__name__}: needs rows of at least 2 classes to learn from; the data contain one "
-            f"class: {classes.tolist()[0]!r}."
+            f"{type(learner).__name__}: This solver needs samples of at least 2 classes in the data to learn from; "
+            f"they contain one class: {classes.tolist()[0]!r}."
         )
     return classes
 

@@ -1,7 +1,35 @@
 """The card of a learner: its model, strategy, algorithm and guarantee."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values of a parameter worth trying: numbers from `low` to `high`, by ratios if `log`, whole if `whole`."""
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Options:
+    """Values of a parameter worth trying, named one by one."""
+
+    values: tuple[Any, ...]
+
+
+def log(low: float, high: float, *, whole: bool = False) -> Range:
+    """Return a range in which equal ratios are equally likely."""
+    return Range(low, high, log=True, whole=whole)
+
+
+def options(*values: Any) -> Options:
+    """Return the values themselves."""
+    return Options(values)
 
 
 @dataclass(frozen=True)
@@ -31,6 +59,8 @@ class Card:
         Rows up to which `assay learn` tries the learner unasked, where time or memory grow faster than the rows.
     ensemble : str
         "serial" if it has members that rest on those before them, "parallel" if members do not know of each other.
+    search : mapping
+        Parameters that `assay learn` tunes, each with the values worth trying (`log`, `Range`, `options`).
     """
 
     name: str
@@ -44,3 +74,4 @@ class Card:
     input: tuple[str, ...] = ("numbers",)
     most_rows: int | None = None
     ensemble: str = ""
+    search: Mapping[str, Range | Options] = field(default_factory=dict)

@@ -3,7 +3,10 @@
 `history_` of a learner is what is logged here: iteration, objective, violation (gap or gradient norm) and seconds.
 """
 
+import signal
+import threading
 import time
+from types import FrameType
 from typing import Any, NamedTuple
 
 from sklearn.callback import CallbackContext
@@ -63,3 +66,34 @@ class FitLog:
         self._learner.history_ = self.history
         if self._context is not None:
             self._context.call_on_fit_task_end(**self._told)
+
+
+class Interrupts:
+    """Count Ctrl-C while learners are fitted, those included that a fit answers by returning its best so far.
+
+    A fit that is interrupted keeps what it has and returns, so that who fits several would go on with the next one.
+    Use as a context manager around the loop, and end the loop when `asked` is above 0. A second Ctrl-C is for
+    quitting: what runs then ends with KeyboardInterrupt, and `check` raises it if that was swallowed too.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __enter__(self) -> "Interrupts":
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python hears no signals
+            self._before = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self.asked += 1
+        raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed twice."""
+        if self.asked > 1:
+            raise KeyboardInterrupt
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

@@ -16,8 +16,8 @@ from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDis
 from assay.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -47,8 +47,8 @@ LEARNERS = [
     ObliqueTreeClassifier(max_depth=2),
     RandomForestClassifier(n_estimators=4, random_state=0),
     RandomForestRegressor(n_estimators=4, random_state=0),
-    GradientBoostingClassifier(n_estimators=3),
-    GradientBoostingRegressor(n_estimators=3),
+    HistGradientBoostingClassifier(max_iter=3),
+    HistGradientBoostingRegressor(max_iter=3),
     AdaBoostClassifier(n_estimators=3),
     AdaBoostRegressor(n_estimators=3, random_state=0),
     KMeans(2, random_state=0),

@@ -93,8 +93,8 @@ NOMINAL = [  # fitted to rows with gaps, the last column nominal
     (tree.ID3(nominal=[3]), "three"),
     (tree.C45(nominal=[3]), "three"),
     (ensemble.RandomForestClassifier(5, voting="hard", nominal=[3]), "two"),
-    (ensemble.GradientBoostingClassifier(n_estimators=5, nominal=[3], loss="exponential"), "two"),
-    (ensemble.GradientBoostingRegressor(n_estimators=5, nominal=[3]), "numbers"),
+    (ensemble.HistGradientBoostingClassifier(max_iter=5, categorical_features=[3], loss="exponential"), "two"),
+    (ensemble.HistGradientBoostingRegressor(max_iter=5, categorical_features=[3]), "numbers"),
 ]
 SPECIAL = [
     (LinearRegression(), "targets"),
@@ -141,7 +141,7 @@ SPECIAL = [
     (KernelDiscriminantAnalysis(n_components=1), "three"),
     (tree.DecisionTreeRegressor(criterion="absolute_error", max_depth=4), "numbers"),
     (tree.ObliqueTreeClassifier(routing="soft", max_depth=2, max_steps=5), "two"),
-    (ensemble.GradientBoostingRegressor(n_estimators=5, loss="poisson"), "counts"),
+    (ensemble.HistGradientBoostingRegressor(max_iter=5, loss="poisson"), "counts"),
     (ensemble.AdaBoostClassifier(LogisticRegression(), n_estimators=3), "two"),
     (ensemble.AdaBoostRegressor(Ridge(), n_estimators=3), "numbers"),
     (ensemble.LPBoost(n_estimators=5, tol=1e-2), "two"),

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.linalg import eigh, subspace_angles
+from scipy.linalg import LinAlgError, eigh, subspace_angles
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.covariance import OAS
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as PeerLDA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as PeerQDA
@@ -142,7 +143,7 @@ def test_singular_scatter_uses_the_pseudo_inverse_and_says_so():
         w, np.linalg.pinv(scatter.sum(axis=0), hermitian=True) @ (means[1] - means[0]), rtol=1e-6, atol=1e-9
     )
     assert any("singular" in one.reason for one in model.certify(X, y).not_applicable)
-    shrunk = LinearDiscriminantAnalysis(shrinkage=0.1).fit(X, y)
+    shrunk = LinearDiscriminantAnalysis("lsqr", shrinkage=0.1).fit(X, y)
     assert shrunk.rank_ == 5
     assert assay.verify(shrunk.certify(X, y), shrunk, X, y).holds
 
@@ -262,7 +263,7 @@ def test_agrees_with_scikit_learn(load):
     k = ours.scalings_.shape[1]
     assert subspace_angles(ours.scalings_, eigen.scalings_[:, :k]).max() < 1e-5
     auto, peer = (
-        LinearDiscriminantAnalysis(shrinkage="auto").fit(X, y),
+        LinearDiscriminantAnalysis("lsqr", shrinkage="auto").fit(X, y),
         PeerLDA(solver="lsqr", shrinkage="auto").fit(X, y),
     )
     np.testing.assert_allclose(auto.predict_proba(X), peer.predict_proba(X), atol=1e-6)
@@ -296,7 +297,7 @@ def test_trace_ratio_rises_to_a_fixed_point_above_the_eigenvectors():
     assert found.ratio >= np.trace(Q.T @ S.between @ Q) / np.trace(Q.T @ S.within @ Q)
 
 
-@pytest.mark.parametrize("options", [{}, {"covariance": "equal"}, {"shrinkage": 0.3}])
+@pytest.mark.parametrize("options", [{}, {"covariance": "equal"}, {"solver": "lsqr", "shrinkage": 0.3}])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_certificate_holds_and_a_worse_direction_is_caught(classes, options):
     X, y = draw(10, n=700, classes=classes)
@@ -313,7 +314,7 @@ def test_certificate_holds_and_a_worse_direction_is_caught(classes, options):
         assert report.holds, report.reason  # still true: the claim says how much is lost
         lost = turned.certify(X, y).find("D19").value
         apart = np.diff(turned.means_, axis=0)[0]
-        J = [fisher_ratio(m.coef_[0], np.outer(apart, apart), turned.covariance_) for m in (model, turned)]
+        J = [fisher_ratio(m.coef_[0], np.outer(apart, apart), turned.sigma_) for m in (model, turned)]
         assert lost > 0.99 * (J[0] - J[1]) > 100 * claim.value
         claims = tuple(claim if c.template == "D19/1" else c for c in turned.certify(X, y).claims)
         forged = replace(turned.certify(X, y), claims=claims)
@@ -327,8 +328,11 @@ def test_certificate_holds_and_a_worse_direction_is_caught(classes, options):
 MODELS = [
     LinearDiscriminantAnalysis(),
     LinearDiscriminantAnalysis(covariance="equal"),
-    LinearDiscriminantAnalysis(shrinkage=0.3, priors=[0.2, 0.5, 0.3]),
+    LinearDiscriminantAnalysis("lsqr", shrinkage=0.3),
+    LinearDiscriminantAnalysis("lsqr", shrinkage=0.3, priors=[0.2, 0.5, 0.3]),
+    LinearDiscriminantAnalysis("eigen", priors=[0.2, 0.5, 0.3]),
     QuadraticDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.3),
     QuadraticDiscriminantAnalysis(reg_param=0.2, priors=[0.2, 0.5, 0.3]),
 ]
 
@@ -443,8 +447,9 @@ def test_refusals_say_what_is_wrong():
     X, y = draw(13)
     for kind, options, words in [
         (LinearDiscriminantAnalysis, {"shrinkage": 2}, "shrinkage must be"),
-        (LinearDiscriminantAnalysis, {"priors": [0.5, 0.6]}, "sum to 1"),
-        (LinearDiscriminantAnalysis, {"n_components": 2}, r"at most min\(n_classes - 1, n_features\) = 1"),
+        (LinearDiscriminantAnalysis, {"priors": [0.5, -0.5]}, "priors must be non-negative"),
+        (LinearDiscriminantAnalysis, {"n_components": 2}, r"larger than min\(n_features, n_classes - 1\) = 1"),
+        (LinearDiscriminantAnalysis, {"solver": "qr"}, "'svd', 'lsqr', 'eigen'"),
         (LinearDiscriminantAnalysis, {"covariance": "both"}, "'pooled', 'equal'"),
         (QuadraticDiscriminantAnalysis, {"reg_param": -1}, "reg_param must be"),
     ]:
@@ -452,3 +457,75 @@ def test_refusals_say_what_is_wrong():
             kind(**options).fit(X, y)
     with pytest.raises(ValueError, match="two rows"):
         QuadraticDiscriminantAnalysis().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    with pytest.raises(NotImplementedError, match="shrinkage not supported"):
+        LinearDiscriminantAnalysis(shrinkage=0.5).fit(X, y)
+    with pytest.raises(NotImplementedError, match="transform not implemented"):
+        LinearDiscriminantAnalysis("lsqr").fit(X, y).transform(X)
+    flat = np.column_stack([X, X[:, 0]])
+    with pytest.raises(LinAlgError, match=r"covariance matrix of class .+ is not full rank"):
+        QuadraticDiscriminantAnalysis().fit(flat, y)
+    with pytest.warns(UserWarning, match="reg_param belongs to solver='svd'"):
+        QuadraticDiscriminantAnalysis(solver="eigen", reg_param=0.1).fit(X, y)
+
+
+def _options(solver, **more):
+    return {"solver": solver, "store_covariance": True, **more}
+
+
+@pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        _options("svd"),
+        _options("lsqr"),
+        _options("eigen"),
+        _options("lsqr", shrinkage=0.4),
+        _options("eigen", shrinkage=0.4),
+        _options("eigen", shrinkage="auto"),
+        _options("eigen", covariance_estimator=OAS()),
+        _options("lsqr", covariance_estimator=OAS()),
+    ],
+    ids=str,
+)
+def test_every_solver_has_scikit_learns_meaning(options, priors):
+    X, y = load_wine(return_X_y=True)
+    ours, peer = (kind(priors=priors, **options).fit(X, y) for kind in (LinearDiscriminantAnalysis, PeerLDA))
+    if options["solver"] != "svd" or priors is None:  # there scikit-learn shows another matrix than it uses
+        np.testing.assert_allclose(ours.covariance_, peer.covariance_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-9)
+    if options["solver"] != "lsqr":
+        np.testing.assert_allclose(np.abs(ours.transform(X)), np.abs(peer.transform(X)), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(ours.explained_variance_ratio_, peer.explained_variance_ratio_, atol=1e-9)
+    _certified_or_said_why_not(ours, X, y)
+
+
+def _certified_or_said_why_not(model, X, y):
+    if model.covariance_estimator is not None:
+        with pytest.raises(ValueError, match=r"covariance_estimator.* cannot be saved"):
+            model.certify(X, y)
+        return
+    report = assay.verify(model.certify(X, y), model, X, y)
+    assert report.holds, report.reason
+
+
+@pytest.mark.parametrize(
+    "options", [{"shrinkage": 0.4}, {"shrinkage": "auto"}, {"covariance_estimator": OAS()}], ids=str
+)
+def test_quadratic_shrinkage_agrees_with_scikit_learn(options):
+    X, y = load_wine(return_X_y=True)
+    options = {"solver": "eigen", "store_covariance": True, **options}
+    ours, peer = (kind(**options).fit(X, y) for kind in (QuadraticDiscriminantAnalysis, PeerQDA))
+    np.testing.assert_allclose(ours.covariance_, peer.covariance_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-8)
+    for k in range(3):
+        np.testing.assert_allclose(ours.scalings_[k], peer.scalings_[k], rtol=1e-8)
+        np.testing.assert_allclose(np.abs(ours.rotations_[k]), np.abs(peer.rotations_[k]), atol=1e-7)
+    _certified_or_said_why_not(ours, X, y)
+
+
+def test_single_precision_is_kept_and_certified():
+    X, y = draw(16, n=200, classes=3)
+    X = X.astype(np.float32)
+    model = LinearDiscriminantAnalysis().fit(X, y)
+    assert model.coef_.dtype == np.float32
+    assert assay.verify(model.certify(X, y), model, X, y).holds

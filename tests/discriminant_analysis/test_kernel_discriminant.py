@@ -109,7 +109,7 @@ def test_refusals():
     for settings, message in (
         ({"mu": -1.0}, "mu must be a finite number >= 0; got -1.0"),
         ({"n_components": 2}, "n_components must be at most n_classes - 1 = 1; got 2"),
-        ({"priors": [0.5, 0.6]}, "priors must be 2 positive numbers"),
+        ({"priors": [0.5, -0.5]}, "priors must be non-negative"),
     ):
         with pytest.raises(ValueError, match=f"^KernelDiscriminantAnalysis: {message}"):
             KernelDiscriminantAnalysis(**settings).fit(X, y)

@@ -11,7 +11,7 @@ import assay
 from assay.ensemble import (
     BaggingClassifier,
     ForestCommitteeClassifier,
-    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from assay.ensemble._bootstrap import bag
@@ -75,7 +75,7 @@ def test_a_sample_of_one_class_gives_a_constant_member():
     assert assay.verify(model.certify(X, y), model, X, y).holds
 
 
-@pytest.mark.parametrize("base", [GradientBoostingClassifier(), 5])
+@pytest.mark.parametrize("base", [HistGradientBoostingClassifier(), 5])
 def test_other_members_are_refused(base):
     with pytest.raises(ValueError, match="estimator must be a forest"):
         ForestCommitteeClassifier(base).fit([[0.0], [1.0]], [0, 1])

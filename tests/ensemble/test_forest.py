@@ -13,7 +13,7 @@ from assay.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from assay.ensemble._forest import bag
+from assay.ensemble._bootstrap import bag
 from assay.scan import rows as as_rows
 from assay.tree._predict import leaves
 from assay.tree.growth._bins import find_bins

@@ -6,8 +6,8 @@ import pytest
 import assay
 from assay.ensemble import (
     ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -23,9 +23,9 @@ TRAIN, HELD = (X[:300], Y[:300]), (X[300:], Y[300:])
 MODELS = [
     RandomForestClassifier(10, random_state=0),
     RandomForestClassifier(10, nominal=[1], random_state=0),
-    GradientBoostingClassifier(n_estimators=10),
-    GradientBoostingClassifier(n_estimators=10, nominal=[1]),
-    GradientBoostingRegressor(n_estimators=10),
+    HistGradientBoostingClassifier(max_iter=10),
+    HistGradientBoostingClassifier(max_iter=10, categorical_features=[1]),
+    HistGradientBoostingRegressor(max_iter=10),
     RandomForestRegressor(10, random_state=0),
     ExtraTreesClassifier(10, random_state=0),
     DecisionTreeClassifier(),
@@ -68,7 +68,7 @@ def test_levels_that_were_the_best_split_for_a_while_leave_no_marks():
     for _ in range(5):
         Z = np.column_stack([rng.integers(0, 9, 300), rng.normal(size=(300, 3))])
         target = (Z[:, 1] + 0.3 * (Z[:, 0] % 3) > 0.3).astype(int)
-        model = GradientBoostingClassifier(n_estimators=20, nominal=[0]).fit(Z, target)
+        model = HistGradientBoostingClassifier(max_iter=20, categorical_features=[0]).fit(Z, target)
         assert model.node_weight_[model.tree_root_].tolist() == [300.0] * 20
         inner = np.flatnonzero(model.node_child_ >= 0)
         below = model.node_weight_[model.node_child_[inner]] + model.node_weight_[model.node_child_[inner] + 1]

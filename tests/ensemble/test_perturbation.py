@@ -116,7 +116,7 @@ class TestSerialOrParallel:
     def test_every_ensemble_is_one_of_the_two(self):
         told = {one.__name__: kinds(one) & {"serial", "parallel"} for one in ENSEMBLES}
         assert all(len(one) == 1 for one in told.values())
-        assert told["AdaBoostClassifier"] == told["GradientBoostingRegressor"] == {"serial"}
+        assert told["AdaBoostClassifier"] == told["HistGradientBoostingRegressor"] == {"serial"}
         assert told["RandomForestClassifier"] == told["VotingClassifier"] == told["StackingRegressor"] == {"parallel"}
         rooms = {one.__name__ for one in assay.learners() if one.__module__.startswith("assay.ensemble.")}
         assert rooms <= set(told)

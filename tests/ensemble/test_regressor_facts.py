@@ -10,7 +10,7 @@ from assay.ensemble import (
     AdaBoostRegressor,
     BaggingRegressor,
     ExtraTreesRegressor,
-    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
 from assay.tree import DecisionTreeRegressor
@@ -22,7 +22,7 @@ MODELS = [
     RandomForestRegressor(15, random_state=0),
     ExtraTreesRegressor(5, random_state=0),
     BaggingRegressor(n_estimators=5, random_state=0),
-    GradientBoostingRegressor(n_estimators=20),
+    HistGradientBoostingRegressor(max_iter=20),
     AdaBoostRegressor(n_estimators=5, random_state=0),
 ]
 
@@ -65,5 +65,5 @@ def test_an_error_stated_too_small_is_rejected():
 def test_the_exponential_of_a_score_is_no_score():
     """With the Poisson loss the prediction is exp(score), which the sum of trees does not give; nothing is stated."""
     X, y = np.arange(30.0)[:, None], np.arange(30.0)
-    certificate = GradientBoostingRegressor(loss="poisson", n_estimators=3).fit(X, y).certify(X, y)
+    certificate = HistGradientBoostingRegressor(loss="poisson", max_iter=3).fit(X, y).certify(X, y)
     assert not [claim for claim in certificate.claims if claim.template == "D02/1"]

@@ -230,8 +230,8 @@ def test_certificates_of_other_rows_do_not_borrow_the_updates():
         certificate = model.certify(other, labels)
         assert any("not the rows" in gap.reason for gap in certificate.not_applicable if gap.template == "D17/1")
         assert assay.verify(certificate, model, other, labels).holds
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.certify(X, y, sample_weight=np.ones(60))
+    weighted = model.certify(X, y, sample_weight=np.linspace(1, 2, 60))
+    assert assay.verify(weighted, model, X, y, sample_weight=np.linspace(1, 2, 60)).holds
 
 
 def test_refusals():

@@ -154,7 +154,8 @@ def test_rmsstd_is_the_pooled_deviation():
         (lambda: dunn(np.zeros((4, 1)), [0, 0, 1, 1]), "largest diameter is 0"),
         (lambda: dunn(np.eye(3), [0, 0, 0]), "at least 2 clusters"),
         (lambda: davies_bouldin(np.eye(3), [0, 0, 1], spread="mean"), "spread must be"),
-        (lambda: silhouette_score(np.eye(3), [0, 1, 2]), "from 2 to n - 1 = 2"),
+        (lambda: silhouette_score(np.eye(3), [0, 1, 2]), "Number of labels is 3"),
+        (lambda: silhouette_score(np.eye(4), [0, 0, 1, 1], metric="precomputed"), "on the diagonal"),
         (lambda: mean_similarities(np.eye(3), [0, 0, 0]), "needs two rows"),
     ],
 )

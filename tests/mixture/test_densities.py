@@ -185,7 +185,7 @@ def test_histogram_parameters_are_refused_by_name(parameters, message):
 def test_one_component_per_class_is_quadratic_discriminant_analysis():
     X, y = load_iris(return_X_y=True)
     ours = GaussianMixtureClassifier(1, reg_covar=0.0).fit(X, y)
-    reference = QuadraticDiscriminantAnalysis().fit(X, y)
+    reference = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
     assert ours.predict_proba(X) == pytest.approx(reference.predict_proba(X), abs=1e-9)
     assert np.array_equal(ours.predict(X), reference.predict(X))
     assert ours.means_ == pytest.approx(reference.means_)

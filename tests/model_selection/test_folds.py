@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import assay
 from assay.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from assay.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from assay.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from assay.guarantees.evidence import Decided
 from assay.linear_model import LogisticRegression, Ridge
 from assay.model_selection import CrossValidated
@@ -65,7 +65,7 @@ def test_the_vote():
         QuadraticDiscriminantAnalysis(),
         DecisionTreeClassifier(max_depth=3),
         RandomForestClassifier(n_estimators=4, random_state=0),
-        GradientBoostingClassifier(n_estimators=3),
+        HistGradientBoostingClassifier(max_iter=3),
         SVC(gamma=0.5),
     ],
     ids=lambda one: type(one).__name__,

@@ -143,7 +143,8 @@ def test_threads_and_routes_change_no_bit():
         ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1; got 0"),
         ({"weights": "close"}, "weights must be one of 'uniform', 'distance', None; got 'close'"),
         ({"algorithm": "grid"}, "algorithm must be one of"),
-        ({"p": 0.5}, "p must be >= 1 .the triangle|p must be >= 1 .below 1 the triangle"),
+        ({"p": 0.5, "algorithm": "kd_tree"}, 'algorithm="kd_tree" does not support 0 < p < 1'),
+        ({"metric": "cosine", "algorithm": "kd_tree"}, "algorithm='kd_tree' does not have the metric 'cosine'"),
         ({"leaf_size": 0}, "leaf_size must be an integer >= 1"),
         ({"metric": 3}, "metric must be a name"),
         ({"metric": "euclid"}, "metric must be a distance, .* canberra, .*; got 'euclid'"),
@@ -237,7 +238,7 @@ def test_a_vote_of_rows_that_are_infinitely_far(weights):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+@pytest.mark.parametrize("algorithm", ["brute", "auto"])
 def test_stored_rows_that_are_no_numbers_end_and_stay_in_range(algorithm, metric):
     X = np.random.default_rng(2).normal(size=(300, 3))
     model = NearestNeighbors(n_neighbors=4, algorithm=algorithm, metric=metric).fit(X)

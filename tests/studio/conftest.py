@@ -79,5 +79,5 @@ def learnt() -> Iterator[Any]:
         client.get(f"/open?token={known.token}")
         someone = Person(client)
         table = someone.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
-        run = someone.learn(table, learners="LogisticRegression GaussianNB DecisionTreeClassifier", time="30")
+        run = someone.learn(table, learners="LogisticRegression GaussianNB DecisionTreeClassifier")
         yield SimpleNamespace(person=someone, table=table, run=run)

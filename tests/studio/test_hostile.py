@@ -118,7 +118,8 @@ def test_a_token_works_once(door: TestClient, settings: Settings) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../security.py", "/static/..%2f..%2fsecurity.py", "/static/%2e%2e/%2e%2e/setup.py", "/static//etc/passwd",
+        "/static/../security.py", "/static/..%2f..%2fsecurity.py", "/static/%2e%2e/%2e%2e/setup.py",
+        "/static//etc/passwd",
         "/tables/..%2f..%2fetc%2fpasswd", "/runs/../../etc/passwd", "/static/style.css%00.js", "/learn/..%2f..",
     ],
 )  # fmt: skip

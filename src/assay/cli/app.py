@@ -1,6 +1,6 @@
 """The commands and their options. Each imports what it needs when it runs, so that `assay --help` is quick.
 
-Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data.
+Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data, 3 an error of Assay itself, 130 stopped.
 """
 
 import sys
@@ -27,7 +27,7 @@ Source = Annotated[
 ModelFile = Annotated[Path, typer.Argument(help="A file written by assay learn.", show_default=False)]
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _program(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
@@ -42,20 +42,59 @@ def _program(
 def learn(
     source: Source,
     target: Annotated[
-        str,
-        typer.Option(help="The column to predict; bundled tables have one of their own.", show_default=False),
+        str, typer.Option(help="The column to predict; bundled tables have one of their own.", show_default=False)
     ] = "",
+    time: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds for everything; 60 at most if left out, less if nothing is left to improve.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            help="Judge so many settings instead: the same result, to the bit, on every machine.", show_default=False
+        ),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(help="error, balanced, logloss, auc, brier or f1; mae or rmse for numbers.", show_default=False),
+    ] = "",
+    cost: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file: what deciding j costs where i is true, classes in sorted order, no header.",
+            show_default=False,
+        ),
+    ] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
     holdout: Annotated[float, typer.Option(help="Share of the rows kept aside to judge the models.")] = 0.25,
+    certify: Annotated[str, typer.Option(help="holdout: bounds from rows kept aside.")] = "holdout",
     learners: Annotated[
-        str,
-        typer.Option(help="Learners to compare, with commas; every suitable one if left out.", show_default=False),
+        str, typer.Option(help="Learners to compare, with commas; all for every suitable one.", show_default=False)
     ] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the learners.")] = 0,
+    exclude: Annotated[
+        str, typer.Option("--exclude", "--without", help="Learners to leave out, with commas.", show_default=False)
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Try the learners named although there are too many rows for them.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes that fit side by side; all cores if left out.", show_default=False),
+    ] = None,
+    group: Annotated[
+        str, typer.Option(help="Rows with one value of this column stay together.", show_default=False)
+    ] = "",
+    time_column: Annotated[
+        str, typer.Option("--time-column", help="The newest rows by this column are held out.", show_default=False)
+    ] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split, the settings and the learners.")] = 0,
     clip: Annotated[
         float | None,
         typer.Option(
-            help="Regression: absolute errors count at most this; it makes a bound possible.",
+            help="Regression: absolute errors count at most this; from the training rows if left out.",
             show_default=False,
         ),
     ] = None,
@@ -69,16 +108,27 @@ def learn(
         list[str] | None,
         typer.Option(help="An ordered column and its levels, such as size=small,medium,large.", show_default=False),
     ] = None,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas.", show_default=False)] = "",
     out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
     report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
+    log: Annotated[Path | None, typer.Option(help="A file for a line per event.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what went wrong.")] = False,
 ) -> None:
-    """Fit every suitable method to a table, choose by certified risk, write the model and a report."""
+    """Choose, fit and certify the best model of a table in the time given; write the model and a report.
+
+    Ctrl-C once ends the search and keeps what is done; twice quits.
+    """
     from assay.cli import learning
 
     with _messages():
-        options = learning.Options(confidence, holdout, _words(learners), seed, clip, task or None)
+        options = learning.Options(
+            time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, _words(learners),
+            _words(exclude), group or None, time_column or None, seed, clip, task or None, force, workers,
+        )  # fmt: skip
         levels = dict(learning.parse_ordered(one) for one in ordered or ())
-        learning.learn(source, target, options, _words(nominal), levels, out, report)
+        reading = learning.Reading(_words(nominal), levels, _words(drop))
+        learning.learn(source, target, options, reading, learning.Output(out, report, as_json, quiet, log))
 
 
 @app.command()
@@ -119,12 +169,43 @@ def predict(
         bool,
         typer.Option("--safe-csv", help="Put ' before labels that a spreadsheet would run as formulas."),
     ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Write the probability of each class too.")] = False,
+    sets: Annotated[
+        float | None,
+        typer.Option(help="Classes: write sets that hold the true one in this share of rows.", show_default=False),
+    ] = None,
+    intervals: Annotated[
+        float | None,
+        typer.Option(help="Numbers: write intervals that hold the true one in this share of rows.", show_default=False),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Two classes: say the second from this probability on.", show_default=False),
+    ] = None,
 ) -> None:
-    """Predict the target of each row of a table. Files are streamed and may be larger than memory."""
+    """Predict the target of each row of a table, and say if its rows do not look like the old ones.
+
+    Files are streamed and may be larger than memory.
+    """
     from assay.cli import predicting
 
     with _messages():
-        predicting.predict(model, source, out, safe_csv)
+        asked = predicting.Asked(proba, sets, intervals, threshold)
+        predicting.predict(model, source, out, safe_csv, asked)
+
+
+@app.command()
+def compare(
+    first: ModelFile,
+    second: ModelFile,
+    source: Annotated[str, typer.Argument(help="A table with the target.", show_default=False)],
+    confidence: Annotated[float, typer.Option(help="How sure the statement must be.")] = 0.95,
+) -> None:
+    """Say whether one model is proved better than another, on rows that neither was fitted to."""
+    from assay.cli import comparing
+
+    with _messages():
+        comparing.compare(first, second, source, confidence)
 
 
 @app.command()
@@ -233,7 +314,8 @@ def _messages() -> Iterator[Any]:
         raise
     except Exception as error:
         typer.echo(f"assay: {_said(error)}", err=True)
-        raise typer.Exit(2) from None
+        known = isinstance(error, (ValueError, OSError, ImportError, MemoryError))
+        raise typer.Exit(2 if known else 3) from None
 
 
 def _said(error: Exception) -> str:

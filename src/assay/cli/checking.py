@@ -50,6 +50,8 @@ def _verify(
     console: Console, model: TableModel, certificate: Certificate, source: str, limit: float | None
 ) -> bool:
     data = _table(model, source)
+    if model.target.name in data.columns and data.column(model.target.name).type.kind == model.target.kind:
+        data = data.take(model.own_rows(data))  # `learn` leaves out rows of classes that no training row has
     problems = model.differences(data, certificate)
     if problems:
         console.print("FAILED: this is not the table that the certificate is about.", style="bold red")
@@ -63,8 +65,31 @@ def _verify(
         console.print("FAILED: the model's encoding is not what its training rows give.", style="bold red")
         say(console, "It may have been fitted to the hold-out rows as well, or changed afterwards.")
         return False
+    if report.holds and not _memory_is_honest(model, data, certificate):
+        console.print("FAILED: what the model remembers of its rows is not what they give.", style="bold red")
+        say(console, "Its prediction sets, intervals and warnings of rows that look otherwise cannot be trusted.")
+        return False
     _show(console, certificate, report)
     return report.holds
+
+
+def _memory_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
+    """Tell whether the hold-out rows give the sizes of predictions again, and all rows the columns."""
+    if model.memory is None:
+        return True
+    held = np.asarray((certificate.split or {}).get("holdout", ()))
+    if held.ndim != 1 or held.dtype.kind not in "iu" or not held.size or held.min() < 0 or held.max() >= data.n_rows:
+        return False
+    again = model.recall(data, held, model.memory.compared)
+    paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
+    return (
+        again is not None
+        and again.rows == model.memory.rows
+        and model.memory.compared >= max(paid, default=1)
+        and len(again.sizes) == len(model.memory.sizes)
+        and np.allclose(again.sizes, model.memory.sizes, rtol=1e-9, atol=1e-12)
+        and again.columns == model.memory.columns
+    )
 
 
 def _table(model: TableModel, source: str) -> Table:

@@ -1,62 +1,100 @@
-"""`assay learn`: read, learn with a progress bar, show the leaderboard, write model and report."""
+"""`assay learn`: read, learn with a row for each learner as it is judged, write model and report."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from assay import datasets, learning, persist
+from assay import datasets, learning
 from assay.claims.definitions import percent as percent_up
 from assay.claims.definitions import up
 from assay.cli.paths import keep_apart
 from assay.cli.screen import say
 from assay.data import Table, read
 from assay.data.table import listed
-from assay.learning import TASKS, Candidate, Result, percent
-from assay.registry import learners as all_learners
+from assay.learning import TASKS, Candidate, Study, percent
+from assay.learning.events import Event, Finished, Left, Started
 from assay.text import shown
 
 
-class Options(NamedTuple):
-    """What the user asked of `assay.learn`."""
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of `assay.learn`; the names are those of its parameters."""
 
-    confidence: str
-    holdout: float
-    learners: Sequence[str]
-    seed: int
-    clip: float | None
-    task: str | None
+    time: float | None = None
+    trials: int | None = None
+    metric: str | None = None
+    cost: Any = None
+    confidence: str = "0.95"
+    holdout: float = 0.25
+    certify: str = "holdout"
+    learners: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    group: str | None = None
+    time_column: str | None = None
+    seed: int = 0
+    clip: float | None = None
+    task: str | None = None
+    force: bool = False
+    workers: int | None = None
 
 
-def learn(
-    source: str,
-    target: str,
-    options: Options,
-    nominal: Sequence[str],
-    ordered: Mapping[str, Sequence[str]],
-    out: Path,
-    report: Path,
-) -> None:
+@dataclass(frozen=True)
+class Reading:
+    """How the table is read."""
+
+    nominal: Sequence[str] = ()
+    ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    drop: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is written, and how much is said."""
+
+    out: Path
+    report: Path
+    as_json: bool = False
+    quiet: bool = False
+    log: Path | None = None
+
+
+def learn(source: str, target: str, options: Options, reading: Reading, output: Output) -> None:
     """Run the command."""
-    _check(options, out, report)
-    keep_apart([source], {"--out": out, "--report": report})
-    console = Console()
-    data, target = _read(source, target, nominal, ordered)
-    found = _learn_with_bar(data, target, options)
+    _check(options, output)
+    files = {"--out": output.out, "--report": output.report}
+    keep_apart([source], files if output.log is None else files | {"--log": output.log})
+    console = Console(quiet=output.quiet or output.as_json)
+    data, target = _read(source, target, reading)
+    found = _learn_row_by_row(data, target, options, output)
+    found.source = source
     _show(console, source, data, target, found)
-    persist.save(found.model, out, found.certificate)
-    from assay.report import write_report
+    found.save(output.out)
+    found.report(output.report)
+    if output.as_json:
+        print(json.dumps(_record(found, output), indent=1))
+    files_said = [f"[bold]{escape(shown(path))}[/]" for path in (output.out, output.report)]
+    command = escape(shown(shlex.join(["assay", "verify", str(output.out), source])))
+    console.print(f"\nWrote {files_said[0]} and {files_said[1]}. Check with: {command}", highlight=False)
 
-    write_report(found, report, source)
-    files = [f"[bold]{escape(shown(path))}[/]" for path in (out, report)]
-    command = escape(shown(shlex.join(["assay", "verify", str(out), source])))
-    console.print(f"\nWrote {files[0]} and {files[1]}. Check with: {command}", highlight=False)
+
+def cost_matrix(path: Path | None) -> Any:
+    """Return the matrix in a CSV file: one row for each true class, one column for each decision, in sorted order."""
+    if path is None:
+        return None
+    lines = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    try:
+        return [[float(cell) for cell in line] for line in lines]
+    except ValueError:
+        raise ValueError(f"--cost {path}: every cell must be a number; write no header.") from None
 
 
 def parse_ordered(text: str) -> tuple[str, list[str]]:
@@ -68,7 +106,7 @@ def parse_ordered(text: str) -> tuple[str, list[str]]:
     return name.strip(), words
 
 
-def _check(options: Options, out: Path, report: Path) -> None:
+def _check(options: Options, output: Output) -> None:
     """Refuse before any work what would fail after it."""
     try:
         sure = Decimal(options.confidence)
@@ -82,45 +120,102 @@ def _check(options: Options, out: Path, report: Path) -> None:
         raise ValueError(f"--task must be classify or regress; got {options.task!r}.")
     if options.clip is not None and not 0 < options.clip < float("inf"):
         raise ValueError(f"--clip must be a finite number > 0; got {options.clip:g}.")
-    for path in (out, report):
+    for path in (output.out, output.report, *([output.log] if output.log else [])):
         if not path.parent.is_dir():
             raise ValueError(f"the folder {path.parent} does not exist; make it first.")
         if path.is_dir():
             raise ValueError(f"{path} is a folder; give the name of a file to write.")
 
 
-def _read(
-    source: str, target: str, nominal: Sequence[str], ordered: Mapping[str, Sequence[str]]
-) -> tuple[Table, str]:
+def _read(source: str, target: str, reading: Reading) -> tuple[Table, str]:
     bundled = source in datasets.TARGETS and not Path(source).exists()
-    if bundled and (nominal or ordered):
-        raise ValueError("--nominal and --ordered are for files; bundled tables have their types.")
-    data = datasets.load(source) if bundled else read(source, nominal=nominal, ordered=ordered)
+    if bundled and (reading.nominal or reading.ordered or reading.drop):
+        raise ValueError("--nominal, --ordered and --drop are for files; bundled tables have their types.")
+    if bundled:
+        data = datasets.load(source)
+    else:
+        data = read(source, nominal=reading.nominal, ordered=reading.ordered, drop=reading.drop)
     if not target and not bundled:
         raise ValueError(f"which column is to be predicted? Pass --target with one of {listed(data.names)}.")
-    return data, target or datasets.TARGETS[source]
+    target = target or datasets.TARGETS[source]
+    same = [name for name in data.names if name.lower() == target.lower()]
+    if target not in data.columns and same:
+        raise ValueError(f"there is no column {target!r}; did you mean {same[0]!r}?")
+    return data, target
 
 
-def _learn_with_bar(data: Table, target: str, options: Options) -> Result:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("Reading", total=len(options.learners) or len(all_learners()))
-        started: list[str] = []
+def _learn_row_by_row(data: Table, target: str, options: Options, output: Output) -> Study:
+    """Learn, and show each learner as it is judged: on standard error, as plain lines where that is no terminal."""
+    console = Console(stderr=True, quiet=output.quiet)
+    log = output.log.open("w", encoding="utf-8") if output.log is not None else None
+    status = console.status("Reading") if console.is_terminal and not output.quiet else None
 
-        def tell(name: str) -> None:
-            progress.update(bar, description=f"Fitting {name}", completed=len(started))
-            started.append(name)
+    def tell(event: Event) -> None:
+        if log is not None:
+            print(f"{datetime.now().isoformat(timespec='milliseconds')} {logged(event)}", file=log, flush=True)
+        if isinstance(event, Finished):
+            say(console, _line(event.candidate, options), "dim" if event.candidate.status == "left out" else None)
+        elif isinstance(event, Started) and status is not None:
+            status.update(f"Fitting {escape(shown(event.name))}")
 
-        return learning.learn(data, target, **options._asdict(), tell=tell)
+    try:
+        if status is not None:
+            status.start()
+        return learning.learn(data, target, **vars(options), tell=tell)
+    finally:
+        if status is not None:
+            status.stop()
+        if log is not None:
+            log.close()
 
 
-def _show(console: Console, source: str, data: Table, target: str, found: Result) -> None:
+def logged(event: Event) -> str:
+    """Return an event as a line of a log."""
+    if isinstance(event, Finished):
+        one = event.candidate
+        return f"finished {one.name} {one.settings} {one.status} cv={one.cv:.6g} bound={one.bound} {one.note}".rstrip()
+    if isinstance(event, Started):
+        return f"started {event.name} {dict(event.settings)} ({event.what})"
+    if isinstance(event, Left):
+        return f"left {event.seconds if event.seconds is None else round(event.seconds, 1)} s, {event.done} judged"
+    return f"note {event.text}"
+
+
+def _line(one: Candidate, options: Options) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    name = f"{one.name}({settings})" if settings else one.name
+    if one.status == "left out":
+        return f"{name}: left out: {one.note}"
+    if one.bound is not None:
+        return f"{name}: certified at most {one.bound:.4g} (hold-out {one.holdout_error:.4g})"
+    measured = "" if options.metric is None else f"{options.metric} "
+    return f"{name}: {measured}{one.cv:.4g} in cross-validation, {one.seconds:.2f} s"
+
+
+def _record(found: Study, output: Output) -> dict[str, Any]:
+    """Return the result for scripts."""
+    rows = [
+        {
+            "learner": one.name, "settings": one.settings, "status": one.status, "cv": number(one.cv),
+            "training_error": number(one.training_error), "holdout_error": number(one.holdout_error),
+            "bound": one.bound, "seconds": round(one.seconds, 4), "note": one.note,
+        }
+        for one in found.candidates
+    ]  # fmt: skip
+    return {
+        "task": found.task, "metric": found.metric.name, "target": found.model.target.name,
+        "confidence": found.confidence, "chosen": found.chosen.name, "bound": found.chosen.bound,
+        "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
+        "notes": found.notes, "model": str(output.out), "report": str(output.report), "leaderboard": rows,
+    }  # fmt: skip
+
+
+def number(value: float) -> float | None:
+    """Return a number as JSON has it."""
+    return None if value != value else value
+
+
+def _show(console: Console, source: str, data: Table, target: str, found: Study) -> None:
     train, held = found.rows
     say(
         console,
@@ -132,47 +227,48 @@ def _show(console: Console, source: str, data: Table, target: str, found: Result
     console.print(leaderboard(found))
     say(console, _measured(found), "dim")
     say(console, found.why)
-    for one in found.leaderboard:
+    for one in found.candidates:
         if one.note:
             say(console, f"{one.name}: {one.note}", "dim")
 
 
-def leaderboard(found: Result) -> Grid:
-    """Return the learners as a table, the chosen one first."""
+def leaderboard(found: Study) -> Grid:
+    """Return the learners as a table, the chosen one first: of each learner its best settings."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("Learner", no_wrap=True)
-    for title in ("Training error", "Held-out error", "Certified at most", "Seconds"):
+    for title in (f"CV {found.metric.name}", "Held-out error", "Certified at most", "Seconds"):
         grid.add_column(title, justify="right", min_width=9)
-    for one in found.leaderboard:
-        mark = "bold" if one is found.chosen else "dim" if one.learner is None else ""
-        grid.add_row(*cells(one, found.task), style=mark)
+    seen = set()
+    for one in found.candidates:
+        if one.name not in seen:
+            mark = "bold" if one is found.chosen else "dim" if one.status == "left out" else ""
+            grid.add_row(*cells(one, found), style=mark)
+        seen.add(one.name)
     return grid
 
 
-def _measured(found: Result) -> str:
+def _measured(found: Study) -> str:
     """Return what the columns of the leaderboard are."""
     errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
-    text = f"Errors are {errors}; seconds are those of fitting, compiling included where it was not done before."
-    if found.chosen.bound is None:
-        return text
-    counted = "rows whose classes tie within rounding as wrong" if found.task == "classify" else "errors up to --clip"
-    sure = percent(found.confidence)
-    return f"{text} The bounds count {counted}, and hold for all learners at once with {sure} confidence."
-
-
-def cells(one: Candidate, task: str) -> tuple[str, str, str, str, str]:
-    """Return a row of the leaderboard as text."""
-    if one.learner is None:
-        return one.name, "", "", "left out", f"{one.seconds:.2f}"
-    bound = "needs --clip" if one.bound is None else percent_up(one.bound) if task == "classify" else up(one.bound, 5)
+    clipped = "" if found.clip is None else f", errors counted up to {found.clip:.4g}"
     return (
-        one.name,
-        _error(one.training_error, task),
-        _error(one.holdout_error, task),
-        bound,
-        f"{one.seconds:.2f}",
+        f"Held-out errors are {errors}; the bounds of the finalists hold together with {percent(found.confidence)} "
+        f"confidence{clipped}. Each learner is shown with its best settings."
     )
 
 
+def cells(one: Candidate, found: Study) -> tuple[str, str, str, str, str]:
+    """Return a row of the leaderboard as text."""
+    if one.status == "left out":
+        return shown(one.name), "", "", "left out", f"{one.seconds:.2f}"
+    bound = ""
+    if one.bound is not None:
+        bound = percent_up(one.bound) if found.task == "classify" else up(one.bound, 5)
+    judged = _error(one.cv, found.task) if found.metric.name in ("error", "balanced") else f"{one.cv:.4g}"
+    return shown(one.name), judged, _error(one.holdout_error, found.task), bound, f"{one.seconds:.2f}"
+
+
 def _error(value: float, task: str) -> str:
+    if value != value:
+        return ""
     return f"{100 * value:.2f} %" if task == "classify" else f"{value:.5g}"

@@ -4,15 +4,18 @@ import csv
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay import data, datasets, persist
 from assay.cli.paths import keep_apart
+from assay.data.table import listed
 from assay.files import written_whole
 from assay.learning import TableModel
+from assay.learning.memory import FALSE_ALARM, Drift
 from assay.text import shown
 
 ROWS_AT_ONCE = 65_536
@@ -20,7 +23,21 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
-def predict(model_file: Path, source: str, out: Path | None, safe_csv: bool) -> None:
+class Asked(NamedTuple):
+    """What is written beside the predictions."""
+
+    proba: bool = False
+    sets: float | None = None
+    intervals: float | None = None
+    threshold: float | None = None
+
+
+PLAIN = Asked()
+Part = dict[str, np.ndarray]
+"""Columns of a part of the predictions."""
+
+
+def predict(model_file: Path, source: str, out: Path | None, safe_csv: bool, asked: Asked = PLAIN) -> None:
     """Run the command."""
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
@@ -29,16 +46,31 @@ def predict(model_file: Path, source: str, out: Path | None, safe_csv: bool) -> 
     as_csv = out is None or out.suffix.lower() == ".csv"
     if safe_csv and not as_csv:
         raise ValueError("--safe-csv is for CSV; a Parquet file holds no formulas.")
-    model = open_model(model_file).model
-    parts = _predictions(model, source)
+    model, certificate = open_model(model_file)
+    _check(model, asked)
+    delta = 0.05 if certificate is None else float(certificate.delta_total)
+    parts = _predictions(model, source, asked, delta)
     with using(model_file):
         _write(_without_formulas(parts, safe_csv) if as_csv else parts, out)
 
 
-def _write(parts: Iterator[np.ndarray], out: Path | None) -> None:
+def _check(model: TableModel, asked: Asked) -> None:
+    """Refuse before any row is read what the model cannot give."""
+    classes = model.task == "classify"
+    if not classes and (asked.proba or asked.sets is not None or asked.threshold is not None):
+        raise ValueError("--proba, --sets, --threshold are for classes; this model predicts numbers: see --intervals.")
+    if classes and asked.intervals is not None:
+        raise ValueError("--intervals is for numbers; this model predicts classes: see --sets.")
+    if (asked.proba or asked.threshold is not None) and not hasattr(model.learner, "predict_proba"):
+        raise ValueError(f"{type(model.learner).__name__} gives no probabilities; --sets uses its scores.")
+    if asked.threshold is not None and (len(model.classes_) != 2 or not 0 <= asked.threshold <= 1):
+        raise ValueError("--threshold is a probability between 0 and 1, for models of two classes.")
+
+
+def _write(parts: Iterator[Part], out: Path | None) -> None:
     if out is None:
         if sys.stdout.isatty():
-            parts = (np.array([shown(value) for value in part.tolist()]) for part in parts)
+            parts = ({name: _shown(values) for name, values in part.items()} for part in parts)
         _write_csv(sys.stdout, parts)
         return
     with written_whole(out) as path:
@@ -49,24 +81,29 @@ def _write(parts: Iterator[np.ndarray], out: Path | None) -> None:
                 _write_csv(file, parts)
 
 
-def _without_formulas(parts: Iterator[np.ndarray], safe_csv: bool) -> Iterator[np.ndarray]:
+def _shown(values: np.ndarray) -> np.ndarray:
+    return np.array([shown(value) for value in values.tolist()]) if values.dtype.kind not in "fiub" else values
+
+
+def _without_formulas(parts: Iterator[Part], safe_csv: bool) -> Iterator[Part]:
     """Yield the predictions; labels that a spreadsheet would run get an apostrophe, or it is said that they could."""
     told = False
     for part in parts:
-        risky = [isinstance(value, str) and value.startswith(FORMULA) for value in part.tolist()]
-        if not any(risky):
-            yield part
-        elif safe_csv:
-            yield np.where(risky, np.strings.add("'", part), part)
-        else:
-            if not told:
-                print(
-                    "assay: some labels begin with = + - or @, and a spreadsheet would run them as formulas; "
-                    "--safe-csv puts ' before them.",
-                    file=sys.stderr,
-                )
+        risky = {
+            name: [isinstance(value, str) and value.startswith(FORMULA) for value in values.tolist()]
+            for name, values in part.items()
+            if values.dtype.kind not in "fiub"
+        }
+        if safe_csv:
+            part |= {name: np.where(at, np.strings.add("'", part[name]), part[name]) for name, at in risky.items()}
+        elif not told and any(map(any, risky.values())):
             told = True
-            yield part
+            print(
+                "assay: some labels begin with = + - or @, and a spreadsheet would run them as formulas; "
+                "--safe-csv puts ' before them.",
+                file=sys.stderr,
+            )
+        yield part
 
 
 def open_model(path: Path) -> persist.Saved:
@@ -91,37 +128,79 @@ def using(path: Path) -> Iterator[None]:
         raise ValueError(f"the model in {path} cannot be used: {type(error).__name__}: {error}") from error
 
 
-def _predictions(model: TableModel, source: str) -> Iterator[np.ndarray]:
+def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> Iterator[Part]:
+    """Yield the predictions of each part of the rows; at the end say which columns look otherwise than before."""
     bundled = source in datasets.TARGETS and not Path(source).exists()
     rows: Any = datasets.load(source).to_arrow() if bundled else source
     told: set[str] = set()
+    drift = None if model.memory is None else Drift(model.memory, [column.name for column in model.columns])
     for part in data.chunks(rows, ROWS_AT_ONCE, model.columns):
         if not part.n_rows:
             continue
-        X, unknown = model.encode(part)
+        fitting, unknown = part.require_same_columns(model.columns)
         for name, values in unknown.items():
             if name not in told:
                 told.add(name)
-                message = f"assay: column {name!r} has values unknown to the model: {', '.join(values[:5])}"
-                print(shown(message), file=sys.stderr)
-        yield model.learner.predict(X)
+                _tell(f"column {name!r} has values unknown to the model: {', '.join(values[:5])}")
+        for column in fitting.columns.values():
+            if column.note.endswith("are gaps") and column.name not in told:
+                told.add(column.name)
+                _tell(f"column {column.name!r}: {column.note}")
+        if drift is not None:
+            drift.see(fitting)
+        yield _columns(model, model.encode(fitting)[0], asked, delta)
+    moved = [] if drift is None else drift.moved()
+    if moved:
+        _tell(
+            f"these rows do not look like those that the model was learnt from, in {listed(moved)}; "
+            "what its certificate says is about rows like the old ones. (Rows of one source are said to differ once in "
+            f"{round(1 / FALSE_ALARM)} times.)"
+        )
 
 
-def _write_csv(file: Any, parts: Iterable[np.ndarray]) -> None:
+def _columns(model: TableModel, X: np.ndarray, asked: Asked, delta: float) -> Part:
+    """Return the columns that are asked for, of encoded rows."""
+    found = {"prediction": model.learner.predict(X)}
+    if asked.threshold is not None:
+        second = model.probabilities(X)[:, 1] >= asked.threshold
+        found["prediction"] = model.classes_[second.astype(np.intp)]
+    if asked.proba:
+        values = model.probabilities(X)
+        found |= {f"probability of {label}": values[:, j] for j, label in enumerate(model.classes_.tolist())}
+    if asked.sets is not None:
+        inside = model.sets(X, asked.sets, delta)
+        labels = [str(label) for label in model.classes_.tolist()]
+        found["set"] = np.array([" | ".join(compress(labels, row)) for row in inside.tolist()])
+    if asked.intervals is not None:
+        found["low"], found["high"] = model.intervals(X, asked.intervals, delta)
+    return found
+
+
+def _tell(sentence: str) -> None:
+    print(shown(f"assay: {sentence}"), file=sys.stderr)
+
+
+def _write_csv(file: Any, parts: Iterable[Part]) -> None:
+    """Write the parts; the header when the first one is there, so that a failure writes nothing."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["prediction"])
+    begun = False
     for part in parts:
-        writer.writerows([value] for value in part.tolist())
+        if not begun:
+            writer.writerow(part)
+        begun = True
+        writer.writerows(zip(*(values.tolist() for values in part.values()), strict=True))
+    if not begun:
+        writer.writerow(["prediction"])
 
 
-def _write_parquet(path: Path, parts: Iterable[np.ndarray]) -> None:
+def _write_parquet(path: Path, parts: Iterable[Part]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
     writer = None
     try:
         for part in parts:
-            batch = pa.table({"prediction": pa.array(part.tolist())})
+            batch = pa.table({name: pa.array(values.tolist()) for name, values in part.items()})
             writer = writer or parquet.ParquetWriter(path, batch.schema)
             writer.write_table(batch)
     finally:

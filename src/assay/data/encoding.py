@@ -20,6 +20,7 @@ have slots of their own, and the others share the last one.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,6 +216,15 @@ class Encoding:
         """Return where each part's raw columns begin; at the end, their number."""
         widths = [len(part.words) if isinstance(part, Words) else 1 for part in self.parts]
         return np.cumsum([0, *widths], dtype=np.int64).tolist()
+
+    def spans(self) -> list[slice]:
+        """Return where the raw columns of each part stand."""
+        starts = self._starts()
+        return [slice(start, stop) for start, stop in pairwise(starts)]
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the words that are looked for in a column of text."""
+        return next(part.words for part in self.parts if isinstance(part, Words) and part.type.name == name)
 
     def _flat(self) -> tuple[list[tuple[int, Kept | Numbers | Levels]], tuple[tuple[int, str], ...]]:
         """Return the parts with their positions in the raw rows, where parts of dates stand to the right; and these."""

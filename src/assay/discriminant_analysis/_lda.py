@@ -27,15 +27,16 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import fit_log, label_classes, read_rows, require_finite
+from assay.base import fit_log, label_classes, read_rows, require_finite, streams
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.discriminant_analysis._covariance import class_covariances, read_shrinkage, shrunk, total_covariance
 from assay.discriminant_analysis._mle import PROVABLE, Statistics, linear_claim, recompute, row_shares
 from assay.discriminant_analysis._sampling import GaussianClasses
-from assay.discriminant_analysis._scatter import ClassSums, class_sums, fourth_powers
+from assay.discriminant_analysis._scatter import ClassSums, class_sums
 from assay.linear_model._base import LinearClassifier
 from assay.optim.duality import outward
-from assay.params import Choice, Constraint, Count, Maybe, Positive, check, refuse
+from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
@@ -58,6 +59,11 @@ class LinearDiscriminantAnalysis(
 
     Parameters
     ----------
+    solver : "svd", "lsqr" or "eigen"
+        One method serves all; the name says which problem. "svd": Sigma = S_w / n, no shrinkage. "lsqr" and "eigen":
+        Sigma is the mean of the classes' covariances under the priors, and may be shrunk or estimated otherwise.
+        "lsqr" has no `transform`; that of "eigen" does not subtract the mean first, and with shrinkage its directions
+        are those of the shrunk covariance of all rows minus Sigma.
     shrinkage : None, "auto" or float in [0, 1]
         Replace Sigma by (1 - s) Sigma + s tr(Sigma) / d I; "auto" takes Ledoit and Wolf's s for each class
         on standardised
@@ -66,6 +72,10 @@ class LinearDiscriminantAnalysis(
         Class probabilities; None takes the shares of the rows.
     n_components : int or None
         Dimensions that `transform` keeps; None keeps all.
+    store_covariance : bool
+        Whether `covariance_` is there after solver="svd"; it always is after the others.
+    covariance_estimator : estimator or None
+        Its `fit` and `covariance_` on the rows of each class replace the classes' covariances ("lsqr", "eigen").
     covariance : "pooled" or "equal"
         Sigma as the scatter of all rows, S_w / n, in which large classes weigh more; or as the plain mean of
         the
@@ -82,8 +92,8 @@ class LinearDiscriminantAnalysis(
     means_ : (n_classes, n_features)
     priors_ : (n_classes,)
     covariance_ : (n_features, n_features)
-        Sigma, after shrinkage.
-    scalings_ : (n_features, n_components)
+        Sigma, after shrinkage; with solver="svd" only if store_covariance is True.
+    scalings_ : (n_features, at most n_classes - 1)
         Directions w with w^T Sigma w = 1, by falling Fisher ratio.
     explained_variance_ratio_ : (n_components,)
         Share of the variance between classes along each direction.
@@ -103,9 +113,12 @@ class LinearDiscriminantAnalysis(
     """
 
     family = "discriminant.linear"
-    more_arrays = ("scalings_", "means_", "covariance_", "priors_")
+    more_arrays = ("scalings_", "means_", "sigma_", "priors_")
+    solvers: ClassVar[tuple[str, ...]] = ("svd", "lsqr", "eigen")
     constraints: ClassVar[dict[str, Constraint]] = {
-        "tol": Positive(),
+        "solver": Choice(*solvers),
+        "store_covariance": Flag,
+        "tol": Number(low=0.0),
         "covariance": Choice("pooled", "equal"),
         "n_components": Maybe(Count()),
     }
@@ -123,39 +136,47 @@ class LinearDiscriminantAnalysis(
         guarantee=("lda.optimality", "gaussian.mle", "vc", "margin.kernel", "margin.multiclass", "pac-bayes.linear"),
     )
 
-    _: KW_ONLY
+    solver: str = "svd"
     shrinkage: Any = None
     priors: Any = None
     n_components: int | None = None
-    covariance: str = "pooled"
+    store_covariance: bool = False
     tol: float = 1e-4
+    covariance_estimator: Any = None
+    _: KW_ONLY
+    covariance: str = "pooled"
     n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "LinearDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
         check(self)
-        shrinkage, kind = _shrinkage(self), self.covariance
-        rows = read_rows(self, X, y)
+        shrinkage = read_shrinkage(self)
+        rows = read_rows(self, X, y, dtype=[np.float64, np.float32])
         self.classes_ = label_classes(self, rows)
         n_classes = len(self.classes_)
-        keep = self._kept_components(n_classes, rows.n_features)
+        self._kept_components(n_classes, rows.n_features)
         if rows.n_rows == n_classes:
             raise refuse(
                 self,
-                f"needs more rows than classes to measure spread within classes; got {rows.n_rows} of both.",
+                "The number of samples must be more than the number of classes, to measure spread within classes; got "
+                f"{rows.n_rows} of both.",
             )
         rows = rows.encoded(self.classes_)
         with fit_log(self, 1, X, y) as log:
-            sums = class_sums(rows, n_classes, apart=kind == "equal" or shrinkage == "auto")
+            sums = class_sums(rows, n_classes, apart=self._weighing != "pooled" or shrinkage == "auto")
             if not all(np.isfinite(part).all() for part in sums):
                 require_finite(rows, self)
                 raise refuse(self, "the entries are too large; their squares overflow.")
             self.priors_ = priors_of(self, sums.counts)
             self.means_ = sums.means
-            self.covariance_ = _shared_covariance(sums, kind, shrinkage, rows, self.priors_)
-            found = _discriminants(self.covariance_, self.means_, self.priors_, float(self.tol))
-            self._keep(found, keep)
+            self.sigma_ = self._within(rows, sums, shrinkage)
+            between = None
+            if self.solver == "eigen" and (shrinkage or self.covariance_estimator or self.priors is not None):
+                between = total_covariance(self, rows, sums, shrinkage) - self.sigma_
+            self._keep(_discriminants(self.sigma_, self.means_, self.priors_, float(self.tol), between))
+            if not streams(X, y) and getattr(X, "dtype", None) == np.float32:
+                self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
             log.step(0.0, 0.0, coef_=self.coef_, intercept_=self.intercept_)
         if self.rank_ < rows.n_features:
             warnings.warn(
@@ -169,12 +190,31 @@ class LinearDiscriminantAnalysis(
             )
         return self
 
-    def _keep(self, found: "_Discriminants", components: int) -> None:
+    @property
+    def _weighing(self) -> str:
+        """How Sigma weighs the classes: as the rows do, equally, or by priors that were given."""
+        given = self.solver != "svd" and self.priors is not None
+        return "priors" if given and self.covariance == "pooled" else self.covariance
+
+    def _within(self, rows: Rows, sums: ClassSums, shrinkage: float | str | None) -> np.ndarray:
+        """Return Sigma: pooled or a mean over classes, after shrinkage."""
+        if self._weighing == "pooled" and shrinkage != "auto" and self.covariance_estimator is None:
+            return shrunk(sums.within / sums.counts.sum(), shrinkage)[0]
+        weights = np.full(len(sums.counts), 1 / len(sums.counts)) if self.covariance == "equal" else self.priors_
+        return np.tensordot(weights, class_covariances(self, rows, sums, shrinkage), axes=1)
+
+    @property
+    def covariance_(self) -> np.ndarray:
+        """Sigma, (n_features, n_features)."""
+        if self.solver == "svd" and not self.store_covariance:
+            raise AttributeError("covariance_ is kept with store_covariance=True, or another solver than 'svd'.")
+        return self.sigma_
+
+    def _keep(self, found: "_Discriminants") -> None:
         """Store what was found; two classes are told apart by the difference of their scores."""
         binary = len(self.classes_) == 2
-        self.rank_ = found.rank
-        self.scalings_ = found.scalings[:, :components]
-        self.explained_variance_ratio_ = found.shares[:components]
+        self.rank_, self.scalings_ = found.rank, found.scalings
+        self.explained_variance_ratio_ = found.shares[: self._n_features_out]
         self.coef_ = found.coef[1:] - found.coef[:1] if binary else found.coef
         self.intercept_ = found.intercept[1:] - found.intercept[:1] if binary else found.intercept
 
@@ -185,7 +225,7 @@ class LinearDiscriminantAnalysis(
 
     @property
     def _n_features_out(self) -> int:
-        return self.scalings_.shape[1]
+        return self._kept_components(*self.means_.shape)
 
     def _kept_components(self, n_classes: int, n_features: int) -> int:
         most = min(n_classes - 1, n_features)
@@ -193,7 +233,9 @@ class LinearDiscriminantAnalysis(
             return most
         wanted = int(self.n_components)
         if wanted > most:
-            raise refuse(self, f"n_components must be at most min(n_classes - 1, n_features) = {most}; got {wanted}.")
+            raise refuse(
+                self, f"n_components cannot be larger than min(n_features, n_classes - 1) = {most}; got {wanted}."
+            )
         return wanted
 
     @property
@@ -208,9 +250,14 @@ class LinearDiscriminantAnalysis(
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows projected on the discriminant directions, (n, n_components)."""
+        if self.solver == "lsqr":
+            raise NotImplementedError(
+                f"{type(self).__name__}: transform not implemented for 'lsqr'; fit with solver 'svd' or 'eigen'."
+            )
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return (X - self.xbar_) @ self.scalings_
+        centred = X - self.xbar_ if self.solver == "svd" else X
+        return centred @ self.scalings_[:, : self._n_features_out]
 
     @property
     def logistic_scores(self) -> bool:
@@ -219,20 +266,26 @@ class LinearDiscriminantAnalysis(
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how close the (first) direction's Fisher ratio is to the largest one, and that means, covariance and
         scores are those of maximum likelihood."""
-        if self.shrinkage == "auto":
-            reason = "Shrinkage was estimated from the rows; the claim is made for a fixed shrinkage or none."
+        if self.shrinkage == "auto" or self.covariance_estimator is not None:
+            reason = "The covariance was estimated otherwise; the claim is made for a fixed shrinkage or none."
             yield NotApplicable("D19/1", reason)
             yield NotApplicable("D19/3", reason)
             return
         shrinkage = 0.0 if self.shrinkage is None else float(self.shrinkage)
-        shares = row_shares(rows, len(self.classes_), self.covariance)
-        found = recompute(rows, self.means_, self.covariance_[None], shares, shrinkage)
+        shares = row_shares(rows, len(self.classes_), self._weighing, self.priors_)
+        found = recompute(rows, self.means_, self.sigma_[None], shares, shrinkage)
         if 2 * found.mu < PROVABLE:
             for template in ("D19/1", "D19/3"):
                 yield NotApplicable(template, "The scatter within classes is singular or nearly so; set shrinkage.")
             return
-        stated = {"covariance": self.covariance, "shrinkage": shrinkage, "mu": found.mu}
-        yield (self._two_class_claim if len(self.classes_) == 2 else self._direction_claim)(found, stated)
+        stated = {"covariance": self._weighing, "shrinkage": shrinkage, "mu": found.mu}
+        if len(self.classes_) == 2:
+            yield self._two_class_claim(found, stated)
+        elif self.solver == "eigen" and (shrinkage or self.priors is not None):
+            reason = "The directions are those of the covariance of all rows, shrunk or under other priors."
+            yield NotApplicable("D19/1", reason)
+        else:
+            yield self._direction_claim(found, stated)
         yield linear_claim(self, found)
 
     def _two_class_claim(self, found: Statistics, stated: dict) -> Claim:
@@ -243,6 +296,8 @@ class LinearDiscriminantAnalysis(
         excess = float(np.linalg.norm(apart - within @ u)) + found.slack * float(np.linalg.norm(u))
         excess += 1e-14 * float(np.linalg.norm(np.abs(apart) + largest))
         params, witness = {**stated, "form": "two-class"}, {"exponents": found.exponents[0]}
+        if self._weighing == "priors":
+            params["priors"] = self.priors_.tolist()
         return Claim("D19/1", outward(excess**2 / found.mu), params=params, witness=witness)
 
     def _direction_claim(self, found: Statistics, stated: dict) -> Claim:
@@ -270,8 +325,11 @@ class _Discriminants(NamedTuple):
     rank: int
 
 
-def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float) -> _Discriminants:
-    """Return scores and directions; `covariance` may be singular."""
+def _discriminants(
+    covariance: np.ndarray, means: np.ndarray, priors: np.ndarray, tol: float, between: np.ndarray | None
+) -> _Discriminants:
+    """Return scores and directions; `covariance` may be singular. `between` is the scatter between classes, that of the
+    means under the priors if None."""
     spread = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     values, vectors = eigh(covariance * np.outer(scale, scale))
@@ -281,58 +339,20 @@ def _discriminants(covariance: np.ndarray, means: np.ndarray, priors: np.ndarray
     white = (means - xbar) @ whiten
     coef = white @ whiten.T
     intercept = np.log(priors) - 0.5 * np.einsum("ij,ij->i", white, white) - coef @ xbar
-    _, stretch, turn = np.linalg.svd(np.sqrt(priors)[:, None] * white, full_matrices=False)
+    if between is None:
+        _, stretch, turn = np.linalg.svd(np.sqrt(priors)[:, None] * white, full_matrices=False)
+        ratios = stretch**2
+    else:
+        ratios, turned = eigh(whiten.T @ between @ whiten)
+        ratios, turn = ratios[::-1], turned.T[::-1]
     most = min(len(means) - 1, means.shape[1])
     scalings = np.zeros((means.shape[1], most))
     found = min(most, len(turn))
     scalings[:, :found] = whiten @ turn[:found].T
     variance = np.zeros(most)
-    variance[:found] = stretch[:found] ** 2
-    total = variance.sum()
+    variance[:found] = ratios[:found]
+    total = ratios.sum()
     return _Discriminants(coef, intercept, scalings, variance / total if total > 0 else variance, int(kept.sum()))
-
-
-def _shared_covariance(
-    sums: ClassSums, kind: str, shrinkage: float | str | None, rows: Rows, priors: np.ndarray
-) -> np.ndarray:
-    """Return Sigma: pooled or the mean over classes, then shrunk."""
-    if shrinkage == "auto":
-        return np.tensordot(priors, _ledoit_wolf(sums, rows), axes=1)
-    if kind == "equal":
-        covariance = np.mean(sums.within / sums.counts[:, None, None], axis=0)
-    else:
-        covariance = sums.within[0] / sums.counts.sum()
-    if shrinkage is None:
-        return covariance
-    d, shrinkage = len(covariance), float(shrinkage)
-    return (1 - shrinkage) * covariance + shrinkage * np.trace(covariance) / d * np.eye(d)
-
-
-def _ledoit_wolf(sums: ClassSums, rows: Rows) -> np.ndarray:
-    """Return each class's covariance, its standardised form shrunk by Ledoit and Wolf's estimate (2004)."""
-    n = sums.counts[:, None, None]
-    covariance = sums.within / n
-    d = covariance.shape[1]
-    spread = np.sqrt(np.einsum("kjj->kj", covariance))
-    spread[spread == 0] = 1.0
-    outer = spread[:, :, None] * spread[:, None, :]
-    standard = covariance / outer
-    fourth = rows.sum(fourth_powers, sums.means, spread)
-    mean = np.einsum("kjj->k", standard) / d
-    square = np.einsum("kij,kij->k", standard, standard)
-    delta = (square - d * mean**2) / d
-    beta = np.minimum((fourth / sums.counts - square) / (d * sums.counts), delta)
-    share = np.divide(beta, delta, out=np.zeros_like(beta), where=(delta > 0) & (beta > 0))[:, None, None]
-    return ((1 - share) * standard + share * mean[:, None, None] * np.eye(d)) * outer
-
-
-def _shrinkage(model: Any) -> float | str | None:
-    value = model.shrinkage
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return value
-    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool) and 0 <= value <= 1:
-        return float(value)
-    raise refuse(model, f'shrinkage must be None, "auto" or a number from 0 to 1; got {value!r}.')
 
 
 def priors_of(model: Any, counts: np.ndarray) -> np.ndarray:
@@ -340,9 +360,15 @@ def priors_of(model: Any, counts: np.ndarray) -> np.ndarray:
     if model.priors is None:
         return counts / counts.sum()
     priors = np.asarray(model.priors, dtype=np.float64)
-    if priors.shape != counts.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
+    if priors.shape != counts.shape or not (priors > 0).all() or not np.isfinite(priors).all():
         raise refuse(
             model,
-            f"priors must be {len(counts)} positive numbers, one per class, that sum to 1; got {model.priors!r}.",
+            f"priors must be non-negative, and none 0: {len(counts)} numbers, one per class; got {model.priors!r}.",
+        )
+    if abs(priors.sum() - 1) > 1e-5:
+        warnings.warn(
+            f"{type(model).__name__}: the priors do not sum to 1 but to {priors.sum():g}. Renormalizing.",
+            UserWarning,
+            stacklevel=3,
         )
     return priors / priors.sum()

@@ -36,36 +36,43 @@ class Statistics(NamedTuple):
         """The scales as powers of two."""
         return np.frexp(self.scale)[1].astype(np.int64) - 1
 
-    def stated(self, form: str, shrinkage: float, priors: Any) -> dict[str, Any]:
-        given = "rows" if priors is None else np.asarray(priors, dtype=float).tolist()
+    def stated(self, form: str, shrinkage: float, model: Any) -> dict[str, Any]:
+        given = "rows" if model.priors is None else model.priors_.tolist()
         return {"form": form, "shrinkage": shrinkage, "priors": given, "mu": self.mu, "error": outward(self.error)}
 
     def witness(self, means: np.ndarray, covariance: np.ndarray) -> dict[str, np.ndarray]:
         return {"exponents": self.exponents, "means": means, "covariance": covariance}
 
 
-def row_shares(rows: Rows, n_classes: int, covariance: str) -> np.ndarray:
-    """Return what a row of each class counts in a covariance: pooled over all rows, the mean of the classes' ("equal"),
-    or its class's own ("apart")."""
+def row_shares(rows: Rows, n_classes: int, covariance: str, priors: Any = None) -> np.ndarray:
+    """Return what a row of each class counts in a covariance: pooled over all rows, the mean of the classes' ("equal",
+    or under the "priors"), or its class's own ("apart")."""
     counts = rows.sum(_counts, n_classes)
     if covariance == "pooled":
         return np.full(n_classes, 1 / counts.sum())
+    if covariance == "priors":
+        return priors / counts
     return 1 / (counts * (n_classes if covariance == "equal" else 1))
 
 
 def recompute(
-    rows: Rows, means: np.ndarray, covariance: np.ndarray, shares: np.ndarray, shrinkage: float
+    rows: Rows,
+    means: np.ndarray,
+    covariance: np.ndarray,
+    shares: np.ndarray,
+    shrinkage: float,
+    to_trace: bool = True,
 ) -> Statistics:
-    """Take sums and scatter about `means` (K, d) and compare with `covariance`: (1, d, d) shared by all classes and
-    shrunk towards tr / d I, or (K, d, d) and shrunk towards I. A row of class k counts shares[k] in its matrix."""
+    """Take sums and scatter about `means` (K, d) and compare with `covariance`: (1, d, d) shared by all classes or
+    (K, d, d), shrunk towards tr / d I (`to_trace`) or towards I. A row of class k counts shares[k] in its matrix."""
     counts, sums, scatter = rows.sum(_about, means, shares, len(covariance))
-    shared, d = len(covariance) == 1, means.shape[1]
+    d = means.shape[1]
     variance = np.maximum(np.einsum("gjj->gj", covariance), 1e-280)
     scale = np.ldexp(1.0, -np.frexp(np.sqrt(variance))[1])
-    target = np.trace(scatter[0]) / d if shared else 1.0
+    target = np.einsum("gjj->g", scatter)[:, None, None] / d if to_trace else 1.0
     outer = scale[:, :, None] * scale[:, None, :]
     matrices = ((1 - shrinkage) * scatter + shrinkage * target * np.eye(d)) * outer
-    widest = shrinkage * float(((scale.max(axis=1) / scale.min(axis=1)) ** 2).max()) if shared else 0.0
+    widest = shrinkage * float(((scale.max(axis=1) / scale.min(axis=1)) ** 2).max()) if to_trace else 0.0
     size = float(np.maximum(np.einsum("gjj->g", scatter * outer), np.einsum("gjj->g", matrices)).max())
     offset = np.abs(sums / counts[:, None]) * scale + 32 * _UNIT * np.abs(means) * scale
     slack = 4 * gamma(rows) * (1 + widest) * size + 4 * float(np.sum(offset.max(axis=0) ** 2))
@@ -94,16 +101,20 @@ def linear_claim(model: Any, found: Statistics) -> Claim:
     at_centre = off + distance * np.linalg.norm(np.abs(middle) + error, axis=1)
     value = outward(1.001 * float(max(distance.max(), at_centre.max())))
     shrinkage = 0.0 if model.shrinkage is None else float(model.shrinkage)
-    params = found.stated("linear", shrinkage, model.priors) | {"covariance": model.covariance}
-    return Claim("D19/3", value, params=params, witness=found.witness(model.means_, model.covariance_[None]))
+    params = found.stated("linear", shrinkage, model) | {"covariance": model._weighing}
+    return Claim("D19/3", value, params=params, witness=found.witness(model.means_, model.sigma_[None]))
 
 
 def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
     """Return claim D19/3 of a quadratic discriminant analysis."""
-    shares, share = row_shares(rows, len(model.classes_), "apart"), float(model.reg_param)
-    found = recompute(rows, model.means_, model.covariance_, shares, share)
+    if model.shrinkage == "auto" or model.covariance_estimator is not None:
+        reason = "The covariances were estimated otherwise; the claim is made for a fixed shrinkage or none."
+        return NotApplicable("D19/3", reason)
+    shares, eigen = row_shares(rows, len(model.classes_), "apart"), model.solver == "eigen"
+    share = float(model.shrinkage or 0.0) if eigen else float(model.reg_param)
+    found = recompute(rows, model.means_, model.sigma_, shares, share, eigen)
     if 2 * found.mu < PROVABLE:
-        return NotApplicable("D19/3", "The covariance of a class is singular or nearly so; set reg_param.")
+        return NotApplicable("D19/3", "The covariance of a class is singular or nearly so; regularise it more.")
     finest = found.scale.max(axis=0)
     precision = np.linalg.inv(found.matrices) * found.scale[:, :, None] * found.scale[:, None, :]
     parts = [_class_score(model, found, precision[k], k) for k in range(len(shares))]
@@ -118,8 +129,9 @@ def quadratic_claim(model: Any, rows: Rows) -> Claim | NotApplicable:
         for one, other in zip(stored, ours)
     ]
     value = outward(1.001 * float((np.stack(gaps, axis=1) + errors).max()))
-    witness = found.witness(model.means_, model.covariance_) | {"precision": precision}
-    return Claim("D19/3", value, params=found.stated("quadratic", share, model.priors), witness=witness)
+    witness = found.witness(model.means_, model.sigma_) | {"precision": precision}
+    params = found.stated("quadratic-shrunk" if eigen else "quadratic", share, model)
+    return Claim("D19/3", value, params=params, witness=witness)
 
 
 def _class_score(model: Any, found: Statistics, precision: np.ndarray, k: int) -> tuple[Any, Any, float, np.ndarray]:

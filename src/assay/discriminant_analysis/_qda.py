@@ -15,21 +15,22 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, label_classes, read_rows, require_finite
-from assay.card import Card
+from assay.card import Card, Range
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.discriminant_analysis._lda import SingularScatterWarning, priors_of
+from assay.discriminant_analysis._covariance import class_covariances, read_shrinkage
+from assay.discriminant_analysis._lda import priors_of
 from assay.discriminant_analysis._mle import quadratic_claim
 from assay.discriminant_analysis._sampling import GaussianClasses
 from assay.discriminant_analysis._scatter import class_sums
 from assay.guarantees.evidence import Evidence, Scores
-from assay.params import Constraint, Number, Positive, check, refuse
+from assay.params import Choice, Constraint, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Quadratic
 
@@ -42,13 +43,23 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
 
     Parameters
     ----------
+    solver : "svd" or "eigen"
+        One method serves both; the name says how covariances are regularised: by `reg_param` ("svd"), or by
+        `shrinkage` or an estimator of your own ("eigen").
+    shrinkage : None, "auto" or float in [0, 1]
+        Replaces each covariance by (1 - s) Sigma_k + s tr(Sigma_k) / d I; "auto" takes Ledoit and Wolf's s on
+        standardised columns. Use it when a class has few rows.
     priors : (n_classes,) or None
         Class probabilities; None takes the shares of the rows.
     reg_param : float in [0, 1]
         Replaces each covariance by (1 - r) Sigma_k + r I.
+    store_covariance : bool
+        Whether `covariance_` is there after the fit.
     tol : float > 0
         A direction counts as constant within a class when its spread, on columns of unit spread, is below
-        tol.
+        tol; then the covariance has no inverse, and the fit is refused.
+    covariance_estimator : estimator or None
+        Its `fit` and `covariance_` on the rows of each class replace the covariances ("eigen").
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.
 
@@ -57,7 +68,9 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     classes_
     means_ : (n_classes, n_features)
     covariance_ : (n_classes, n_features, n_features)
-        The maximum-likelihood estimate (divisor n_k), after regularisation.
+        The maximum-likelihood estimate (divisor n_k), after regularisation; with store_covariance=True.
+    rotations_, scalings_ : lists, one per class
+        Principal axes (n_features, n_features) of its covariance, and the variances along them, falling.
     priors_ : (n_classes,)
     center_ : (n_features,)
     quadratic_ (K, n_features, n_features), linear_ (K, n_features), constant_ (K,)
@@ -73,10 +86,13 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """
 
     family = "discriminant.quadratic"
-    more_arrays = ("means_", "covariance_", "priors_")
+    more_arrays = ("means_", "sigma_", "priors_")
+    solvers: ClassVar[tuple[str, ...]] = ("svd", "eigen")
     constraints: ClassVar[dict[str, Constraint]] = {
+        "solver": Choice(*solvers),
         "reg_param": Number(low=0.0, high=1.0, why="it is the share of the identity"),
-        "tol": Positive(),
+        "store_covariance": Flag,
+        "tol": Number(low=0.0),
     }
 
     card = Card(
@@ -88,18 +104,31 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
         strategy="likelihood of Gaussian classes",
         algorithm="class means and covariances, one spectral decomposition per class",
         guarantee=("gaussian.mle",),
+        search={"reg_param": Range(0.0, 0.9)},
     )
 
     _: KW_ONLY
+    solver: str = "svd"
+    shrinkage: Any = None
     priors: Any = None
     reg_param: float = 0.0
-    tol: float = 1e-6
+    store_covariance: bool = False
+    tol: float = 1e-4
+    covariance_estimator: Any = None
     n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "QuadraticDiscriminantAnalysis":
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
         check(self)
+        shrinkage = read_shrinkage(self)
+        if self.solver == "eigen" and self.reg_param:
+            warnings.warn(
+                f"{type(self).__name__}: reg_param belongs to solver='svd'; solver='eigen' does not use it. "
+                "Set shrinkage.",
+                UserWarning,
+                stacklevel=2,
+            )
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
@@ -110,40 +139,59 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
                 raise refuse(self, "the entries are too large; their squares overflow.")
             if sums.counts.min() < 2:
                 few = self.classes_[int(np.argmin(sums.counts))]
-                raise refuse(
-                    self,
-                    f"each class needs two rows to measure its spread; class {few} has {sums.counts.min():.0f}.",
-                )
+                raise refuse(self, f"y has only 1 sample in class {few}; two rows are needed to measure its spread.")
             self.priors_, self.means_ = priors_of(self, sums.counts), sums.means
-            covariance = sums.within / sums.counts[:, None, None]
-            self.covariance_ = (1 - self.reg_param) * covariance + self.reg_param * np.eye(rows.n_features)
+            covariance = class_covariances(self, rows, sums, shrinkage)
+            if self.solver == "svd":
+                covariance = (1 - self.reg_param) * covariance + self.reg_param * np.eye(rows.n_features)
+            self.sigma_ = covariance
             self.center_ = self.priors_ @ self.means_
-            self._set_scores(float(self.tol))
+            self._set_scores(sums.counts)
             log.step(0.0, 0.0, quadratic_=self.quadratic_, linear_=self.linear_, constant_=self.constant_)
         return self
 
-    def _set_scores(self, tol: float) -> None:
+    def _set_scores(self, counts: np.ndarray) -> None:
         parts = [
-            _score(covariance, mean - self.center_, prior, tol)
-            for covariance, mean, prior in zip(self.covariance_, self.means_, self.priors_)
+            _score(covariance, mean - self.center_, prior, float(self.tol))
+            for covariance, mean, prior in zip(self.sigma_, self.means_, self.priors_)
         ]
+        ranks = [rank for *_, rank in parts]
+        d = self.means_.shape[1]
+        for label, rank, count in zip(self.classes_, ranks, counts):
+            crowded = self.solver == "svd" and count <= d
+            if rank < d or crowded:
+                way = "reg_param" if self.solver == "svd" else "shrinkage"
+                cure = f"Increase the value of `{way}`, or drop dependent columns."
+                if crowded:
+                    cure = (
+                        "When using `solver='svd'` a class needs more rows than there are columns, and it has "
+                        f"{count:.0f} rows of {d} columns. Set solver='eigen' and shrinkage."
+                    )
+                raise LinAlgError(
+                    f"{type(self).__name__}: The covariance matrix of class {label} is not full rank. {cure}"
+                )
         quadratic, linear, constant = (np.array(part) for part in list(zip(*parts))[:3])
         binary = len(parts) == 2
         self.quadratic_ = quadratic[1:] - quadratic[:1] if binary else quadratic
         self.linear_ = linear[1:] - linear[:1] if binary else linear
         self.constant_ = constant[1:] - constant[:1] if binary else constant
-        ranks = [rank for *_, rank in parts]
-        d = self.means_.shape[1]
-        if min(ranks) < d:
-            flat = self.classes_[int(np.argmin(ranks))]
-            warnings.warn(
-                f"{type(self).__name__}: the rows of class {flat} vary in {min(ranks)} of {d} directions "
-                "only, so its "
-                "covariance has no inverse; the other directions are given the smallest spread that "
-                "counts. Set reg_param.",
-                SingularScatterWarning,
-                stacklevel=4,
-            )
+
+    @property
+    def covariance_(self) -> np.ndarray:
+        """The covariance of each class, (n_classes, n_features, n_features)."""
+        if not self.store_covariance:
+            raise AttributeError("covariance_ is kept with store_covariance=True.")
+        return self.sigma_
+
+    @property
+    def rotations_(self) -> list[np.ndarray]:
+        """The principal axes of each class, as columns."""
+        return [eigh(covariance)[1][:, ::-1] for covariance in self.sigma_]
+
+    @property
+    def scalings_(self) -> list[np.ndarray]:
+        """The variances of each class along its principal axes, falling."""
+        return [eigh(covariance, eigvals_only=True)[::-1] for covariance in self.sigma_]
 
     def _scores(self, X: Any) -> np.ndarray:
         X = validate_data(self, X, reset=False, dtype=np.float64)
@@ -187,13 +235,12 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
 def _score(
     covariance: np.ndarray, mean: np.ndarray, prior: float, tol: float
 ) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """Return A, w, b of <u, A u> + <w, u> + b, and the rank of the covariance; flat directions get the least
-    spread."""
+    """Return A, w, b of <u, A u> + <w, u> + b, and the rank of the covariance; the first three serve if it is full."""
     spread = np.sqrt(np.diag(covariance))
     spread[spread == 0] = 1.0
     values, vectors = eigh(covariance / np.outer(spread, spread))
-    rank = int((values > tol**2).sum())
-    values = np.maximum(values, tol**2)
+    rank = int((values > max(tol**2, len(values) * _UNIT)).sum())
+    values = np.maximum(values, _UNIT)
     inverse = (vectors / values) @ vectors.T / np.outer(spread, spread)
     A = -0.25 * (inverse + inverse.T)
     w = -2.0 * (A @ mean)

@@ -18,7 +18,7 @@ class GaussianClasses:
     classes_: np.ndarray
     priors_: np.ndarray
     means_: np.ndarray
-    covariance_: np.ndarray
+    sigma_: np.ndarray
 
     decision_function: Callable[[Any], np.ndarray]
 
@@ -43,9 +43,9 @@ class GaussianClasses:
             raise refuse(self, f"n_samples must be an integer >= 1; got {n_samples!r}.")
         random = check_random_state(random_state)
         codes = random.choice(len(self.classes_), size=int(n_samples), p=self.priors_)
-        shared = np.ndim(self.covariance_) == 2
+        shared = np.ndim(self.sigma_) == 2
         X = np.empty((int(n_samples), self.means_.shape[1]))
         for k, mean in enumerate(self.means_):
-            covariance = self.covariance_ if shared else self.covariance_[k]
+            covariance = self.sigma_ if shared else self.sigma_[k]
             X[codes == k] = random.multivariate_normal(mean, covariance, size=int(np.sum(codes == k)))
         return X, self.classes_[codes]

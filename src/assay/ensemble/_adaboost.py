@@ -28,7 +28,7 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
-from assay.ensemble._boosted import Boosted
+from assay.ensemble._adaboost_base import Boosted
 from assay.ensemble._members import any_given
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
@@ -142,7 +142,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if self.estimator is not None:
             return any_given(self, X, y, sample_weight, nd=True, finite=not self._reads_gaps())
-        return read_labelled(self, X, y, sample_weight)
+        return read_labelled(self, X, y, sample_weight, one_class=True)
 
     def _rounds(self, X: Any, y: np.ndarray, weight: np.ndarray, log: FitLog) -> None:
         from assay.tree.growth._stump_loops import stretch
@@ -290,7 +290,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
         size = size if size > 0 else 1.0
         if K == 2:
             return 2 * (shares[:, 1] - shares[:, 0]) / size
-        return (K * shares / size - 1) / (K - 1) if K > 1 else np.zeros(shares.shape)
+        return (K * (shares / size) - 1) / (K - 1) if K > 1 else np.zeros(shares.shape)
 
     def _probabilities(self, shares: np.ndarray, size: float) -> np.ndarray:
         K = shares.shape[1]

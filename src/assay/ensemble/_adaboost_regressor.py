@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
 from assay.data.blocks import Block
-from assay.ensemble._boosted import Boosted
+from assay.ensemble._adaboost_base import Boosted
 from assay.ensemble._members import any_given, grows_nodes
 from assay.ensemble._votes import member_values
 from assay.fitlog import FitLog

@@ -1,69 +1,153 @@
-"""What both AdaBoosts share: rows for members of any kind, stages, importances."""
+"""Sums of trees, which gradient boosting makes: what predicts and is certified, whichever way the trees were grown.
+
+    F(x) = base_score_ + sum over the trees of the value of the leaf that x reaches        (one F for each output)
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import get_tags
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from assay.ensemble._members import Indexed, OfMembers, any_rows
-from assay.params import refuse
+from assay.base import Learner
+from assay.data.blocks import Block
+from assay.ensemble._losses import Loss
+from assay.guarantees.evidence import Evidence, Predictions, Scores
+from assay.scan import Rows, rows_per_block, thread_map
+from assay.tree._bin_walk import SumOfTrees
+from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import TreeModel
 from assay.tree._reading import read_columns
 
 
-class Boosted(TreeModel, Indexed, OfMembers):
-    """Members fitted one after the other, each with a weight."""
+class Boosted(TreeModel, Learner):
+    """Mixin: scores of a sum of trees."""
 
-    estimator: Any
-    random_state: Any
+    base_score_: np.ndarray
     n_jobs: int | None
-    estimator_weights_: np.ndarray
-    estimator_errors_: np.ndarray
 
-    @property
-    def _n_members(self) -> int:
-        return len(self.estimator_weights_)
-
-    def _rows(self, X: Any) -> Any:
-        """Return checked rows as the members take them."""
-        check_is_fitted(self)
-        return read_columns(self, X).X if self.has_nodes else any_rows(self, X, nd=True, finite=not self._reads_gaps())
-
-    def _reads_gaps(self) -> bool:
-        return bool(get_tags(self._base()).input_tags.allow_nan)
-
-    def _check_member(self) -> None:
-        if self.estimator is not None and not all(hasattr(self.estimator, name) for name in ("fit", "predict")):
-            raise refuse(self, f"estimator must be a learner with fit and predict; got {self.estimator!r}.")
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the predictions of the first 1, 2, ... members."""
+    def _loss(self) -> Loss:
+        """Return the loss that the fit lowers."""
         raise NotImplementedError
 
-    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Yield the score of the first 1, 2, ... members: the share of right rows, or R^2."""
-        score = accuracy_score if is_classifier(self) else r2_score
-        for said in self.staged_predict(X):
-            yield float(score(y, said, sample_weight=sample_weight))
+    def _bounded(self, block: Block) -> tuple[np.ndarray, float]:
+        """Return the scores of a block's rows, and how far rounding can move them."""
+        return self._raw(block.X), self._rounding()
+
+    def _rounding(self) -> float:
+        """Return how far two orders of summation can differ: 4 u times trees times the largest sum."""
+        leaves = np.abs(self.nodes_.value).max() * len(self.nodes_.root) + np.abs(self.base_score_).max()
+        return 2.0**-50 * (len(self.nodes_.root) + 1) * float(leaves)
+
+    def _trees(self) -> SumOfTrees:
+        check_is_fitted(self)
+        return SumOfTrees(self.nodes_.check(self.n_features_in_), self.n_features_in_, len(self.base_score_))
+
+    def _columns(self, X: Any) -> np.ndarray:
+        """Return rows as the trees see them."""
+        return read_columns(self, X).X
+
+    def _first(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores before the first tree (rows, outputs)."""
+        return np.tile(self.base_score_, (len(X), 1))
+
+    def _raw(self, X: Any) -> np.ndarray:
+        """Return the scores (rows, outputs)."""
+        trees, X = self._trees(), self._columns(X)
+        scores, step = self._first(X), rows_per_block(X.shape[1])
+
+        def work(i: int) -> None:
+            trees.add(X[i : i + step], scores[i : i + step])
+
+        thread_map(work, range(0, len(X), step), n_jobs=self.n_jobs)
+        return scores
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        trees, X, outputs = self._trees(), self._columns(X), len(self.base_score_)
+        scores = self._first(X)
+        for first in range(0, len(trees.nodes.root), outputs):
+            trees.add(X, scores, first, first + outputs)
+            yield scores.copy()
 
     @property
-    def feature_importances_(self) -> np.ndarray:
-        """Mean of the members' importances by their weights; of members that have them."""
+    def n_trees_per_iteration_(self) -> int:
+        """Trees of a round: one for each output."""
         check_is_fitted(self)
-        weights = np.abs(self.estimator_weights_)
-        total = max(float(weights.sum()), np.finfo(float).tiny)
-        try:
-            return np.asarray(sum(w * one.feature_importances_ for w, one in zip(weights, self.estimators_))) / total
-        except AttributeError as error:
-            raise AttributeError(
-                f"feature_importances_: {type(self._base()).__name__} does not have a feature_importances_ attribute."
-            ) from error
+        return len(self.base_score_)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _n_rounds(self) -> int:
+        return len(self.tree_root_) // len(self.base_score_) if self.has_nodes else 0
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        return known_rows(self, X, y, sample_weight)
+
+
+@dataclass(eq=False, repr=False)
+class BoostedClassifier(ClassifierMixin, Boosted):
+    """Mixin: classes from the scores of a sum of trees."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores F: (rows,) for two classes, (rows, classes) for more."""
+        return _one_or_all(self._raw(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, (rows, classes)."""
+        scores = self._raw(X)
+        return self._loss().probabilities(scores)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label with the largest score."""
+        return self._labels(self._raw(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield `decision_function` after each round."""
+        for scores in self._staged_raw(X):
+            yield _one_or_all(scores)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the probabilities after each round."""
+        for scores in self._staged_raw(X):
+            yield self._loss().probabilities(scores)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the predicted labels after each round."""
+        for scores in self._staged_raw(X):
+            yield self._labels(scores)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the scores."""
+        yield Scores(self._bounded, (), self._loss().name in ("log_loss", "multinomial"))
+
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        at = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[at]
+
+
+@dataclass(eq=False, repr=False)
+class BoostedRegressor(RegressorMixin, Boosted):
+    """Mixin: numbers from the scores of a sum of trees."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted number of each row."""
+        return self._loss().numbers(self._raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the predictions after each round."""
+        for scores in self._staged_raw(X):
+            yield self._loss().numbers(scores)
+
+    def evidence(self, rows: Rows) -> Iterator[Evidence]:
+        """Yield the predictions; where these are the exponentials of the scores, nothing."""
+        if not self._loss().of_logarithm:
+            yield Predictions(self._bounded)
+
+
+def _one_or_all(scores: np.ndarray) -> np.ndarray:
+    return scores[:, 0] if scores.shape[1] == 1 else scores

@@ -5,7 +5,13 @@ SplitMix64 (Steele, Lea and Flood 2014): from the state mix(seed), draw number i
 smallest draws are picked. The certificate's checker has the same few lines, written again from SPEC.md.
 """
 
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
 import numpy as np
+
+from assay.params import refuse
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
@@ -26,3 +32,62 @@ def _mix(z: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+class Draw:
+    """How the rows of a member are drawn from n: so many, with or without replacement, by weights if there are some.
+
+    With weights, draw i picks the first row whose summed weights, as a share of all, exceed the high 53 bits of the
+    draw as a fraction.
+    """
+
+    def __init__(self, n: int, size: int, replace: bool = True, weight: np.ndarray | None = None) -> None:
+        self.n, self.size, self.replace, self.weight = n, size, replace, weight
+        if weight is not None:
+            self._below = np.cumsum(weight) / weight.sum()
+
+    def rows(self, seed: int) -> np.ndarray:
+        """Return the row numbers that a seed draws."""
+        if self.weight is None:
+            return bag(seed, self.n, self.size, self.replace)
+        if not self.replace:
+            return self._without(seed)
+        place = (_draws(seed, self.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return np.minimum(np.searchsorted(self._below, place, side="right"), self._last)
+
+    @property
+    def _last(self) -> int:
+        return int(np.flatnonzero(self.weight)[-1])
+
+    def _without(self, seed: int) -> np.ndarray:
+        """Return distinct rows, drawn one after the other by the weights of those that are left: the rows with the
+        smallest -ln(u) / weight."""
+        fraction = ((_draws(seed, self.n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        with np.errstate(divide="ignore"):
+            times = np.where(self.weight > 0, -np.log(fraction) / np.where(self.weight > 0, self.weight, 1.0), np.inf)
+        return np.sort(np.argsort(times, kind="stable")[: self.size])
+
+    def times(self, seed: int) -> np.ndarray:
+        """Return how often each row is drawn."""
+        return np.bincount(self.rows(seed), minlength=self.n)
+
+
+def sample_size(owner: Any, n: int, weight: np.ndarray | None) -> int:
+    """Return how many rows `max_samples` asks for: None is n, a float a share of n or of the sum of the weights."""
+    asked = owner.max_samples
+    if asked is None:
+        return n
+    if isinstance(asked, Integral) and not isinstance(asked, bool) and asked >= 1:
+        return int(asked)
+    if not isinstance(asked, Real) or isinstance(asked, (bool, Integral)) or not 0 < asked < np.inf:
+        raise refuse(owner, f"max_samples must be None, an integer >= 1 or a share > 0; got {asked!r}.")
+    total = n if weight is None else float(weight.sum())
+    size = max(int(asked * total), 1)
+    if size < max(10, n ** (1 / 3)):
+        of = f"the number of samples is {n}" if weight is None else f"the total sum of sample weights is {total}"
+        warnings.warn(
+            f"Using the fractional value max_samples={asked} when {of} results in a low number ({size}) of bootstrap "
+            "samples. We recommend passing `max_samples` as an integer.",
+            stacklevel=4,
+        )
+    return size

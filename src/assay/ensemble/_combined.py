@@ -200,12 +200,14 @@ def _scored(block: Block, predictor: Any) -> tuple[np.ndarray, np.ndarray]:
 _PROBABILITIES = {
     SHARES: "BaggingClassifier ExtraTreesClassifier RandomForestClassifier RandomSubspaceClassifier",
     LEAVES: "C45 CART DecisionTreeClassifier ID3",
-    COUNTS: "GradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier RadiusNeighborsClassifier "
-    "LabelPropagation LabelSpreading",
-    LOGISTIC: "AdaBoostClassifier BayesianNetworkClassifier EntropyLogisticRegression GaussianEM "
-    "GaussianMixtureClassifier GradientBoostingClassifier KernelDiscriminantAnalysis KernelLogisticRegression "
-    "LinearDiscriminantAnalysis LogisticRegression MultinomialEM QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB "
-    "CategoricalNB ComplementNB GaussianNB MixedNB MultinomialNB OneDependence SPODE TAN",
+    COUNTS: "GradientBoostingClassifier HistGradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier "
+    "RadiusNeighborsClassifier LabelPropagation LabelSpreading",
+    LOGISTIC: "AdaBoostClassifier "
+    "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
+    "GradientBoostingClassifier HistGradientBoostingClassifier KernelDiscriminantAnalysis "
+    "KernelLogisticRegression LinearDiscriminantAnalysis LogisticRegression MultinomialEM "
+    "QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB CategoricalNB ComplementNB GaussianNB MixedNB "
+    "MultinomialNB OneDependence SPODE TAN",
 }
 """How the probabilities of a class follow from what its family's predictor says. That they agree on a few rows is no
 proof, so that other classes, whose probabilities have numbers of their own (a calibration, say), have no link."""

@@ -2,7 +2,9 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from assay.card import Card
+import sklearn.ensemble as scikit
+
+from assay.card import Card, Range, log
 from assay.ensemble._forest import ForestClassifier, ForestRegressor
 from assay.tree._spaces import OfAnySize
 
@@ -31,6 +33,7 @@ class ExtraTreesClassifier(ForestClassifier):
         algorithm="random columns and thresholds at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
     _: KW_ONLY
@@ -58,8 +61,13 @@ class ExtraTreesRegressor(ForestRegressor):
         strategy="squared error among random splits; averaging",
         algorithm="random columns and thresholds at each node, trees on threads",
         guarantee=(),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
     _: KW_ONLY
     bootstrap: bool = False
     max_bins: int | None = None
+
+
+scikit.ExtraTreesClassifier.register(ExtraTreesClassifier)
+scikit.ExtraTreesRegressor.register(ExtraTreesRegressor)

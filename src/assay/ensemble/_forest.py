@@ -9,47 +9,49 @@ Every tree has its own seed, so that the forest is the same for any number of th
 2001.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn.ensemble as scikit
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from assay.base import Learner
-from assay.card import Card
-from assay.ensemble._bootstrap import bag
-from assay.ensemble._out_of_bag import out_of_bag
+from assay.base import Learner, streams
+from assay.card import Card, Range, log
+from assay.ensemble._bootstrap import Draw, sample_size
+from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
+from assay.ensemble._forest_growth import grow
+from assay.ensemble._forest_members import TreeMembers
+from assay.ensemble._out_of_bag import forest_out_of_bag
 from assay.ensemble._permutation_importance import Analysed
 from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import member_values
-from assay.ensemble._voting import Mean, Members, Vote
+from assay.ensemble._voting import Mean, Vote
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, Number, check, refuse
-from assay.scan import Rows, thread_map
-from assay.tree._decision_tree import known_rows
-from assay.tree._limits import limits_of, row_count
-from assay.tree._nodes import Nodes, joined
-from assay.tree._predict import mean_values
+from assay.scan import Rows
+from assay.tree._decision_tree import counts_of, known_rows
+from assay.tree._nodes import joined
+from assay.tree._predict import mean_values, split_outputs
 from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
-from assay.tree.growth._bins import find_bins
-from assay.tree.growth._exact import encode, grow_exact
-from assay.tree.growth._forest_extra import grow_extra_trees
-from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
-from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
-from assay.tree.growth._records import Limits
 
-_EXACT = 5_000  # rows up to which every threshold is tried, without bins
-_SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
-_GRIDS = 4  # groups of trees, each with bins whose quantiles lie between those of the others
-_MOST_TIMES = 1000  # mean times a row may be drawn; how often it is drawn must fit into 16 bits
+
+class FlagOrScore:
+    """True, False, or a function of (y, predictions) that returns a number."""
+
+    @staticmethod
+    def check(owner: Any, name: str) -> Any:
+        return getattr(owner, name) if callable(getattr(owner, name)) else Flag.check(owner, name)
 
 
 @dataclass(eq=False, repr=False)
-class Forest(Members, Analysed, Learner):
+class Forest(TreeMembers, Analysed, Learner):
     """What all forests share."""
 
     extra = False  # whether nodes draw their thresholds
@@ -64,16 +66,23 @@ class Forest(Members, Analysed, Learner):
     max_leaf_nodes: int | None = None
     min_impurity_decrease: float = 0.0
     bootstrap: bool = True
-    oob_score: bool = False
+    oob_score: Any = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    warm_start: bool = False
+    ccp_alpha: float = 0.0
     max_samples: Any = None
+    monotonic_cst: Any = None
     max_bins: int | None = 255
     nominal: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
-        "oob_score": Flag,
+        "oob_score": FlagOrScore,
+        "warm_start": Flag,
+        "verbose": Count(low=0),
+        "ccp_alpha": Number(low=0.0),
         "max_bins": Maybe(Count(low=2)),
         "min_weight_fraction_leaf": Number(low=0.0, high=0.5),
         "max_depth": Maybe(Count()),
@@ -81,87 +90,124 @@ class Forest(Members, Analysed, Learner):
         "min_impurity_decrease": Number(low=0.0),
     }
 
-    def _fit(self, data: Read, n_classes: int) -> None:
-        n = data.rows.n_rows
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to rows X (array, sparse matrix or frame, with nominal columns and missing values) and targets y of one
+        output or (rows, outputs). With `bootstrap`, rows are drawn in proportion to their weights."""
+        check(self)
+        if issparse(y):
+            raise ValueError(f"{type(self).__name__}: sparse multilabel-indicator for y is not supported.")
         if self.oob_score and not self.bootstrap:
-            raise refuse(self, "oob_score needs bootstrap=True: without it no row is out of the bag.")
-        size = self._sample_size(n)
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=self.n_estimators)
-        mixed = is_mixed(self, data)
-        bins = None if n <= _EXACT or mixed else self.max_bins
-        self.binned_rows_, self.bin_seed_ = 0 if bins is None else n, int(rng.randint(2**31 - 1))
-        limits = limits_of(self, data, self.extra)
+            raise refuse(self, "Out of bag estimation only available if bootstrap=True: no other row is unseen.")
+        if self.max_samples is not None and not self.bootstrap:
+            raise refuse(
+                self,
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                "`max_sample=None`.",
+            )
+        kept = self._kept()
+        if kept == self.n_estimators:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning, stacklevel=2
+            )
+            if not self.oob_score or hasattr(self, "oob_score_"):
+                return self
+        before = getattr(self, "classes_", None) if kept else None
+        data = self._read(X, y, sample_weight)
+        self._check_outputs(data, kept, before)
+        self._fit(data, kept)
+        return self
 
-        def times_of(seed: int) -> np.ndarray:
-            return np.bincount(bag(seed, n, size), minlength=n) if self.bootstrap else np.ones(n, dtype=np.int64)
+    def _kept(self) -> int:
+        """Return how many trees a warm start keeps."""
+        kept = len(self.tree_root_) if self.warm_start and self.has_nodes else 0
+        if kept > self.n_estimators:
+            raise refuse(
+                self,
+                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={kept} when "
+                "warm_start==True.",
+            )
+        return kept
 
-        of_trees = seeds.tolist(), times_of
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        """Return checked rows, all of them, and their weights with those of the classes."""
+        later = sample_weight is not None and not streams(X, y)
+        data = self._read_rows(X, y, None if later else sample_weight)
+        if later:
+            data.weight = _check_sample_weight(sample_weight, data.X, dtype=np.float64, ensure_non_negative=True)
+            if not data.weight.sum() > 0:
+                raise refuse(self, "the sample weights are all zero; at least one row must count.")
+        return data
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        raise NotImplementedError
+
+    def _check_outputs(self, data: Read, kept: int, before: Any) -> None:
+        """Refuse to add trees to those of a warm start that predict something else."""
+        if not kept:
+            return
+        now = getattr(self, "classes_", None)
+        several = isinstance(now, list) or isinstance(before, list)
+        alike = len(now or ()) == len(before or ()) if several else True
+        pairs = zip(now, before) if several else [(now, before)]  # type: ignore[arg-type]
+        outputs = 1 if data.y.ndim == 1 else data.y.shape[1]
+        same = all(np.array_equal(one, two) for one, two in pairs) if before is not None else True
+        if not alike or not same or (before is None and self.node_value_.shape[1] != outputs):
+            if before is not None:
+                self.classes_ = before
+            raise refuse(self, "warm_start: the classes or outputs are not those of the trees already fitted.")
+
+    def _fit(self, data: Read, kept: int) -> None:
+        n = data.rows.n_rows
+        drawn_by = data.weight if self.bootstrap else None
+        size = sample_size(self, n, drawn_by) if self.bootstrap else n
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
+        draw = Draw(n, size, self.bootstrap, drawn_by)
+        if self.bootstrap:
+            data.weight = None  # rows are drawn by it
+        before = (self.nodes_, self.seeds_[:kept], self.draws_[:kept]) if kept else None
         with FitLog(self, 1, *data.shown) as log:
-            if mixed:
-                nodes = grow_mixed(self, data, *of_trees, n_classes, limits)
-            elif self.extra and bins is None:
-                nodes = grow_extra_trees(data, *of_trees, n_classes, self.criterion, limits, self.n_jobs)
-            elif bins is not None and not self.extra and self._sums(n_classes, bins, data, size):
-                nodes = self._binned_trees(data, *of_trees, n_classes, bins, limits)
-            else:
-                nodes = self._weighted_trees(data, *of_trees, n_classes, bins, limits)
+            if kept < self.n_estimators:
+                nodes = grow(self, data, draw, seeds[kept:].tolist())
+                done = len(nodes.root)
+                log.stopped |= done < self.n_estimators - kept
+                self.seeds_, self.draws_ = seeds[kept : kept + done], [draw] * done
+                if before is not None:
+                    nodes = joined([before[0], nodes])
+                    self.seeds_, self.draws_ = np.append(before[1], self.seeds_), before[2] + self.draws_
+                self.keep_nodes(self._voting(nodes))
+            nodes = self.nodes_
             left = (nodes.impurity * nodes.weight)[nodes.child < 0].sum() / nodes.weight[nodes.root].sum()
             log.step(float(left), 0.0)
-        self.keep_nodes(nodes)
-        self.seeds_, self.bag_size_, self.n_rows_ = seeds, size, n
+        self.kept_members_, self.bag_size_, self.n_rows_, self.drawn_by_weight_ = kept, size, n, drawn_by is not None
         self.sampled_by_ = sampling(self)
+        for name in ("oob_score_", "oob_decision_function_", "oob_prediction_", "oob_votes_", "oob_errors_"):
+            self.__dict__.pop(name, None)
         if self.oob_score:
-            found = out_of_bag(self._every_value(data.X), self.bags() == 0, data.y, n_classes)
-            self._keep_out_of_bag(found, data.y)
+            forest_out_of_bag(self, data)
 
-    def _binned_trees(
-        self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int, limits: Limits
-    ) -> Nodes:
-        """Return a tree for each seed on rows in bins, whose edges are quantiles of a sample of the rows."""
-        n = data.rows.n_rows
-        self.binned_rows_ = min(n // 5, _SAMPLE)
-        sample = data.rows.take(np.sort(bag(self.bin_seed_, n, self.binned_rows_, replace=False)))
-        grids = [find_bins(sample, bins, {}, self.n_jobs, shift) for shift in np.arange(_GRIDS) / _GRIDS - 0.5]
-        if n_classes:
-            kind = n_classes, self.criterion
-            return grow_forest(data.rows, data.y, grids, seeds, times_of, *kind, limits, self.n_jobs)
-        return grow_regression_forest(data.rows, data.y, data.weight, grids, seeds, times_of, limits, self.n_jobs)
+    def _voting(self, nodes: Any) -> Any:
+        """Return the trees with what they say: their values, or votes."""
+        return nodes
 
-    def _weighted_trees(
-        self, data: Read, seeds: list[int], times_of: Any, n_classes: int, bins: int | None, limits: Limits
-    ) -> Nodes:
-        """Return a tree for each seed, where rows have weights, or targets are numbers, or random splits are between
-        bins."""
-        codes = encode(data.X, self.n_jobs, bins)
+    def _times(self, draw: Draw, seed: int, codes: np.ndarray) -> np.ndarray:
+        """Return how much each row counts in the tree of a seed, without the weights of the rows."""
+        if not self.bootstrap:
+            return np.ones(draw.n, dtype=np.int64)
+        return draw.times(seed)
 
-        def tree(seed: int) -> Nodes:
-            weight = data.weight
-            if self.bootstrap:
-                weight = times_of(seed) * (1.0 if weight is None else weight)
-            of = np.arange(len(data.y)) if weight is None else np.flatnonzero(weight > 0)
-            return grow_exact(codes, data.y, weight, of, n_classes, self.criterion, limits, seed, 1, bins is None)
-
-        return joined(thread_map(tree, seeds, n_jobs=self.n_jobs))
-
-    def _sums(self, n_classes: int, bins: int, data: Read, size: int) -> bool:
-        """Tell whether trees can be grown on sums per bin: bins of one byte; numbers with squared errors, or classes of
-        rows that count alike, not too often."""
-        if n_classes:
-            return bins <= 255 and n_classes < 2**16 and data.weight is None and size <= _MOST_TIMES * len(data.y)
-        return bins <= 255 and self.criterion == "squared_error"
-
-    def _sample_size(self, n: int) -> int:
-        return n if self.max_samples is None else row_count(self, "max_samples", n, 1)
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Row numbers of each tree's sample, repeated as often as drawn."""
+        check_is_fitted(self)
+        return [
+            draw.rows(seed).astype(np.int32) if draw.replace else np.arange(draw.n, dtype=np.int32)
+            for draw, seed in zip(self.draws_, self.seeds_.tolist())
+        ]
 
     def bags(self) -> np.ndarray:
         """Return (trees, rows): how often each training row was drawn for each tree."""
         check_is_fitted(self)
-        if not self.bootstrap:
-            return np.ones((len(self.seeds_), self.n_rows_), dtype=np.int64)
-        return np.array(
-            [np.bincount(bag(seed, self.n_rows_, self.bag_size_), minlength=self.n_rows_) for seed in self.seeds_]
-        )
+        return np.array([np.bincount(rows, minlength=self.n_rows_) for rows in self.estimators_samples_])
 
     def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
         """Return what tree t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
@@ -181,11 +227,17 @@ class Forest(Members, Analysed, Learner):
         return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if self.n_outputs_ > 1 or len(getattr(self, "classes_", (0, 1))) < 2:
+            raise refuse(self, "certificates are about one target, of a classifier with two classes or more.")
         return known_rows(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -199,19 +251,47 @@ class ForestClassifier(Vote, Forest):
     voting: str = "soft"
     max_features: Any = "sqrt"
     class_weight: Any = None
-    constraints: ClassVar = {"criterion": Choice("gini", "entropy", "log_loss"), "voting": Choice("soft", "hard")}
+    constraints: ClassVar = {
+        "criterion": Choice("gini", "entropy", "log_loss"),
+        "voting": Choice("soft", "hard"),
+        "class_weight": ClassWeight,
+    }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows X and labels y."""
-        check(self)
-        self._fit(read_labelled(self, X, y, sample_weight), len(self.classes_))
-        if self.voting == "hard":
-            self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
-        return self
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        return read_labelled(self, X, y, sample_weight, one_class=True, weigh=False)
 
-    def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
-        shares = super()._member_values(t, X)
-        return np.eye(len(self.classes_))[shares.argmax(axis=1)] if self.voting == "hard" else shares
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        data = super()._read(X, y, sample_weight)
+        if self.class_weight is not None and not self._by_bag:
+            factor = class_factors(self.class_weight, self.classes_, data.y, data.weight)
+            data.weight = factor if data.weight is None else data.weight * factor
+        return data
+
+    @property
+    def _by_bag(self) -> bool:
+        """Whether classes are weighted in each bag."""
+        return self.class_weight == "balanced_subsample" and self.bootstrap
+
+    def _times(self, draw: Draw, seed: int, codes: np.ndarray) -> np.ndarray:
+        if not self._by_bag:
+            return super()._times(draw, seed, codes)
+        rows = draw.rows(seed)
+        return np.bincount(rows, minlength=draw.n) * balanced_in(codes, rows)
+
+    def _voting(self, nodes: Any) -> Any:
+        return nodes if self.voting == "soft" else nodes._replace(value=self._hard(nodes.value))
+
+    def _hard(self, shares: np.ndarray) -> np.ndarray:
+        """Return 1 for the largest share of each output, the first of equals, and 0 for the others."""
+        parts = split_outputs(shares, self.classes_)
+        votes = [np.eye(part.shape[1])[part.argmax(axis=1)] for part in (parts if isinstance(parts, list) else [parts])]
+        return np.concatenate(votes, axis=1)
+
+    @property
+    def n_classes_(self) -> Any:
+        """Number of classes; of several outputs, one number for each."""
+        check_is_fitted(self)
+        return counts_of(self.classes_) if isinstance(self.classes_, list) else len(self.classes_)
 
 
 @dataclass(eq=False, repr=False)
@@ -224,12 +304,24 @@ class ForestRegressor(Mean, Forest):
     max_features: Any = 1.0
     constraints: ClassVar = {"criterion": Choice("squared_error", "absolute_error", "friedman_mse", "poisson")}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows X and numbers y."""
-        check(self)
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Read:
         data = read_columns(self, X, y, sample_weight, reset=True)
-        self._fit(data, 0)
-        return self
+        if self.criterion == "poisson" and np.any(data.y < 0):
+            raise refuse(self, "Some value(s) of y are negative which is not allowed for Poisson regression.")
+        if self.criterion == "poisson" and not data.y.sum() > 0:
+            raise refuse(self, "Sum of y is not strictly positive which is necessary for Poisson regression.")
+        return data
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
+        """Return the mean prediction at the grid over the other columns, by the trees alone; scikit-learn's partial
+        dependence asks for it."""
+        from sklearn.tree._tree import DTYPE
+
+        grid, columns = np.ascontiguousarray(grid, dtype=DTYPE), np.asarray(target_features, dtype=np.intp)
+        total = np.zeros(len(grid))
+        for tree in self.estimators_:
+            tree.tree_.compute_partial_dependence(grid, columns, total)
+        return total / len(self)
 
 
 class RandomForestClassifier(ForestClassifier):
@@ -240,16 +332,22 @@ class RandomForestClassifier(ForestClassifier):
     criterion : "gini", "entropy" or "log_loss"
     voting : "soft" or "hard"
         Mean of class shares (scikit-learn), or plurality of the trees' votes (Breiman).
-    n_estimators, max_features ("sqrt", or "log2" as Breiman recommends), bootstrap, max_samples, oob_score,
-    max_bins, and the
-    limits of trees : see `assay.ensemble` and scikit-learn
+    class_weight : None, "balanced", "balanced_subsample", dict or list of dicts
+        Weights of the classes, multiplied with those of the rows; "balanced_subsample" balances each bag.
+    oob_score : bool, or a function of labels and predictions
+    warm_start : bool
+        Whether a second `fit` keeps the trees and adds those that are missing.
+    n_estimators, max_features ("sqrt", or "log2" as Breiman recommends), bootstrap, max_samples, monotonic_cst,
+    ccp_alpha, verbose, max_bins, and the limits of trees : as in scikit-learn and `assay.tree`
     nominal : positions of nominal columns of an array; a frame says so by its types.
         Nominal columns are split in two (a subset of levels against the rest); rows without the value tested go to
         the branch where they fit best.
 
     Attributes
     ----------
-    classes_, feature_importances_, oob_score_, oob_decision_function_, oob_votes_ (rows, classes)
+    classes_, n_classes_, n_outputs_, feature_importances_
+    estimators_ : the trees, made of the arrays of the model when asked for;  estimators_samples_ : rows of each
+    oob_score_, oob_decision_function_, oob_votes_ (rows, classes)
     oob_errors_ : (trees,) out-of-bag error of the first 1, 2, ... trees
 
     Examples
@@ -272,6 +370,7 @@ class RandomForestClassifier(ForestClassifier):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=("pac-bayes.vote",),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
 
@@ -296,5 +395,10 @@ class RandomForestRegressor(ForestRegressor):
         algorithm="bootstrap, random columns at each node, trees on threads",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
+        search={"max_features": Range(0.1, 1.0), "min_samples_leaf": log(1, 20, whole=True)},
     )
 
+
+# Tools that ask for scikit-learn's classes (plots, partial dependence, SHAP) read ours by `estimators_`.
+scikit.RandomForestClassifier.register(RandomForestClassifier)
+scikit.RandomForestRegressor.register(RandomForestRegressor)

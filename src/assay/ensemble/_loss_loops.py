@@ -100,6 +100,19 @@ def poisson(y, f, weight, parameter, start, stop, g, h):
 
 
 @compiled
+def gamma(y, f, weight, parameter, start, stop, g, h):
+    """y e^-f + f (- ln y - 1: half the deviance)."""
+    total, top_g, top_h = 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        w = weight[i] if weight.size else 1.0
+        share = y[i] * exp(-f[i])
+        g[i], h[i] = w * (1.0 - share), w * share
+        total += w * (share + f[i] - log(y[i]) - 1.0)
+        top_g, top_h = max(top_g, abs(g[i])), max(top_h, h[i])
+    return total, top_g, top_h
+
+
+@compiled
 def residual(y, f, weight, parameter, start, stop, g, h):
     """Losses of r = f - y with constant curvature; `parameter` (code, level) as in `assay.losses.compiled`."""
     code, level = int(parameter[0]), parameter[1]

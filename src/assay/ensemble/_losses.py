@@ -1,13 +1,17 @@
 """The losses that gradient boosting minimises, and what each needs beside its derivatives.
 
-raw score F, prediction   F (regression), sigma(F) (log_loss, exponential: sigma(2 F)), softmax(F), e^F
-(poisson)
+raw score F, prediction   F (regression), sigma(F) (log_loss, exponential: sigma(2 F)), softmax(F), e^F (poisson, gamma)
 F_0                       the constant that minimises the loss
-leaf value                Newton's step -sum g / (sum h + l2); for absolute, Huber and quantile loss the
-minimiser over the
-                          leaf's residuals itself, because the curvature of these losses says nothing
+leaf value                Newton's step -sum g / (sum h + l2); for absolute, Huber and quantile loss the minimiser over
+                          the leaf's residuals itself, because the curvature of these losses says nothing
+
+The curved losses have |h'| <= h, so that at a distance s the curvature is at most h e^s, and a step s against G is sure
+to lower the loss of a leaf where  e^s - 1 - s <= N s,  N = |G| / H.  Steps up to 1/2 + ln(1 + N) do; `held_back` keeps
+to them. Without that a leaf of a rare class, whose h are almost 0, throws all of its rows beyond any return. The K
+scores of the softmax move together, which doubles the curvature at most: N is halved.
 """
 
+from math import log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +20,7 @@ from scipy.special import expit, softmax
 from assay.losses import CODES
 
 _ROWS = 65_536  # rows of one task
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Slopes(NamedTuple):
@@ -29,11 +34,13 @@ class Slopes(NamedTuple):
 
 
 class Loss:
-    """A loss by name; `level` is Huber's or the quantile loss's parameter."""
+    """A loss by name; `level` is that of the quantile loss, or the quantile of the absolute residuals up to which
+    Huber's loss is quadratic (`share`; `level` then is that residual)."""
 
     def __init__(self, name: str, level: float = 0.0, n_outputs: int = 1):
-        self.name, self.level, self.n_outputs = name, level, n_outputs
+        self.name, self.level, self.share, self.n_outputs = name, level, level, n_outputs
         self.of_residual = name in ("squared_error", "absolute_error", "huber", "quantile")
+        self.of_logarithm = name in ("poisson", "gamma")  # predictions are exponentials of scores
 
     @property
     def by_residuals(self) -> bool:
@@ -44,13 +51,14 @@ class Loss:
         """Return F_0, one number for each output."""
         w = np.ones(len(y)) if weight is None else weight
         if self.name == "multinomial":
-            share = np.bincount(y.astype(int), w, self.n_outputs) / w.sum()
-            return np.log(np.maximum(share, 1e-15))
+            share = np.log(np.maximum(np.bincount(y.astype(int), w, self.n_outputs) / w.sum(), 1e-15))
+            return share - share.mean()
         mean = float(np.average(y, weights=w))
         if self.name in ("log_loss", "exponential"):
+            mean = min(max(mean, _EPSILON), 1 - _EPSILON)  # a small part of the rows may be of one class
             odds = np.log(mean / (1 - mean))
             return np.array([odds if self.name == "log_loss" else odds / 2])
-        if self.name == "poisson":
+        if self.of_logarithm:
             return np.array([np.log(mean)])
         if self.name == "squared_error":
             return np.array([mean])
@@ -65,23 +73,31 @@ class Loss:
             "multinomial": loops.softmax,
             "exponential": loops.exponential,
             "poisson": loops.poisson,
+            "gamma": loops.gamma,
         }.get(self.name, loops.residual)
         w = np.empty(0) if weight is None else weight
         level = np.array([CODES.index(self.name) if self.of_residual else 0, self.level], dtype=np.float64)
         n, whole = len(y), self.name == "multinomial"
         f, g, h = (F, buffers.g, buffers.h) if whole else (F[0], buffers.g[0], buffers.h[0])
         parts = spread(lambda i: loop(y, f, w, level, i, min(i + _ROWS, n), g, h), range(0, n, _ROWS))
-        total = n if weight is None else weight.sum()
+        total = n if weight is None else weight.sum() or 1.0
         return buffers._replace(
             top_g=max(part[1] for part in parts),
             top_h=max(part[2] for part in parts),
             mean=sum(part[0] for part in parts) / total,
         )
 
-    def buffers(self, n: int, weighted: bool) -> Slopes:
+    def buffers(self, n: int, weighted: bool, dtype: Any = np.float32) -> Slopes:
         constant = self.of_residual and not weighted
-        h = np.ones((1, 1), dtype=np.float32) if constant else np.empty((self.n_outputs, n), dtype=np.float32)
-        return Slopes(np.empty((self.n_outputs, n), dtype=np.float32), h, 0.0, 0.0, 0.0)
+        h = np.ones((1, 1), dtype=dtype) if constant else np.empty((self.n_outputs, n), dtype=dtype)
+        return Slopes(np.empty((self.n_outputs, n), dtype=dtype), h, 0.0, 0.0, 0.0)
+
+    def held_back(self, value: float, rate: float) -> float:
+        """Return `rate` times a Newton step, but no more than what is sure to lower the loss."""
+        if self.of_residual:
+            return rate * value
+        most = 0.5 + log1p(abs(value) / (2 if self.name == "multinomial" else 1))
+        return min(max(rate * value, -most), most)
 
     def leaf_value(self, residuals: np.ndarray, weight: np.ndarray) -> float:
         """Return the number that, added to a leaf's scores, lowers the loss of its residuals y - F most."""
@@ -90,6 +106,10 @@ class Loss:
             rest = residuals - middle
             return middle + float(np.average(np.sign(rest) * np.minimum(np.abs(rest), self.level), weights=weight))
         return weighted_quantile(residuals, weight, self.level if self.name == "quantile" else 0.5)
+
+    def numbers(self, F: np.ndarray) -> np.ndarray:
+        """Return predicted numbers (rows,) from scores (rows, 1)."""
+        return np.exp(F[:, 0]) if self.of_logarithm else F[:, 0].copy()
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
         """Return (rows, classes) from scores (rows, outputs)."""

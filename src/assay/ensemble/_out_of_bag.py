@@ -1,13 +1,19 @@
 """Rows that a member did not see, put to use: error curves, pruning of trees, stopping of networks."""
 
+import warnings
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import type_of_target
 
+from assay.ensemble._class_weights import labels_of
+from assay.params import refuse
 from assay.tree import _pruning as pruning
 from assay.tree._nodes import Nodes
-from assay.tree._predict import visits
+from assay.tree._predict import most_frequent, split_outputs, visits
 
 
 class Curve(NamedTuple):
@@ -39,6 +45,58 @@ def out_of_bag(said: Any, out: np.ndarray, y: np.ndarray, n_classes: int) -> Cur
 
 def _error(values: np.ndarray, y: np.ndarray, n_classes: int) -> float:
     return float((values.argmax(axis=1) != y).mean() if n_classes else ((values[:, 0] - y) ** 2).mean())
+
+
+def warn_of_unseen(what: str) -> None:
+    """Say that some rows are in every bag."""
+    warnings.warn(
+        f"Some inputs do not have OOB scores. This probably means too few {what} were used to compute any reliable oob "
+        "estimates.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def forest_out_of_bag(forest: Any, data: Any) -> None:
+    """Set the out-of-bag attributes of a forest, of one output or several."""
+    y, classify = data.y, is_classifier(forest)
+    several = y.ndim == 2
+    if any(draw.n != len(y) for draw in forest.draws_):
+        raise refuse(forest, "oob_score needs the rows that all trees were fitted to; some were fitted to others.")
+    kind = type_of_target(y)
+    if classify and kind not in ("binary", "multiclass", "multilabel-indicator"):
+        raise refuse(
+            forest,
+            f"The type of target cannot be used to compute OOB estimates: {kind}. Fit one forest for each column of y.",
+        )
+    out = forest.bags() == 0
+    if not out.any(axis=0).all():
+        warn_of_unseen("trees")
+    said = forest._every_value(data.X)
+    if not several:
+        classes = len(forest.classes_) if classify else 0
+        forest._keep_out_of_bag(out_of_bag(said, out, y, classes), y)
+        return
+    total = np.zeros((len(y), forest.node_value_.shape[1]))
+    for t, values in enumerate(said):
+        total[out[t]] += values[out[t]]
+    with np.errstate(invalid="ignore"):
+        mean = total / out.sum(axis=0)[:, None]
+    seen = out.any(axis=0)
+    if classify:
+        forest.oob_decision_function_ = np.stack(split_outputs(mean, forest.classes_), axis=2)
+        told = most_frequent(mean[seen], forest.classes_)
+        forest.oob_score_ = oob_score(forest, accuracy_score, labels_of(forest.classes_, y[seen]), told)
+    else:
+        forest.oob_prediction_ = mean
+        forest.oob_score_ = oob_score(forest, r2_score, y[seen], mean[seen])
+
+
+def oob_score(model: Any, usual: Any, y: np.ndarray, said: np.ndarray) -> float:
+    """Return the score of the rows that are out of a bag, by the function that `oob_score` is, or the usual one."""
+    if not len(y):
+        return float("nan")
+    return float((model.oob_score if callable(model.oob_score) else usual)(y, said))
 
 
 def pruned(nodes: Nodes, X: np.ndarray, y: np.ndarray, n_classes: int) -> Nodes:

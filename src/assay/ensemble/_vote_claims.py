@@ -43,6 +43,7 @@ def _conditions(model: Any, rows: Rows) -> Iterator[tuple[bool, str]]:
         bool(model.bootstrap) or model.bag_size_ < model.n_rows_,
         "Every member saw every row; with bootstrap=True or smaller bags each is judged on the rows it did not see.",
     )
+    yield not getattr(model, "drawn_by_weight_", False), "Rows were drawn by their weights, not evenly."
     yield not rows.has_weight, "Row weights: the bound is about unweighted errors of equally likely rows."
     yield (
         getattr(model, "class_weight", None) is None,

@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from assay.claims.claim import NotApplicable
-from assay.ensemble._out_of_bag import Curve
+from assay.ensemble._out_of_bag import Curve, oob_score
 from assay.ensemble._vote_claims import vote_statements
 from assay.ensemble._votes import Strength, bounded_means, bounded_shares, strength_of
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.guarantees.ledger import Statement
 from assay.scan import Rows
 from assay.tree._nodes import TreeModel
+from assay.tree._predict import most_frequent, split_outputs
 from assay.tree._reading import read_columns
 
 
@@ -41,19 +43,23 @@ class Vote(ClassifierMixin, Members):
 
     classes_: np.ndarray
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the mean of the members' probabilities; with hard voting the shares of the votes."""
-        return self._values(X)
+    def predict_proba(self, X: Any) -> Any:
+        """Return the mean of the members' probabilities, with hard voting the shares of the votes; a list of them for
+        several outputs."""
+        values = self._values(X)
+        return split_outputs(values, self.classes_)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self._values(X))
+            values = np.log(self._values(X))
+        return split_outputs(values, self.classes_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class with the largest mean probability, or the most votes; the first of equals."""
-        shares = self._values(X)
-        return self.classes_[shares.argmax(axis=1)]
+        """Return the class with the largest mean probability, or the most votes, the first of equals; (rows, outputs)
+        for several outputs."""
+        values = self._values(X)
+        return most_frequent(values, self.classes_)
 
     def member_votes(self, X: Any) -> np.ndarray:
         """Return the class position that each member votes for, (rows, members)."""
@@ -84,16 +90,17 @@ class Vote(ClassifierMixin, Members):
 
     def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
         self.oob_decision_function_, self.oob_votes_, self.oob_errors_ = found.values, found.votes, found.errors
-        hits = found.values[found.seen].argmax(axis=1) == y[found.seen]
-        self.oob_score_ = float(hits.mean()) if found.seen.any() else float("nan")
+        said = self.classes_[found.values[found.seen].argmax(axis=1)]
+        self.oob_score_ = oob_score(self, accuracy_score, self.classes_[y[found.seen]], said)
 
 
 class Mean(RegressorMixin, Members):
     """Mixin: the mean of the members' numbers."""
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of the members' predictions."""
-        return self._values(X)[:, 0]
+        """Return the mean of the members' predictions; (rows, outputs) for several outputs."""
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the mean of the trees."""
@@ -101,5 +108,4 @@ class Mean(RegressorMixin, Members):
 
     def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
         self.oob_prediction_, self.oob_errors_ = found.values[:, 0], found.errors
-        error = ((found.values[found.seen, 0] - y[found.seen]) ** 2).sum()
-        self.oob_score_ = float(1 - error / max(((y[found.seen] - y[found.seen].mean()) ** 2).sum(), 1e-300))
+        self.oob_score_ = oob_score(self, r2_score, y[found.seen], found.values[found.seen, 0])

@@ -1,6 +1,9 @@
-"""From a table to a certified model: `learn` fits every suitable learner and chooses by certified risk."""
+"""From a table to a certified model: `learn` chooses by cross-validation, in the time given, and certifies once."""
 
-from assay.learning.choice import TASKS, Candidate, Result, learn, percent
+from assay.learning.metrics import Metric
 from assay.learning.model import TableModel
+from assay.learning.search import Candidate
+from assay.learning.spaces import TASKS
+from assay.learning.study import Study, learn, percent
 
-__all__ = ["TASKS", "Candidate", "Result", "TableModel", "learn", "percent"]
+__all__ = ["TASKS", "Candidate", "Metric", "Study", "TableModel", "learn", "percent"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner
-from assay.claims.claim import NotApplicable
+from assay.claims.claim import Certificate, NotApplicable
 from assay.claims.model import StoredModel
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Norm, Predictions, Scores
@@ -26,6 +27,31 @@ class LinearModel(Learner):
     coef_: np.ndarray
     intercept_: Any
     fit_intercept: bool
+
+    def _keep_type(self, X: Any) -> None:
+        """Round the coefficients to single precision if the rows of the fit are single."""
+        if getattr(X, "dtype", None) == np.float32:
+            self.coef_, self.intercept_ = self.coef_.astype(np.float32), np.float32(self.intercept_)
+
+    def _plain(self) -> Any:
+        """Return this model with coefficients in an array of doubles, which hold sparse and single ones exactly."""
+        coef = getattr(self, "coef_", None)
+        if not sp.issparse(coef) and getattr(coef, "dtype", np.float64) != np.float32:
+            return self
+        wide = copy(self)
+        wide.coef_ = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
+        wide.intercept_ = np.asarray(self.intercept_, dtype=np.float64) if np.ndim(self.intercept_) else float(
+            self.intercept_
+        )
+        return wide
+
+    @wraps(Learner.certify)
+    def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
+        return Learner.certify(self._plain(), *args, **options)
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data, coefficients as an array of doubles."""
+        return Learner.stored(self._plain())
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return X w + b, one column per row of `coef_`, or one number per row of X if `coef_` has one
@@ -68,10 +94,6 @@ class LinearClassifier(LinearModel):
         check_is_fitted(self)
         self.coef_ = sp.csr_matrix(self.coef_).toarray()
         return self
-
-    def stored(self) -> StoredModel:
-        """Return this fitted model as plain data, coefficients as an array."""
-        return super().stored() if not sp.issparse(getattr(self, "coef_", None)) else copy(self).densify().stored()
 
     @property
     def logistic_scores(self) -> bool:

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from assay import scan
 from assay.base import fit_log, read_rows, require_finite
-from assay.card import Card
+from assay.card import Card, Range, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.linear_model._base import LinearRegressor
@@ -137,6 +137,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         strategy="squared loss + L1 + L2",
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap", "solution.enclosure"),
+        search={"alpha": log(1e-4, 10), "l1_ratio": Range(0.05, 0.95)},
     )
 
     constraints: ClassVar = {
@@ -325,6 +326,7 @@ class Lasso(ElasticNet):
         strategy="squared loss + L1",
         algorithm="coordinate descent on second moments, with active columns",
         guarantee=("elastic-net.gap",),
+        search={"alpha": log(1e-4, 10)},
     )
     l1_ratio: float = field(default=1.0, init=False)
 

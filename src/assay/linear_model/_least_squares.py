@@ -25,7 +25,7 @@ from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 
 from assay.base import fit_log, read_rows, require_finite
-from assay.card import Card
+from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares_solver import (
@@ -247,6 +247,7 @@ class Ridge(_LeastSquares):
         strategy="squared loss + L2",
         algorithm="normal equations, with refinement where the condition asks for it",
         guarantee=("ridge.gap", "solution.enclosure", "opt.suboptimality"),
+        search={"alpha": log(1e-3, 1e4)},
     )
 
     constraints: ClassVar = {

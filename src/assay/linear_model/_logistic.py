@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 
 from assay.base import fit_log, label_classes, read_rows, require_finite
-from assay.card import Card
+from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.fitlog import FitLog
@@ -47,8 +47,8 @@ from assay.theory.spaces import Linear
 
 _LEAST_TOL = 1e-10  # of the violation at zero: less is rounding
 _IN_OTHER_WORDS = (  # what users of scikit-learn's solvers search for
-    " The max_iter was reached which means the coef_ did not converge: {0} failed to converge. Increase the number of "
-    "iterations."
+    " The max_iter was reached which means the coef_ did not converge: {0} failed to converge after {1} iteration(s). "
+    "Newton solver did not converge after {1} iterations. Increase the number of iterations."
 )
 _NO_MINIMUM = "The classes are separable: without a penalty the objective has no minimum."
 
@@ -131,6 +131,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             "pac-bayes.linear",
             "stability.ball",
         ),
+        search={"C": log(1e-3, 1e3)},
     )
 
     constraints: ClassVar = {
@@ -181,7 +182,8 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             require_finite(rows, self)
             raise refuse(
                 self,
-                "the entries are too large: their squares, times C, overflow. Divide X by a constant.",
+                "Floating-point under-/overflow: the entries are too large, their squares, times C, overflow. Divide X "
+                "by a constant.",
             )
         self.coef_, self.intercept_ = problem.unpack(found.x)
         if problem.n_outputs > 1 and not self._share:  # adding a vector to all classes changes the penalty alone
@@ -190,6 +192,8 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         self.separator_ = self._separator(problem, found)
         self._report(found, problem)
+        if self.solver != "liblinear":
+            self._keep_type(X)
         return self
 
     @property
@@ -375,6 +379,11 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         table = np.column_stack([self.coef_, self.intercept_])
         return table[0] if len(self.classes_) == 2 else table
 
+    def _in_other_words(self, steps: int) -> str:
+        if self.solver == "liblinear":
+            return " Liblinear failed to converge, increase the number of iterations."
+        return _IN_OTHER_WORDS.format(self.solver, steps)
+
     def _report(self, found: Found, problem: "Problem") -> None:
         """Warn when the fit proved less than was asked."""
         who = type(self).__name__
@@ -397,7 +406,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 f"{who}: not converged after {found.n_iter} steps ({found.status}); "
                 f"estimated excess of the objective {found.decrement:.2e}. Raise max_iter or tol, or scale "
                 "the columns."
-                + _IN_OTHER_WORDS.format(self.solver) * (found.status == "max_iter")
+                + self._in_other_words(found.n_iter) * (found.status == "max_iter")
             )
         else:
             return

@@ -30,13 +30,15 @@ from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
 from assay.linear_model import _logistic_sums as sums
 from assay.linear_model._base import LinearClassifier
 from assay.linear_model._packed_rows import packed
+from assay.linear_model._perceptron_descent import descend, descend_once, is_plain
 from assay.linear_model._perceptron_joint import JointRun, joint_margin, joint_run
 from assay.linear_model._separation import inseparability_claim, separation_claim
 from assay.optim.duality import gamma
-from assay.params import Choice, Count, Flag, Positive, check, refuse
+from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
 from assay.theory.spaces import Linear
 
+_NOT_PLAIN = "The updates had weights, a penalty, or an end before the last mistake: the bound is about plain ones."
 _KEPT_UPDATES = 1_000_000  # updates remembered as the witness of the mistake bound
 
 
@@ -50,10 +52,20 @@ class Perceptron(ClassifierMixin, LinearClassifier):
 
     Parameters
     ----------
+    penalty : None, "l2", "l1" or "elasticnet"
+        With a penalty, weights, a tolerance or early stopping the perceptron is stochastic gradient descent on its
+        loss max(0, -y f), at the constant rate `eta0`; what is told of plain updates is not kept then.
+    alpha, l1_ratio : float
+        Weight of the penalty, and the share of |w|_1 in "elasticnet".
     fit_intercept : bool
         Whether to learn b.
     max_iter : int
         Epochs allowed.
+    tol : float, None or "auto"
+        Stop when the mean loss of `n_iter_no_change` epochs has not fallen by more than tol; None goes on until no
+        mistake is left or `max_iter` epochs are made. "auto" is None for plain updates and 1e-3 otherwise.
+    early_stopping, validation_fraction, n_iter_no_change, class_weight, warm_start, verbose
+        As in `SGDClassifier`.
     shuffle : bool
         Visit the rows in a new random order each epoch; otherwise in the order of the data.
     eta0 : float > 0
@@ -110,6 +122,14 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     )
 
     constraints: ClassVar = {
+        "penalty": Choice("l2", "l1", "elasticnet", None),
+        "alpha": Number(low=0.0),
+        "l1_ratio": Number(low=0.0, high=1.0, why="it is the share of the L1 penalty"),
+        "tol": Maybe(Number(low=0.0), "auto", None),
+        "early_stopping": Flag,
+        "validation_fraction": Number(low=0.0, high=1.0, open_low=True, open_high=True),
+        "n_iter_no_change": Count(),
+        "warm_start": Flag,
         "max_iter": Count(),
         "eta0": Positive(),
         "fit_intercept": Flag,
@@ -118,18 +138,37 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     }
 
     _: KW_ONLY
+    penalty: str | None = None
+    alpha: float = 1e-4
+    l1_ratio: float = 0.15
     fit_intercept: bool = True
     max_iter: int = 1000
+    tol: Any = "auto"
     shuffle: bool = True
+    verbose: int = 0
     eta0: float = 1.0
     multi_class: str = "ovr"
-    random_state: Any = None
+    random_state: Any = 0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    class_weight: Any = None
+    warm_start: bool = False
     n_jobs: int | None = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "Perceptron":
+    def fit(
+        self, X: Any, y: Any = None, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> "Perceptron":
         """Fit to rows X and labels y. Parquet files and Dask collections need shuffle=False."""
         check(self)
+        start = (coef_init, intercept_init)
+        if not is_plain(self, sample_weight, start):
+            if self.multi_class == "joint":
+                raise refuse(self, "multi_class='joint' goes with plain updates: no penalty, weights or tolerance.")
+            descend(self, X, y, sample_weight, start)
+            return self
+        self.__dict__.pop("_descent", None)
         rows = read_rows(self, X, y)
         self.classes_ = label_classes(self, rows)
         rows = rows.encoded(self.classes_)
@@ -172,6 +211,13 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         if np.isnan(self.margin_) or not np.isfinite(coef).all():
             raise refuse(self, "the entries are too large: scores overflow. Divide X by a constant.")
         self._warn(any(run.stopped for run in runs))
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "Perceptron":
+        """Visit these rows once, starting from where the last call ended; `classes` lists all labels, in the first."""
+        check(self)
+        descend_once(self, X, y, classes, sample_weight)
         return self
 
     @property
@@ -219,7 +265,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
             if hasattr(self, "updates_"):
                 yield self._mistake_bound(rows, k, code, self.updates_[k], params)
             else:
-                yield NotApplicable("D17/1", FIT_NOT_KEPT)
+                yield NotApplicable("D17/1", _NOT_PLAIN if hasattr(self, "_descent") else FIT_NOT_KEPT)
         if binary and not getattr(self, "converged_", True):
             yield inseparability_claim(rows, bool(self.fit_intercept))
 
@@ -228,7 +274,8 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         yield from super().statements(rows)
         if not hasattr(self, "updates_"):
             told = "The classes were learnt together; the bound is about one hyperplane each."
-            yield NotApplicable("P16/1", told if self._joint else FIT_NOT_KEPT)
+            told = _NOT_PLAIN if hasattr(self, "_descent") else told if self._joint else FIT_NOT_KEPT
+            yield NotApplicable("P16/1", told)
             return
         known = self.n_updates_ == sum(map(len, self.updates_))
         updates = Updates(self.updates_, float(self.eta0), bool(self.fit_intercept), known)

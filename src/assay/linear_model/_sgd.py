@@ -102,6 +102,9 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     )
 
     constraints: ClassVar = {"loss": Choice(*LOSSES), "epsilon": Number(low=0.0)}
+    loss_functions: ClassVar = {
+        name: (named(name), 0.1) for name in LOSSES if name not in ("exponential", "sigmoid_squared")
+    }
 
     loss: str = "hinge"
     _: KW_ONLY
@@ -131,20 +134,22 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         `classes` lists all labels that will come, in the first call. `max_iter` and `tol` play no part.
         """
         check(self)
+        if self.early_stopping:
+            raise refuse(self, "early_stopping should be False with partial_fit, which sees each row once.")
         first = not hasattr(self, "coef_")
         if first and classes is None:
             raise refuse(self, "the first call of partial_fit needs classes, the list of all labels.")
         if classes is not None and not first and not np.array_equal(unique_labels(classes), self.classes_):
             raise refuse(self, f"classes must be those of the first call, {self.classes_}; got {classes!r}.")
-        if self.early_stopping:
-            raise refuse(self, "early_stopping should be False with partial_fit, which sees each row once.")
         rows = read_rows(self, X, y, sample_weight, reset=first)
         self.classes_ = unique_labels(classes) if first else self.classes_
         if self.class_weight == "balanced":
             raise refuse(
                 self,
                 "class_weight 'balanced' is not supported for partial_fit. In order to use 'balanced' weights, use "
-                "compute_class_weight('balanced', classes=classes, y=y) of a large enough sample, and give a dict.",
+                "compute_class_weight('balanced', classes=classes, y=y). In place of y you can use a large enough "
+                "sample of the full training set target to properly estimate the class frequency distributions. "
+                "Pass the resulting weights as the class_weight parameter.",
             )
         return self._learn(rows, (X, y, sample_weight), warm=not first, once=True)
 
@@ -156,6 +161,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
         codes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         targets = [(np.where(rows.y == code, 1.0, -1.0), self._costs(rows, code)) for code in codes]
         self._descend_all(rows, targets, given, warm=warm, once=once, start=start)
+        self._keep_type(given[0])
         return self
 
     def _class_weights(self, codes: np.ndarray) -> np.ndarray:
@@ -247,6 +253,8 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         "epsilon": Number(low=0.0),
     }
 
+    loss_functions: ClassVar = {name: (named(name), 0.1) for name in LOSSES if not named(name).labels}
+
     loss: str = "squared_error"
     _: KW_ONLY
     epsilon: float = 0.1
@@ -283,6 +291,7 @@ class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
         costs = np.empty(0) if rows.weight is None else rows.weight
         self._descend_all(rows, [(target, costs)], given, warm=warm, once=once, start=start)
         self.coef_ = self.coef_[0]
+        self._keep_type(given[0])
         return self
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:

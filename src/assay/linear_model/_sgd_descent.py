@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -164,14 +165,14 @@ class Descent(DescentParameters, LinearModel):
         whole = 0.0 if self.penalty is None else float(self.alpha)
         alpha = whole * (1.0 - self._share)
         eta = rate if self.eta0 is None else float(self.eta0)
-        if eta is not None and eta * alpha >= 1:
+        if eta is not None and eta * alpha >= 1 and (self.optimizer != "plain" or self.batch_size > 1):
             raise refuse(
                 self,
                 f"eta0 * alpha must be below 1, or a step would turn the coefficients round; got {eta * alpha:g}.",
             )
         if eta is None:
             eta = _first_rate(self.loss, alpha, heaviest * (1.0 + max(rows.map(largest_norm))))
-        speeds = {"optimal": float(self.alpha), "invscaling": float(self.power_t)}
+        speeds = {"optimal": float(self.alpha), "invscaling": max(float(self.power_t), 0.0)}
         decay = speeds.get(self.learning_rate, float(self.decay))
         adaptive = self.learning_rate == "adaptive"
         averaged = bool(self.average) or self._share > 0
@@ -207,6 +208,12 @@ class Descent(DescentParameters, LinearModel):
         `warm` starts at the coefficients that are there, `start` at those given. `once` is one more epoch: rate and
         moments go on from there.
         """
+        if self.power_t < 0:
+            warnings.warn(
+                "Negative values for `power_t` are deprecated: the rate would grow with each update.",
+                FutureWarning,
+                stacklevel=4,
+            )
         further = warm and once
         heaviest = max(float(np.max(costs, initial=1.0)) for _, costs in targets)
         settings = self._settings(rows, heaviest, self.eta0_ if further else None)
@@ -225,13 +232,15 @@ class Descent(DescentParameters, LinearModel):
             )
             runs = [self._descend(work, k, *target) for k, target in enumerate(targets)]
         self.coef_, self.intercept_, self.moments_ = work.coef, work.intercept, work.state
-        self._last = (work.coef, work.intercept)
         self.eta0_ = settings.schedule.eta
         self.n_iter_ = max(run.epochs for run in runs)
         self.t_ = work.made + max(run.updates for run in runs)
         made = self.t_ - 1 if work.made == 0 else self.t_
-        if settings.average and settings.average <= made:
-            self.coef_, self.intercept_ = work.state[:, 0, :-1].copy(), work.state[:, 0, -1].copy()
+        if settings.average:
+            self._standard_coef, self._standard_intercept = work.coef, work.intercept
+            self._average_coef, self._average_intercept = work.state[:, 0, :-1].copy(), work.state[:, 0, -1].copy()
+            if settings.average <= made:
+                self.coef_, self.intercept_ = self._average_coef, self._average_intercept
         if not once and self.tol is not None and not all(run.converged for run in runs):
             warnings.warn(
                 f"{type(self).__name__}: Maximum number of iteration reached before convergence: the mean loss was "
@@ -243,7 +252,10 @@ class Descent(DescentParameters, LinearModel):
     def _first(self, shape: tuple[int, int], start: tuple[Any, Any], *, warm: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients (K, d) and intercepts (K,) to start from."""
         zero = np.zeros(shape), np.zeros(shape[0])
-        coef, intercept = getattr(self, "_last", (self.coef_, self.intercept_)) if warm else zero
+        coef, intercept = (self.coef_, self.intercept_) if warm else zero
+        if warm and self.average and hasattr(self, "_standard_coef"):  # averages go on from where the iterates are
+            coef, intercept = self._standard_coef, self._standard_intercept
+        coef = coef.toarray() if sp.issparse(coef) else coef
         for name, given, size in (("coef_init", start[0], shape), ("intercept_init", start[1], shape[:1])):
             if given is not None and np.size(given) != np.prod(size):
                 raise refuse(self, f"Provided {name} does not match dataset: {np.shape(given)} in place of {size}.")
@@ -277,7 +289,8 @@ class Descent(DescentParameters, LinearModel):
                     eta, waited = eta / 5, 0
                 if judged < lowest:
                     lowest, best = judged, (w.copy(), float(b[0]))
-                work.coef[k], work.intercept[k] = best if settings.held_share else (w, b[0])
+                kept = settings.held_share and settings.tol >= 0  # without tol nothing is judged
+                work.coef[k], work.intercept[k] = best if kept else (w, b[0])
                 objective = loss + 0.5 * settings.alpha * float(w @ w)
                 log.step(objective, judged, coef_=work.coef.copy(), intercept_=work.intercept.copy())
         except KeyboardInterrupt:
@@ -305,7 +318,7 @@ class Descent(DescentParameters, LinearModel):
             named(self.loss).code, float(self.epsilon), float(settings.alpha), bool(self.fit_intercept)
         )
         state = (Rates(schedule.code, float(eta), float(schedule.decay)), t, w, b)
-        if settings.l1 or settings.average:
+        if settings.l1 or 0 < settings.average <= t + len(order):
             averaging = loop.Averaging(float(settings.l1), int(settings.average))
             return loop.averaged_epoch(*table, y, costs, order, objective, averaging, *state, *work.state[k])
         if rule.name != "plain" or settings.batch > 1:
@@ -358,7 +371,17 @@ def _parted(work: Work, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not work.settings.held_share:
         return np.arange(n), np.empty(0, dtype=np.int64)
     telling = np.flatnonzero(costs) if costs.size else np.arange(n)
-    size = min(len(telling) - 1, max(1, int(work.settings.held_share * n)))
+    size = int(np.ceil(work.settings.held_share * n))
+    if size >= n:
+        raise ValueError(
+            f"validation_fraction={work.settings.held_share:g} of {n} rows leaves none for training; "
+            "change validation_fraction or early_stopping."
+        )
+    if not len(telling):
+        raise ValueError(
+            "The sample weights for validation set are all zero, consider using a different random state."
+        )
+    size = min(size, max(1, len(telling) - 1))
     held = np.sort(work.random.permutation(telling)[:size])
     return np.setdiff1d(np.arange(n), held), held
 

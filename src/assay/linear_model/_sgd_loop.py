@@ -108,6 +108,9 @@ def dense_epoch(
             total += loss
         step = rate(rates, t + k)
         stretch *= 1.0 - step * objective.alpha
+        if stretch <= 0.0:  # a step that long sets the coefficients to zero
+            w[:] = 0.0
+            stretch = 1.0
         if slope != 0.0:
             factor = -step * slope / stretch
             for j in range(d):
@@ -149,6 +152,9 @@ def sparse_epoch(
         step = rate(rates, t + k)
         total += loss
         stretch *= 1.0 - step * objective.alpha
+        if stretch <= 0.0:
+            w[:] = 0.0
+            stretch = 1.0
         if slope != 0.0:
             add(starts, columns, values, i, -step * slope / stretch, w)
             if objective.intercept:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 
 from assay.base import label_classes, read_rows, streams
-from assay.card import Card
+from assay.card import Card, log
 from assay.naive_bayes._columns import ColumnsNB, Moments
 from assay.params import Number, check
 from assay.theory.spaces import FunctionSpace, Space
@@ -66,6 +66,7 @@ class GaussianNB(ColumnsNB):
         strategy="log-likelihood of the rows, columns independent within a class",
         algorithm="means and variances, in one pass",
         guarantee=("counts.mle", "gaussian.naive"),
+        search={"var_smoothing": log(1e-9, 1)},
     )
     constraints: ClassVar = {"var_smoothing": Number(low=0.0, why="it is a share of a variance")}
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 
 from assay.base import label_classes, streams
-from assay.card import Card
+from assay.card import Card, log
 from assay.naive_bayes._columns import ColumnsNB, Moments
 from assay.naive_bayes._reading import levels_of, rows_to_fit, rows_to_read, types_as_text, types_of_text
 from assay.params import Choice, Maybe, Number, check
@@ -80,6 +80,7 @@ class MixedNB(ColumnsNB):
         algorithm="counts, means and variances, in one pass",
         guarantee=("counts.mle", "gaussian.naive"),
         input=("numbers", "nominal", "missing"),
+        search={"alpha": log(0.01, 10)},
     )
     constraints: ClassVar = {
         "alpha": Number(low=0.0, why="it is a number of rows"),

@@ -1,16 +1,19 @@
 """What all nearest-neighbour learners share: the stored rows, the distance, and the search."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
+from sklearn.base import is_classifier
 from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import VALID_METRICS
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE, BallTree, KDTree
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, read_rows, require_finite
+from assay.neighbors._graph import Graph, check_graph
 from assay.neighbors._search import Boxes, Pairwise, Products, may_use_boxes, nearest, prefers_boxes
 from assay.params import Choice, Count, Positive, check, choice, refuse
 from assay.scan import Rows
@@ -18,7 +21,7 @@ from assay.scan.memory import MemoryRows
 
 CODES = {"euclidean": 0, "manhattan": 1, "chebyshev": 2, "minkowski": 3}
 _NAMES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan", "infinity": "chebyshev"}
-_SPARSE = ("euclidean", "manhattan", "cosine")
+_TREES = ("kd_tree", "ball_tree")
 _ORDERS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
 
 
@@ -41,13 +44,66 @@ class KeptRows(Learner):
         "p": Positive(allow_inf=True),
     }
 
-    def _read(self, X: Any, y: Any) -> Rows:
-        """Check the parameters and the rows of `fit`."""
+    def _read(self, X: Any, y: Any, multi_output: bool = False) -> Rows:
+        """Check the parameters and the rows of `fit`, which may also be those of a tree or another learner."""
         check(self)
         self._named_metric()
-        rows = read_rows(self, X, y)
-        require_finite(rows, self)
+        self._check_way()
+        if isinstance(X, KeptRows):
+            X = X.fit_X_
+        elif isinstance(X, (BallTree, KDTree)):
+            X = np.asarray(X.data)
+        if self._is_precomputed:
+            check_graph(self, X)
+        rows = read_rows(self, X, y, multi_output=multi_output)
+        if self._takes_gaps:
+            check_array(rows.X, ensure_all_finite="allow-nan", dtype=np.float64)
+        else:
+            require_finite(rows, self)
         return rows
+
+    def _check_way(self) -> None:
+        """Refuse a tree for a distance that has none, and say what is no metric."""
+        metric, params = self.effective_metric_, self.effective_metric_params_
+        if "p" in (self.metric_params or {}):
+            warnings.warn(
+                f"{type(self).__name__}: Parameter p is found in metric_params; the other one, p={self.p!r}, is not "
+                "used.",
+                SyntaxWarning,
+                stacklevel=4,
+            )
+        semimetric = isinstance(metric, str) and metric == "minkowski" and params["p"] < 1
+        if semimetric and self.algorithm in _TREES:
+            raise refuse(
+                self,
+                f'algorithm="{self.algorithm}" does not support 0 < p < 1 for the Minkowski metric. To resolve this '
+                'problem either set p >= 1 or algorithm="brute".',
+            )
+        if semimetric:
+            warnings.warn(
+                f"{type(self).__name__}: Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. "
+                "Continuing the execution with `algorithm='brute'`.",
+                UserWarning,
+                stacklevel=4,
+            )
+        if self.algorithm not in _TREES or hasattr(metric, "pairwise"):
+            return
+        weighted = self.algorithm == "kd_tree" and "w" in params
+        named = isinstance(metric, str) and metric in VALID_METRICS[self.algorithm]
+        if weighted or not (named or (callable(metric) and self.algorithm == "ball_tree")):
+            raise refuse(
+                self,
+                f"algorithm={self.algorithm!r} does not have the metric {metric!r}{' with weights' * weighted}; "
+                "Metric not valid. Set algorithm='auto'.",
+            )
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "nan_euclidean"
 
     @property
     def effective_metric_(self) -> Any:
@@ -78,8 +134,8 @@ class KeptRows(Learner):
         if name != "minkowski":
             return name, params
         p = float(params.get("p", self.p))
-        if p < 1:
-            raise refuse(self, f"p must be >= 1 (below 1 the triangle inequality fails); got {p:g}.")
+        if not p > 0:
+            raise refuse(self, f"metric_params: p must be > 0; got {p:g}.")
         params.pop("p", None)
         if p not in _ORDERS or "w" in params:
             return "minkowski", {"p": p, **params}
@@ -89,7 +145,7 @@ class KeptRows(Learner):
         """Store the rows, log the fit, and return the targets."""
         with fit_log(self, 1, X, y) as log:
             stored, targets = in_memory(rows)
-            if self.metric == "precomputed" and stored.shape[0] != stored.shape[1]:
+            if self._is_precomputed and stored.shape[0] != stored.shape[1]:
                 raise refuse(self, f"a precomputed X must be square: distances between rows; got {stored.shape}.")
             if issparse(stored):
                 self._check_sparse()
@@ -103,8 +159,15 @@ class KeptRows(Learner):
     def _check_sparse(self) -> None:
         """Refuse a distance that is not computed from sparse rows."""
         metric = self.effective_metric_
-        if not isinstance(metric, str) or metric not in _SPARSE:
-            raise refuse(self, f"sparse rows have the distances {', '.join(_SPARSE)}; got {metric!r}. Use X.toarray().")
+        if isinstance(metric, str) and metric not in VALID_METRICS_SPARSE["brute"]:
+            known = ", ".join(sorted(VALID_METRICS_SPARSE["brute"]))
+            raise refuse(self, f"Metric '{metric}' not valid for sparse input, which has {known}. Use X.toarray().")
+        if self.algorithm in _TREES:
+            warnings.warn(
+                f"{type(self).__name__}: cannot use tree with sparse input: using brute force.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _derive(self) -> None:
         """Forget searches of other rows; a search is made from the stored rows when it is first needed."""
@@ -121,9 +184,15 @@ class KeptRows(Learner):
         """Return checked queries: an array, or a sparse matrix if the rows are one."""
         if X is None:
             return self.fit_X_
-        Q = validate_data(
-            self, X.X if isinstance(X, MemoryRows) else X, dtype=np.float64, reset=False, accept_sparse="csr"
-        )
+        X = X.X if isinstance(X, MemoryRows) else X
+        if self._is_precomputed:
+            check_graph(self, X)
+        finite = "allow-nan" if self._takes_gaps else True
+        Q = validate_data(self, X, dtype=np.float64, reset=False, accept_sparse="csr", ensure_all_finite=finite)
+        if issparse(Q) and self.algorithm in _TREES and not issparse(self.fit_X_):
+            raise refuse(self, f"sparse queries do not go with algorithm={self.algorithm!r}; use X.toarray().")
+        if self._is_precomputed:
+            return Q
         if issparse(self.fit_X_):
             return csr_matrix(Q)
         return np.ascontiguousarray(Q.toarray() if issparse(Q) else Q)
@@ -139,7 +208,8 @@ class KeptRows(Learner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
 
@@ -183,8 +253,7 @@ class Neighbors(KeptRows):
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> csr_matrix:
         """Return the matrix (queries, training rows) with an entry for each neighbour: 1, or with mode="distance" the
         distance."""
-        if mode not in ("connectivity", "distance"):
-            raise refuse(self, f"mode must be 'connectivity' or 'distance'; got {mode!r}.")
+        check_mode(self, mode)
         distance, index = self.kneighbors(X, n_neighbors)
         values = np.ones(index.size) if mode == "connectivity" else distance.ravel()
         starts = np.arange(0, index.size + 1, index.shape[1])
@@ -194,7 +263,7 @@ class Neighbors(KeptRows):
         """Return distances and row numbers; with `leave_out` the queries are the training rows, and none is its own
         neighbour."""
         engine = self._engine(Q, k)
-        moved = Q if isinstance(engine, Pairwise) else self._moved(Q)
+        moved = Q if isinstance(engine, (Graph, Pairwise)) else self._moved(Q)
         powers, index = nearest(engine, moved, k + leave_out, self.n_jobs)
         if leave_out:
             powers, index = without(powers, index, np.arange(Q.shape[0]))
@@ -230,11 +299,15 @@ class Neighbors(KeptRows):
 
     def _kind(self, Q: np.ndarray, k: int) -> str:
         metric = self.effective_metric_
+        if self._is_precomputed and issparse(Q):
+            return "graph"
         if issparse(self.fit_X_) or not isinstance(metric, str) or metric not in (*CODES, "cosine"):
             return "pairwise"
         if metric == "cosine":
             has_zero = not (self.fit_X_.any(axis=1).all() and Q.any(axis=1).all())
             return "pairwise" if has_zero else "products"
+        if self._order() < 1:
+            return "pairwise"
         euclidean = self._order() == 2.0
         if not euclidean or self.algorithm in ("kd_tree", "ball_tree"):
             return "boxes"
@@ -249,6 +322,8 @@ class Neighbors(KeptRows):
     def _make(self, kind: str) -> Any:
         if kind == "pairwise":
             return Pairwise(self._all_distances())
+        if kind == "graph":
+            return Graph(self)
         X = np.ascontiguousarray(self._moved(self.fit_X_))
         if kind == "products":
             return Products(X, halve if self._is_cosine() else np.sqrt)
@@ -284,12 +359,25 @@ def neighbor_weights(owner: Any, weights: Any, distance: np.ndarray) -> np.ndarr
     if weights in (None, "uniform"):
         return None
     if callable(weights):
-        return np.asarray(weights(distance), dtype=np.float64)
+        found = np.asarray(weights(distance), dtype=np.float64)
+        if not found.any(axis=1).all() and is_classifier(owner):
+            raise refuse(
+                owner,
+                "All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this case if "
+                "you are using a user-defined function.",
+            )
+        return found
     with np.errstate(divide="ignore"):
         found = 1.0 / distance
     on_top = np.isinf(found)
     found = np.where(on_top.any(axis=1, keepdims=True), on_top, found)
     return np.where(found.any(axis=1, keepdims=True), found, 1.0)
+
+
+def check_mode(owner: Any, mode: str) -> None:
+    """Refuse what is no kind of graph."""
+    if mode not in ("connectivity", "distance"):
+        raise refuse(owner, f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode}" instead.')
 
 
 class VoteWeights:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
@@ -26,6 +27,10 @@ _CHECKED = ("euclidean", "manhattan", "chebyshev")
 def why_not(learner: Any) -> str:
     """Return why the checker cannot follow this learner, or nothing."""
     metric, k, n = learner.effective_metric_, learner.n_neighbors, learner.n_samples_fit_
+    if is_classifier(learner) and learner.outputs_2d_:
+        return "certificates are about one target; fit a model for each column of y."
+    if is_classifier(learner) and len(learner.classes_) < 2:
+        return "a certificate needs two classes; all training rows have one label."
     if hasattr(learner.fit_X_, "tocsr"):
         return "certificates need dense rows: fit it to X.toarray()."
     if k > n:

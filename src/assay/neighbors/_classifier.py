@@ -20,9 +20,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import label_classes
-from assay.card import Card
+from assay.base import label_classes, streams
+from assay.card import Card, log, options
 from assay.claims.claim import Claim, NotApplicable
+from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Evidence, Votes
 from assay.guarantees.ledger import Statement
 from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
@@ -57,8 +58,8 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
         queries says is faster. All find the same neighbours.
     leaf_size : int
         Rows that a part of the tree may hold, at most 32.
-    p : float >= 1
-        Order of the Minkowski distance.
+    p : float > 0
+        Order of the Minkowski distance; below 1 it is no metric, and all distances are computed.
     metric : str, distance of `assay.metrics.distance`, or function of two rows
         "minkowski", "euclidean", "manhattan", "chebyshev", "cosine", "precomputed" (X holds distances to the training
         rows), or any name that `sklearn.metrics.pairwise_distances` knows.
@@ -70,8 +71,8 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
     Attributes
     ----------
     classes_
-    fit_X_ : (n, n_features), fit_y_ : (n,)
-        The training rows and the positions of their labels in `classes_`.
+    fit_X_ : (n, n_features), fit_y_ : (n,) or (n, columns of y)
+        The training rows and the positions of their labels in `classes_`, which is a list if y has several columns.
 
     Examples
     --------
@@ -94,6 +95,7 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
         algorithm="single-precision products ranked again in double, or a tree of boxes",
         guarantee=("knn.neighbors", "knn.loo-errors", "knn.loo"),
         most_rows=50_000,
+        search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
     )
     family = "neighbors.classifier"
 
@@ -104,26 +106,62 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KNeighborsClassifier":
-        """Keep the rows X and their labels y."""
+        """Keep the rows X and their labels y, one column or several."""
+        if not streams(X, y) and np.asarray(y).shape[1:] > (1,):
+            return self._fit_columns(X, y)
         rows = self._read(X, y)
-        self.classes_ = label_classes(self, rows)
+        self.classes_ = label_classes(self, rows, least=1)
         self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
         return self
 
+    def _fit_columns(self, X: Any, y: Any) -> "KNeighborsClassifier":
+        rows = self._read(X, y, multi_output=True)
+        labels = np.asarray(self._keep(rows, X, y))
+        parts = [np.unique(column, return_inverse=True) for column in labels.T]
+        self.classes_ = [classes for classes, _ in parts]  # type: ignore[assignment]
+        self.fit_y_ = np.stack([codes for _, codes in parts], axis=1)
+        return self
+
+    @property
+    def outputs_2d_(self) -> bool:
+        """Whether there are several columns of labels."""
+        return self.fit_y_.ndim == 2
+
     def predict(self, X: Any) -> np.ndarray:
-        """Return the label with most votes, the first of equals, for each row."""
+        """Return the label with most votes, the first of equals, for each row (and column of y)."""
         votes = self._votes(X)
+        if self.outputs_2d_:
+            columns = zip(self.classes_, votes)
+            return np.stack([classes[part.argmax(axis=1)] for classes, part in columns], axis=1)
         return self.classes_[votes.argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the share of the votes of each class."""
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of the votes of each class; a list of these if y had several columns."""
         votes = self._votes(X)
+        if self.outputs_2d_:
+            return [part / part.sum(axis=1, keepdims=True) for part in votes]
         return votes / votes.sum(axis=1, keepdims=True)
 
-    def _votes(self, X: Any) -> np.ndarray:
+    def _votes(self, X: Any) -> Any:
         check_is_fitted(self)
         distance, index = self.kneighbors(X)
-        return count_votes(self.fit_y_[index], neighbor_weights(self, self.weights, distance), len(self.classes_))
+        weights = neighbor_weights(self, self.weights, distance)
+        if self.outputs_2d_:
+            columns = zip(self.classes_, self.fit_y_.T)
+            return [count_votes(codes[index], weights, len(classes)) for classes, codes in columns]
+        return count_votes(self.fit_y_[index], weights, len(self.classes_))
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data."""
+        if hasattr(self, "fit_y_") and self.outputs_2d_:
+            raise refuse(self, "a model of several targets cannot be saved; fit one for each column of y.")
+        return super().stored()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
 
     # What the checker reads, and what is told to it
 

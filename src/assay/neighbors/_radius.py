@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
@@ -70,6 +70,8 @@ class RadiusVotes(RadiusSearch, KeptRows):
             raise refuse(
                 self, f"certificates are about the distances {', '.join(_CHECKED)} and weights 'uniform' or 'distance'."
             )
+        if is_classifier(self) and len(self.classes_) < 2:
+            raise refuse(self, "a certificate needs two classes; all training rows have one label.")
         if hasattr(self.fit_X_, "tocsr"):
             raise refuse(self, "certificates need dense rows: fit it to X.toarray().")
         return super()._known_rows(X, y, sample_weight)
@@ -145,7 +147,7 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
     def fit(self, X: Any, y: Any = None) -> "RadiusNeighborsClassifier":
         """Keep the rows X and their labels y."""
         rows = self._read(X, y)
-        self.classes_ = label_classes(self, rows)
+        self.classes_ = label_classes(self, rows, least=1)
         self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
         self._check_outlier_label()
         return self

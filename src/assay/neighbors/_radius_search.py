@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
+from assay.neighbors._base import check_mode
 from assay.params import refuse
 from assay.scan import thread_map
 
@@ -41,15 +42,15 @@ class RadiusSearch:
     _all_distances: Any
 
     def radius_neighbors(
-        self, X: Any = None, radius: float | None = None, return_distance: bool = True, sort_results: bool = False
+        self, X: Any = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
     ) -> Any:
         """Return, for each row, an array of distances to the training rows within the radius and one of their numbers.
 
         Parameters
         ----------
         X : (n, n_features), or None for the training rows, none of which is then its own neighbour
-        radius : float, optional
-            The learner's own if None.
+        radius : float or (n,), optional
+            One for all rows, or one each; the learner's own if None.
         return_distance : bool
             Whether to return (distances, row numbers) or the row numbers alone.
         sort_results : bool
@@ -57,33 +58,40 @@ class RadiusSearch:
         """
         check_is_fitted(self)
         if sort_results and not return_distance:
-            raise refuse(self, "sort_results needs return_distance=True.")
-        found = self._within(self._queries(X), self.radius if radius is None else float(radius), X is None)
+            raise refuse(self, "return_distance must be True if sort_results is.")
+        found = self._within(self._queries(X), self.radius if radius is None else radius, X is None)
         distances, rows = np.empty(len(found.starts) - 1, object), np.empty(len(found.starts) - 1, object)
         for i, (low, high) in enumerate(zip(found.starts[:-1], found.starts[1:])):
             order = np.argsort(found.distances[low:high], kind="stable") if sort_results else slice(None)
             distances[i], rows[i] = found.distances[low:high][order], found.rows[low:high][order]
         return (distances, rows) if return_distance else rows
 
-    def radius_neighbors_graph(self, X: Any = None, radius: float | None = None, mode: str = "connectivity") -> Any:
+    def radius_neighbors_graph(
+        self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
+    ) -> Any:
         """Return the matrix (queries, training rows) with an entry for each neighbour: 1, or with mode="distance" the
-        distance."""
+        distance; the entries of a row stand in order of the training rows, or nearest first with `sort_results`."""
         check_is_fitted(self)
-        if mode not in ("connectivity", "distance"):
-            raise refuse(self, f"mode must be 'connectivity' or 'distance'; got {mode!r}.")
-        found = self._within(self._queries(X), self.radius if radius is None else float(radius), X is None)
+        check_mode(self, mode)
+        found = self._within(self._queries(X), self.radius if radius is None else radius, X is None)
+        if sort_results:
+            order = np.lexsort((found.distances, found.queries))
+            found = Within(found.starts, found.rows[order], found.distances[order])
         values = np.ones(len(found.rows)) if mode == "connectivity" else found.distances
         return csr_matrix((values, found.rows, found.starts), shape=(len(found.starts) - 1, self.n_samples_fit_))
 
-    def _within(self, Q: Any, radius: float, leave_out: bool = False) -> Within:
-        """Return the pairs within the radius; with `leave_out` the queries are the training rows themselves."""
-        if not radius >= 0:
-            raise refuse(self, f"radius must be a number >= 0; got {radius!r}.")
+    def _within(self, Q: Any, radius: Any, leave_out: bool = False) -> Within:
+        """Return the pairs within the radius, or within each query's own; with `leave_out` the queries are the training
+        rows themselves."""
         n = Q.shape[0]
+        radii = np.asarray(radius, dtype=np.float64)
+        if radii.shape not in ((), (n,)) or not (radii >= 0).all():
+            raise refuse(self, f"radius must be a number >= 0, or one for each of {n} rows; got {radius!r}.")
+        radii = np.broadcast_to(radii, (n,))
         cuts = [slice(start, min(start + _QUERIES, n)) for start in range(0, n, _QUERIES)]
 
         def search(cut: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            query, row, distance = self._block_within(Q[cut], radius)
+            query, row, distance = self._block_within(Q[cut], radii[cut])
             if leave_out:
                 other = row != query + cut.start
                 query, row, distance = query[other], row[other], distance[other]
@@ -92,7 +100,7 @@ class RadiusSearch:
         counts, rows, distances = (np.concatenate(part) for part in zip(*thread_map(search, cuts, n_jobs=self.n_jobs)))
         return Within(np.append(0, np.cumsum(counts)), rows, distances)
 
-    def _block_within(self, Q: Any, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _block_within(self, Q: Any, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return query, row and distance of the pairs within the radius."""
         metric = self.effective_metric_
         if isinstance(metric, str) and metric == "euclidean" and not hasattr(self.fit_X_, "tocsr"):
@@ -105,10 +113,14 @@ class RadiusSearch:
             slack = 1e-12 * (own + lengths.max(initial=0.0))
             query, row = np.nonzero(squares <= (radius * radius * (1 + 1e-12) + slack - own)[:, None])
             distance = np.sqrt(((Q[query] - self.fit_X_[row]) ** 2).sum(axis=1))
-            near = distance <= radius
+            near = distance <= radius[query]
             return query[near], row[near], distance[near]
+        if isinstance(metric, str) and metric == "precomputed" and hasattr(Q, "tocsr"):
+            entries = Q.tocoo()  # zeros that are kept are entries too
+            near = entries.data <= radius[entries.row]
+            return entries.row[near].astype(np.int64), entries.col[near].astype(np.int64), entries.data[near]
         distances = self._all_distances()(Q)
-        query, row = np.nonzero(distances <= radius)
+        query, row = np.nonzero(distances <= radius[:, None])
         return query, row, distances[query, row]
 
     def _centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from assay.card import Card
+from assay.card import Card, log, options
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Predictions
@@ -61,6 +61,7 @@ class KNeighborsRegressor(RegressorMixin, Neighbors):
         algorithm="single-precision products ranked again in double, or a tree of boxes",
         guarantee=("knn.neighbors",),
         most_rows=50_000,
+        search={"n_neighbors": log(1, 50, whole=True), "weights": options("uniform", "distance"), "p": options(1, 2)},
     )
     family = "neighbors.regressor"
 

@@ -164,7 +164,7 @@ def nearest(engine: Any, Q: np.ndarray, k: int, n_jobs: int | None) -> tuple[np.
     blocks = [Q[start : start + size] for start in range(0, n, size)]
     parts = thread_map(lambda block: engine.search(block, k), blocks, n_jobs=n_jobs)
     powers, index = (np.concatenate(part) for part in zip(*parts))
-    if not isinstance(engine, Pairwise):
+    if isinstance(engine, (Boxes, Products)):
         for at in np.flatnonzero(np.isinf(powers[:, -1])):
             index[at] = _ranked_far(engine.X, engine.p, Q[at], powers[at], index[at])
     return powers, index

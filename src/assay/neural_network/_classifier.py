@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
 from assay.base import label_classes
-from assay.card import Card
+from assay.card import Card, log
 from assay.claims.claim import Certificate
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Scores
@@ -70,6 +70,7 @@ class MLPClassifier(ClassifierMixin, Network):
         algorithm="back-propagation: Adam, momentum, L-BFGS; or annealing, genetic search, several starts",
         guarantee=("network.gradient",),
         most_rows=50_000,
+        search={"alpha": log(1e-5, 1), "learning_rate_init": log(3e-4, 0.03)},
     )
 
     constraints: ClassVar = {"loss": Choice("log_loss", "squared_error")}

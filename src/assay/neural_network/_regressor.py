@@ -18,7 +18,7 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import column_or_1d
 
-from assay.card import Card
+from assay.card import Card, log
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Predictions
 from assay.neural_network._base import Data, Network, learns_by_epochs
@@ -66,6 +66,7 @@ class MLPRegressor(RegressorMixin, Network):
         algorithm="back-propagation: Adam, momentum, L-BFGS; or annealing, genetic search, several starts",
         guarantee=("network.gradient",),
         most_rows=50_000,
+        search={"alpha": log(1e-5, 1), "learning_rate_init": log(3e-4, 0.03)},
     )
 
     constraints: ClassVar = {"loss": Choice("squared_error", "poisson")}

@@ -5,24 +5,28 @@ names) is escaped.
 """
 
 import os
+from typing import Any
 
 from markupsafe import Markup
 
-from assay.data import Table
 from assay.files import written_whole
-from assay.learning import Result
+from assay.learning import Study
 from assay.report.env import asset, render
 from assay.report.views import shown_of
 
 
-def write_report(result: Result, path: str | os.PathLike[str], source: str, table: Table | None = None) -> None:
-    """Write the page; an existing file is replaced in one step. Some figures need the table."""
+def write_report(result: Study, path: str | os.PathLike[str], source: str) -> None:
+    """Write the page; an existing file is replaced in one step."""
+    write_page(shown_of(result), path, source)
+
+
+def write_page(found: dict[str, Any], path: str | os.PathLike[str], source: str) -> None:
+    """Write the page of what a study found."""
     with written_whole(path) as part:
-        part.write_text(page(result, source, table), encoding="utf-8")
+        part.write_text(page(found, source), encoding="utf-8")
 
 
-def page(result: Result, source: str, table: Table | None = None, language: str = "en") -> str:
+def page(found: dict[str, Any], source: str, language: str = "en") -> str:
     """Return the report as HTML text."""
-    found = shown_of(result, table)
     values = {"rows": found["leaderboard"], "task": found["task"], "style": Markup(asset("style.css"))}
     return render("report/page.html", language, found=found, source=source, card=found["card"], **values)

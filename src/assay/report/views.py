@@ -7,29 +7,30 @@ import numpy as np
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import ASSUMPTIONS, definition
 from assay.claims.words import UNDETECTABLE
-from assay.data import Table
-from assay.learning import Candidate, Result
+from assay.learning import Candidate, Study
 from assay.report import numbers
 
 _MEANINGS = {
     "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/1": "auc", "P06/2": "thresholds", "P25": "coverage",
-    "P03": "loss", "P04": "loss", "P05": "loss", "D01": "identity", "D02": "training", "D03": "floor",
-    "D04": "gap", "D09": "gap", "D05": "gap", "D13": "margin", "D27": "tree", "P41": "selective", "P42": "cost",
+    "P03": "loss", "P04": "loss", "P05": "loss", "P61": "baseline", "D01": "identity", "D02": "training",
+    "D03": "floor", "D04": "gap", "D09": "gap", "D05": "gap", "D13": "margin", "D27": "tree", "P41": "selective",
+    "P42": "cost",
 }  # fmt: skip
-"""The explanation of a claim, by the beginning of its code; others are explained as a fact or a bound."""
+"""The explanation of a claim, by its code or the beginning of it; others are explained as a fact or a bound."""
 
 
 def row(one: Candidate) -> dict[str, Any]:
     """Return a line of the leaderboard as plain data."""
-    card = getattr(one.learner, "card", None)
-    numbers = {key: _finite(getattr(one, key, None)) for key in ("training_error", "holdout_error", "bound", "seconds")}
-    return numbers | {
+    card = getattr(one.kind, "card", None)
+    errors = ("cv", "training_error", "holdout_error", "bound", "seconds")
+    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    return {name: _finite(getattr(one, name)) for name in errors} | {
         "name": one.name,
         "method": one.name if card is None else card.name,
         "zh": "" if card is None else card.zh,
+        "settings": settings[:200],
+        "status": one.status,
         "note": one.note,
-        "out": one.learner is None,
-        "chosen": False,
     }
 
 
@@ -37,46 +38,27 @@ def _finite(value: Any) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
 
 
-def predictions_of(found: Result) -> dict[str, np.ndarray]:
-    """Return the hold-out predictions of the learners that were compared, by name."""
-    y = found.holdout[1]
-    several = [one for one in found.leaderboard if one.learner is not None and len(one.predicted) == len(y)]
-    return {one.name: one.predicted for one in several}
-
-
-def shown_of(found: Result, table: Table | None = None) -> dict[str, Any]:
-    """Return all that pages show of a study; some figures need the table."""
+def shown_of(found: Study) -> dict[str, Any]:
+    """Return all that pages show of a study."""
     model, certificate = found.model, found.certificate
-    rows = [row(one) | {"chosen": one is found.chosen} for one in found.leaderboard]
-    compared = list(predictions_of(found))
     return {
         "task": found.task,
         "target": model.target.name,
+        "metric": found.metric.name,
         "rows": list(found.rows),
         "confidence": found.confidence,
         "why": found.why,
         "notes": list(found.notes),
-        "leaderboard": rows,
-        "baseline": _baseline(found),
-        "compared": compared,
+        "leaderboard": [row(one) for one in found.candidates],
         "learner": type(model.learner).__name__,
         "card": card_of(model.learner),
         "claims": claims_of(certificate),
         "not_claimed": [[_name(gap.template), gap.reason] for gap in certificate.not_applicable],
         "undetectable": list(UNDETECTABLE),
         "delta": certificate.delta_total,
-        "figures": numbers.all_of(found, table, len(compared)),
-        "columns": [] if table is None else numbers.columns_of(model, table),
+        "figures": numbers.all_of(found),
+        "columns": numbers.columns_of(model, found.table),
     }
-
-
-def _baseline(found: Result) -> float:
-    """Return the hold-out error of always saying the commonest class, or the median."""
-    y = found.holdout[1]
-    if found.task == "classify":
-        counts = np.unique(y, return_counts=True)[1]
-        return float(1 - counts.max() / len(y))
-    return float(np.abs(y - np.median(y)).mean())
 
 
 def card_of(learner: Any) -> dict[str, Any]:
@@ -106,8 +88,6 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
             "says": claim.statement,
             "means": meaning(claim),
             "delta": claim.delta,
-            "quantity": claim.quantity,
-            "value": _finite(claim.value),
             "best": claim is best,
             "assumes": [[code, ASSUMPTIONS.get(code, code)] for code in claim.assumptions],
         }

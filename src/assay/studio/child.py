@@ -67,6 +67,7 @@ def _task(name: str) -> Callable[..., Any]:
         "look": tasks.look,
         "learn": tasks.learn,
         "verify": tasks.verify,
+        "compare": tasks.compare,
         "predict": tasks.predict,
         "plan": tasks.plan,
         "steps": tasks.steps,

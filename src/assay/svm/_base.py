@@ -4,13 +4,14 @@ import os
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from assay.base import Learner, read_rows, require_finite
+from assay.base import Learner, read_rows, require_finite, streams
 from assay.claims.claim import Certificate
 from assay.kernels import IndefiniteKernelWarning, Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
@@ -60,6 +61,7 @@ class KernelMachine(Learner):
     fit_status_: int
     support_vectors_: Any
     _sparse = False  # whether the rows of `fit` were a SciPy matrix
+    _objects: Any = None  # the rows of `fit`, where they are no numbers and a function of pairs is the kernel
 
     @wraps(Learner.certify)
     def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
@@ -86,8 +88,13 @@ class KernelMachine(Learner):
             )
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Return the rows of a fit, sparse ones as a dense copy; every entry is finite."""
-        rows = read_rows(self, X, y, sample_weight)
+        """Return the rows of a fit, sparse ones as a dense copy; every entry is finite. Rows that are no numbers become
+        the Gram matrix that a function gives."""
+        function = callable(self.kernel) and not isinstance(self.kernel, Kernel)
+        self._objects = X if function and _holds_text(X) else None
+        if self.kernel == "precomputed" and sp.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        rows = read_rows(self, X if self._objects is None else self._values_between(X, X), y, sample_weight)
         self._sparse = False
         if isinstance(rows, MemoryRows) and sp.issparse(rows.X):
             self._sparse = True
@@ -106,6 +113,13 @@ class KernelMachine(Learner):
             )
         return X.toarray()
 
+    def _values_between(self, X: Any, Z: Any) -> np.ndarray:
+        """Return what the function `kernel` says of all pairs of rows."""
+        values = np.asarray(self.kernel(X, Z), dtype=np.float64)
+        if values.shape != (len(X), len(Z)):
+            raise refuse(self, f"the kernel must return an array of shape {(len(X), len(Z))}; got {values.shape}.")
+        return values
+
     def _set_kernel(self, X: np.ndarray) -> Kernel:
         """Fix gamma_ from the rows, check the kernel's parameters and return the kernel."""
         kernel = self.kernel
@@ -121,7 +135,7 @@ class KernelMachine(Learner):
             chosen = choose_kernel(X)
             kernel, gamma = ("linear", 1.0) if not hasattr(chosen, "gamma") else ("rbf", chosen.gamma)
         self._set_kernel_numbers(kernel, gamma, X.shape[1])
-        found = self._kernel()
+        found = self._kernel() if self._objects is None else Precomputed()
         if not found.psd and (least := least_eigenvalue(found, X)) < 0:
             warnings.warn(
                 f"{type(self).__name__}: the Gram matrix of these rows has the eigenvalue {least:.3g} < 0, so the "
@@ -150,7 +164,13 @@ class KernelMachine(Learner):
         if isinstance(self.gamma, str):
             if self.gamma not in ("scale", "auto"):
                 raise refuse(self, f"gamma must be 'scale', 'auto' or a number > 0; got {self.gamma!r}.")
-            spread = float(X.var()) if self.gamma == "scale" else 1.0
+            with np.errstate(over="ignore", invalid="ignore"):
+                spread = float(X.var()) if self.gamma == "scale" else 1.0
+            if not np.isfinite(spread):
+                raise refuse(
+                    self,
+                    "The dual coefficients or intercepts are not finite: the squares of the entries overflow. Scale X.",
+                )
             return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
         if self.gamma == 0 and not isinstance(self.gamma, bool):
             return 0.0
@@ -169,6 +189,8 @@ class KernelMachine(Learner):
     def _expansion(self, X: Any, coef: np.ndarray) -> np.ndarray:
         """Return sum_i coef_ki kappa(x_i, x) for each row x and each row k of `coef`, (n, k)."""
         check_is_fitted(self)
+        if self._objects is not None:
+            return self._values_between(X, self._objects)[:, self.support_] @ coef.T
         sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
         kernel, vectors = self._kernel(), support_rows(self)
@@ -190,7 +212,7 @@ class KernelMachine(Learner):
 
     def _store_support(self, X: np.ndarray, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)
-        precomputed = self.chosen_kernel_ == "precomputed"
+        precomputed = self.chosen_kernel_ == "precomputed" or self._objects is not None
         self.support_vectors_ = np.empty((0, 0)) if precomputed else np.ascontiguousarray(X[support])
         if self._sparse:
             self.support_vectors_ = sp.csr_matrix(self.support_vectors_)
@@ -199,6 +221,11 @@ class KernelMachine(Learner):
         """Every row is a support vector."""
         self.support_ = np.arange(len(X), dtype=np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self.chosen_kernel_ == "precomputed" else X
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if self._objects is not None:
+            raise refuse(self, "a certificate is about rows of numbers; fit to the Gram matrix, kernel='precomputed'.")
+        return super()._known_rows(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,6 +255,43 @@ class PairStepMachine(KernelMachine):
         "shrinking": Flag,
         "verbose": Maybe(Count(low=0), True, False),
     }
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return super()._read_rows(X, y, self._weights(X, sample_weight))
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        return super()._known_rows(X, y, self._weights(X, sample_weight))
+
+    def _weights(self, X: Any, sample_weight: Any) -> Any:
+        """Return the row weights, zero for those below: such a row has no loss, as in LIBSVM."""
+        if sample_weight is None or isinstance(sample_weight, (str, Real)) or streams(X):
+            return sample_weight
+        weight = np.maximum(np.asarray(sample_weight, dtype=np.float64), 0.0)
+        if not weight.any():
+            raise refuse(self, "Invalid input - all samples have zero or negative weights.")
+        return weight
+
+    def _shortfall(self, how: str, violation: float) -> str:
+        """Return the warning of a fit that ended early, in the words that users of LIBSVM search for."""
+        return (
+            f"{type(self).__name__}: {how}; the KKT violation is {violation:.3g} (tol={self.tol:g}). Solver terminated "
+            f"early (max_iter={self.max_iter}).  Consider pre-processing your data with StandardScaler or "
+            "MinMaxScaler. Or raise max_iter. The model is the best so far."
+        )
+
+    def _require_finite_function(self, beta: np.ndarray, b: Any) -> None:
+        if not np.isfinite(beta).all() or not np.isfinite(b).all():
+            raise refuse(
+                self,
+                "The dual coefficients or intercepts are not finite: kernel values of these rows overflow. Scale X.",
+            )
+
+
+def _holds_text(X: Any) -> bool:
+    """Tell whether rows are texts, or other things that only a function of pairs can read."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], str)
 
 
 def expansion(

@@ -32,7 +32,8 @@ def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, wei
             costs = None if weight is None else weight[fit_rows]
             part = clone(plain).fit(X[fit_rows][:, columns], codes[fit_rows], costs)
             at = [pairs.index(pair) for pair in combinations(known.tolist(), 2)]
-            scores[np.ix_(held, at)] = part._pair_scores(X[held][:, columns])
+            turned = -1.0 if len(known) == 2 < K else 1.0  # of two classes the second is positive, of more the first
+            scores[np.ix_(held, at)] = turned * part._pair_scores(X[held][:, columns])
         for p, pair in enumerate(pairs):
             here = [code in known for code in pair]
             if here[0] != here[1]:  # where one class of the pair is missing, the other is sure to be said

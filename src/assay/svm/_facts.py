@@ -383,5 +383,8 @@ def regressor_facts(machine: Any, rows: Rows) -> Iterator[Claim | NotApplicable]
     if reason is not None:
         yield NotApplicable(GAP, reason)
         return
+    if np.isinf(machine.C):
+        yield NotApplicable(GAP, "C=inf has no losses to weigh: every target is to lie in the tube.")
+        return
     problem = MachineProblem("epsilon-insensitive", float(machine.C), epsilon=float(machine.epsilon_), sides=None)
     yield from gap_claims(machine, rows, problem)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
@@ -28,10 +29,11 @@ from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Evidence, Penalised
 from assay.linear_model._base import LinearClassifier, LinearRegressor
-from assay.params import Choice, Constraint, Maybe, Number, check, refuse
+from assay.optim.gap import GAP
+from assay.params import Choice, Constraint, Number, check, refuse
 from assay.scan import Rows
 from assay.svm._linear_base import PARAMETERS, LinearMachine, beside
-from assay.svm._linear_problem import Losses
+from assay.svm._linear_problem import SMALL, Losses
 from assay.theory.spaces import Linear, LinearFunctions
 
 
@@ -49,8 +51,9 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         1/2 |(w, b / s)|^2, or |(w, b / s)|_1, which sets coefficients to zero (with loss="squared_hinge").
     loss : "squared_hinge" or "hinge"
         max(0, 1 - z)^2 or max(0, 1 - z).
-    multi_class : "ovr"
-        One class against the rest.
+    multi_class : "ovr" or "crammer_singer"
+        Each class against the rest, or all in one problem (Crammer and Singer 2001), which ignores penalty, loss and
+        dual: 1/2 sum_k |(w_k, b_k / s)|^2 + sum_i C_i max over k of (1 - [k = y_i] + f_k(x_i)) - f_k(x_i) at k = y_i.
     class_weight : None, "balanced" or dict
         Factor c of each class. Of more than two classes, the one that is told from the rest has its factor and the rest
         has 1, as in LIBLINEAR.
@@ -78,7 +81,7 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     constraints: ClassVar[dict[str, Constraint]] = {
         "penalty": Choice("l1", "l2"),
         "loss": Choice("squared_hinge", "hinge"),
-        "multi_class": Maybe(Choice("ovr"), "crammer_singer"),
+        "multi_class": Choice("ovr", "crammer_singer"),
     }
     card = Card(
         name="Linear support vector classifier",
@@ -124,6 +127,8 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
         rows = rows.encoded(self.classes_)
         codes, weight = beside(rows)
         self.class_weight_ = self._class_weights(codes, weight)
+        if self.multi_class == "crammer_singer":
+            return self._fit_together(rows, codes, weight, (X, y, sample_weight))
         problems = [self._losses(codes, weight, k) for k in self._told_apart()]
         with fit_log(self, self.max_iter * len(problems), X, y, sample_weight) as log:
             found = self._minimise(rows, problems, log)
@@ -132,10 +137,32 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
 
     def _check(self) -> None:
         check(self)
-        if self.penalty == "l1" and (self.loss == "hinge" or self.dual is True):
-            raise refuse(self, "penalty='l1' goes with loss='squared_hinge' and dual=False or 'auto', as in LIBLINEAR.")
         if self.multi_class == "crammer_singer":
-            raise refuse(self, "multi_class='crammer_singer' is not there; use 'ovr' (one class against the rest).")
+            return  # which has a problem of its own
+        if self.penalty == "l1" and (self.loss == "hinge" or self.dual is True):
+            given = f"penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}"
+            raise refuse(
+                self,
+                "Unsupported set of arguments: penalty='l1' goes with loss='squared_hinge' and dual=False or 'auto', "
+                f"as in LIBLINEAR. Parameters: {given}",
+            )
+
+    def _fit_together(self, rows: Rows, codes: np.ndarray, weight: np.ndarray, given: tuple) -> "LinearSVC":
+        """Learn one hyperplane for each class from one problem about all of them."""
+        from assay.svm._crammer_singer import by_rows
+
+        cost = float(self.C) * weight * self.class_weight_[codes]
+        target = max(float(self.tol) ** 2, SMALL)
+        random = check_random_state(self.random_state)
+        with fit_log(self, self.max_iter, *given) as log:
+            found = by_rows(self._in_memory(rows), codes, cost, self._column(), target, self.max_iter, random, log)
+        if found.status == "overflow":
+            raise refuse(self, "the entries are too large: sums of their squares overflow. Divide X by a constant.")
+        W, theta = found.u, found.theta
+        if len(self.classes_) == 2:
+            W, theta = W[1:] - W[:1], theta[1:]
+        self._keep([found._replace(u=w, theta=dual) for w, dual in zip(W, theta, strict=True)])
+        return self
 
     def _told_apart(self) -> list[int]:
         """Return the class of each hyperplane's positive side."""
@@ -166,7 +193,9 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the scores, and the penalised problem whose optimum one row moves little."""
         yield from super().evidence(rows)
-        if self.loss != "hinge" or self.penalty == "l1":
+        if self.multi_class == "crammer_singer":
+            yield Penalised(why_not="It is told for one hyperplane; here the classes were learnt together.")
+        elif self.loss != "hinge" or self.penalty == "l1":
             why = "It is told for the hinge loss with the L2 penalty: the slope of others has no bound."
             yield Penalised(why_not=why)
         elif len(self.classes_) > 2 or isinstance(self.class_weight, str):
@@ -176,6 +205,9 @@ class LinearSVC(ClassifierMixin, LinearClassifier, LinearMachine):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap of each hyperplane and, for two classes, the enclosure of the coefficients."""
+        if self.multi_class == "crammer_singer":
+            yield NotApplicable(GAP, "The gap is stated for hyperplanes that have a problem of their own each.")
+            return
         for row, k in enumerate(self._told_apart()):
             several = len(self.classes_) > 2
             weights = np.where(several & (np.arange(len(self.classes_)) != k), 1.0, self.class_weight_)

@@ -142,8 +142,8 @@ class LinearMachine(LinearModel):
             how = "interrupted" if short & {"interrupted", "stopped"} else "not converged"
             warnings.warn(
                 f"{type(self).__name__}: {how} after {self.n_iter_} iterations; the objective is at most "
-                f"{self.gap_:.3g} above its minimum. Raise max_iter or tol, or scale the columns. The model is "
-                "the best so far.",
+                f"{self.gap_:.3g} above its minimum. Liblinear failed to converge, increase the number of iterations. "
+                "(max_iter), raise tol, or scale the columns. The model is the best so far.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -60,6 +60,9 @@ class NuSVC(SupportVectorClassifier):
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and labels y."""
         return self._fit(X, y, sample_weight)
 
+    def _require_rows_of_each_class(self, codes: np.ndarray, cost: np.ndarray) -> None:
+        """Nothing is required here: a class without weight makes nu infeasible, which `_machine` says."""
+
     def _machine(
         self,
         source: Tiles,

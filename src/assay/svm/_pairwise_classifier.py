@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -83,23 +83,28 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         check(self)
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
         rows = self._read_rows(X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         features, codes, weight = dense(rows.encoded(self.classes_))
         kernel = self._set_kernel(features)
         self.class_weight_ = self._class_weights(codes)
         cost = self.class_weight_[codes] * (1.0 if weight is None else weight)
-        for k, label in enumerate(self.classes_):
-            if not np.any(cost[codes == k] > 0):
-                raise refuse(self, f"every row of class {label!r} has weight 0; a machine needs rows of both classes.")
+        self._require_rows_of_each_class(codes, cost)
         machines = self._machines(kernel, features, codes, cost)
         self._keep(features, codes, machines)
         self._tell_end()
         self._report({machine.status for machine in machines})
         self._fit_probability(features, codes, weight)
         return self
+
+    def _require_rows_of_each_class(self, codes: np.ndarray, cost: np.ndarray) -> None:
+        for k, label in enumerate(self.classes_):
+            if not np.any(cost[codes == k] > 0):
+                raise refuse(
+                    self,
+                    "Invalid input - all samples with positive weights belong to the same class, or to some of them: "
+                    f"class {label!r} has none, and a machine needs rows of both classes.",
+                )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -199,6 +204,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
             kept = machine.beta != 0
             row[place[machine.rows[kept]]] = machine.beta[kept]
         self.intercept_ = np.array([machine.b for machine in machines])
+        self._require_finite_function(self.pair_coef_, self.intercept_)
         self.n_iter_ = np.array([machine.steps for machine in machines], dtype=np.int32)
         self.violation_ = float(max(machine.violation for machine in machines))
         self.fit_status_ = int(any(machine.status != "converged" for machine in machines))
@@ -235,12 +241,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
         if statuses == {"converged"}:
             return
         how = "interrupted" if "interrupted" in statuses else f"stopped after {int(self.n_iter_.sum())} steps"
-        warnings.warn(
-            f"{type(self).__name__}: {how}; the KKT violation is {self.violation_:.3g} "
-            f"(tol={self.tol:g}). Scale the columns, or raise max_iter. The model is the best so far.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        warnings.warn(self._shortfall(how, self.violation_), ConvergenceWarning, stacklevel=4)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -271,6 +272,8 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of each row: sign of the score, or most votes among the pairs."""
         check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise refuse(self, "break_ties must be False when decision_function_shape is 'ovo'.")
         return self.classes_[self._winners(self._pair_scores(X))]
 
     def _winners(self, scores: np.ndarray) -> np.ndarray:
@@ -307,6 +310,10 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
         """Return class probabilities: a sigmoid of each pair's score (Platt), pairs coupled (Wu, Lin and
         Weng)."""
         check_is_fitted(self)
+        if not len(self.calibration_):
+            raise NotFittedError(
+                f"{type(self).__name__}: predict_proba is not available when fitted with probability=False; fit again."
+            )
         return _calibration.probabilities(self._pair_scores(X), self.probA_, self.probB_, len(self.classes_))
 
     @available_if(_calibration.wants_probability)

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from assay.card import Card
+from assay.card import Card, log
 from assay.kernels._tiles import Tiles
 from assay.params import Choice, Constraint, Positive, refuse
 from assay.svm._base import KernelFunctions, offset, one_group, support_rows
@@ -114,6 +114,7 @@ class SVC(SupportVectorClassifier):
             "pac-bayes.linear",
         ),
         most_rows=30_000,
+        search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3)},
     )
 
     _: KW_ONLY

@@ -22,7 +22,7 @@ from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from assay.card import Card
+from assay.card import Card, log
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
@@ -39,15 +39,18 @@ from assay.svm._base import (
     one_group,
     support_rows,
 )
-from assay.svm._decomposition import Problem, Solution, solve
+from assay.svm._decomposition import GiveUp, Problem, Solution, solve
 
+_LONGEST = 1e4
 _FITTED = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_", "n_features_in_")
 
 
 class _OneFunction(PairStepMachine):
     """A machine with one score: SVR, NuSVR, OneClassSVM."""
 
-    def _solve(self, source: Tiles, problem: Problem, X: np.ndarray, y: Any) -> Solution:
+    def _solve(
+        self, source: Tiles, problem: Problem, X: np.ndarray, y: Any, give_up: GiveUp | None = None
+    ) -> Solution:
         with FitLog(self, 1_000_000, X, y) as log:
 
             def tell(found: Solution) -> bool:
@@ -64,9 +67,10 @@ class _OneFunction(PairStepMachine):
                 tol=float(self.tol),
                 max_steps=self.max_iter,
                 cache=self.cache_size,
-                shrinking=self.shrinking,
+                shrinking=self.shrinking and give_up is None,  # which looks at all rows
                 n_jobs=self.n_jobs,
                 tell=tell,
+                give_up=give_up,
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -84,6 +88,7 @@ class _OneFunction(PairStepMachine):
         self._store_support(X, support)
         self.pair_coef_ = beta[support][None, :]
         self.intercept_ = np.array([b])
+        self._require_finite_function(self.pair_coef_, self.intercept_)
         self.n_iter_ = found.steps
         self.violation_ = found.violation
         self.fit_status_ = int(found.status != "converged")
@@ -94,13 +99,7 @@ class _OneFunction(PairStepMachine):
         if found.status == "converged":
             return
         how = "interrupted" if found.status == "interrupted" else f"stopped after {found.steps} steps"
-        warnings.warn(
-            f"{type(self).__name__}: {how}; the KKT violation is "
-            f"{found.violation:.3g} (tol={self.tol:g}). Scale the columns, or raise max_iter. "
-            "The best model so far is kept.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        warnings.warn(self._shortfall(how, found.violation), ConvergenceWarning, stacklevel=3)
 
     @property
     def dual_coef_(self) -> np.ndarray:
@@ -133,8 +132,6 @@ class _Regressor(RegressorMixin, _OneFunction):
         features, target, weight = dense(self._read_rows(X, y, sample_weight))
         target = column_or_1d(target, warn=True)
         weight = np.ones(len(features)) if weight is None else weight
-        if not np.any(weight > 0):
-            raise refuse(self, "every row has weight 0; there is nothing to fit.")
         return features, target, weight
 
     def predict(self, X: Any) -> np.ndarray:
@@ -165,8 +162,8 @@ class SVR(_Regressor):
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, n_jobs
         As in `SVC`.
-    C : float > 0
-        Weight of the losses.
+    C : float > 0, or infinity
+        Weight of the losses; infinity asks for a function within epsilon of every target.
     epsilon : float >= 0
         Half width of the tube inside which errors cost nothing.
 
@@ -184,7 +181,10 @@ class SVR(_Regressor):
     True
     """
 
-    constraints: ClassVar[dict[str, Constraint]] = {"epsilon": Number(low=0.0, why="it is the half width of the tube")}
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "C": Positive(allow_inf=True, why="it weighs the losses; infinity allows none"),
+        "epsilon": Number(low=0.0, why="it is the half width of the tube"),
+    }
     card = Card(
         name="Support vector regression",
         zh="支持向量回归",
@@ -195,6 +195,7 @@ class SVR(_Regressor):
         algorithm="working-set decomposition with second-order pair steps (SMO)",
         guarantee=("svr.gap", "solution.enclosure"),
         most_rows=30_000,
+        search={"C": log(0.03, 1e3), "gamma": log(1e-4, 3), "epsilon": log(1e-3, 1)},
     )
 
     _: KW_ONLY
@@ -206,9 +207,16 @@ class SVR(_Regressor):
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
         features, target, weight = self._read(X, y, sample_weight)
         kernel = self._set_kernel(features)
-        bound = float(self.C) * weight
-        problem = one_group(target, -bound, bound, self.epsilon_)
-        found = self._solve(self._tiles(kernel, features), problem, features, target)
+        bound = np.where(weight > 0, float(self.C), 0.0) * np.where(weight > 0, weight, 1.0)
+        problem, source = one_group(target, -bound, bound, self.epsilon_), self._tiles(kernel, features)
+        too_long = _too_long(source, target, self.epsilon_) if np.isinf(self.C) else None
+        found = self._solve(source, problem, features, target, too_long)
+        if too_long is not None and too_long(found.beta, found.F):
+            raise refuse(
+                self,
+                f"C=inf asks for a function within {self.epsilon_:g} of every target, and in this kernel's space there "
+                "is none of reasonable length. Use a finite C, a larger epsilon, or another kernel.",
+            )
         self._keep(features, problem, found)
         self._report(found)
         return self
@@ -217,6 +225,18 @@ class SVR(_Regressor):
     def epsilon_(self) -> float:
         """Half the width of the tube."""
         return float(self.epsilon)
+
+
+def _too_long(source: Tiles, y: np.ndarray, epsilon: float) -> GiveUp:
+    """Return a test of whether every function within epsilon of all targets is longer than `_LONGEST` times what one
+    row could ask for: at any beta its length is at least (<y, beta> - epsilon |beta|_1) / |w|."""
+    reach = float(np.abs(y - y.mean()).max()) / np.sqrt(max(float(np.abs(source.diagonal).max()), 1e-300))
+
+    def too_long(beta: np.ndarray, F: np.ndarray) -> bool:
+        gain = float(y @ beta) - epsilon * float(np.abs(beta).sum())
+        return gain > _LONGEST * reach * np.sqrt(max(float(beta @ F), 0.0))
+
+    return too_long
 
 
 @dataclass(eq=False, repr=False)
@@ -330,8 +350,6 @@ class OneClassSVM(OutlierMixin, _OneFunction):
         check(self)
         X, _, weight = dense(self._read_rows(X, None, sample_weight))
         weight = np.ones(len(X)) if weight is None else weight
-        if not np.any(weight > 0):
-            raise refuse(self, "every row has weight 0; there is nothing to fit.")
         kernel = self._set_kernel(X)
         start = filled(weight, float(self.nu) * float(weight.sum()))
         problem = one_group(np.zeros(len(X)), np.zeros(len(X)), weight, start=start)

@@ -67,31 +67,31 @@ class SumOfTrees:
         self.walk = None if binner is None else BinWalk(nodes, binner)
 
     def add(self, X: np.ndarray, scores: np.ndarray, first: int = 0, end: int | None = None) -> None:
-        """Add the values of trees first .. end - 1 to the scores (rows, outputs)."""
+        """Add the values of trees first .. end - 1 to the scores (rows, outputs), one tree after the other: the sums
+        are those of a fit to the last bit."""
         walk = self.walk
         bins: Any = None if walk is None else bins_of(Block(X, None, None, 0), *walk.binner)
         for k in range(self.n_outputs):
-            trees, out = slice(first + k, end, self.n_outputs), np.zeros(len(X))
+            trees, out = slice(first + k, end, self.n_outputs), scores[:, k].copy()
             if walk is not None:
                 walk.add(bins, trees, out)
             else:
                 _add_leaves(self.nodes._replace(root=self.nodes.root[trees]), X, out)
-            scores[:, k] += out
+            scores[:, k] = out
 
-
-    def sums(self, rows: Rows) -> np.ndarray:
-        """Return the sums of all trees, (rows, outputs)."""
-        found = np.zeros((rows.n_rows, self.n_outputs))
+    def sums(self, rows: Rows, base: np.ndarray) -> np.ndarray:
+        """Return the scores of all rows (rows, outputs): `base` (outputs,) and the values of all trees."""
+        found = np.empty((rows.n_rows, self.n_outputs))
 
         def place(start: int, scores: np.ndarray) -> None:
             found[start : start + len(scores)] = scores
 
-        rows.collect(place, _sums_of, self)
+        rows.collect(place, _sums_of, self, base)
         return found
 
 
-def _sums_of(block: Block, trees: SumOfTrees) -> np.ndarray:
-    scores = np.zeros((len(block.X), trees.n_outputs))
+def _sums_of(block: Block, trees: SumOfTrees, base: np.ndarray) -> np.ndarray:
+    scores = np.tile(base, (len(block.X), 1))
     trees.add(block.X, scores)
     return scores
 

@@ -31,7 +31,8 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     ColumnScore(gain=1.0, intrinsic_value=1.0, gain_ratio=1.0, gini_index=0.0, threshold=2.5)
     """
     reader = DecisionTreeClassifier(nominal=nominal)
-    data, n_classes = reader._read(X, y, None)
+    data, counts_of_outputs = reader._read(X, y, None)
+    n_classes = int(counts_of_outputs[0])
     levels = nominal_levels(reader)
     method = Method("gain", "multiway", "fractional", levels, n_classes, 1, 2, 0, 0.0)
     growth = _Growth(data.X, data.y, np.ones(len(data.y)), method)

@@ -28,7 +28,7 @@ from assay.tree._claims import grown_part, pruning_fact, shortened
 from assay.tree._limits import limits_of, monotone_signs
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import goes_one_way
-from assay.tree._readable import ReadableTree
+from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._general import encode_gaps, grow_general
@@ -37,6 +37,8 @@ from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
+
+_WIDE = 2**27  # rows times classes from which the sums of rows are not laid out side by side
 
 
 @dataclass(eq=False, repr=False)
@@ -92,7 +94,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):
             return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
         rows = np.arange(n)
-        if gaps or several:
+        if gaps or several or n * n_classes.sum() > _WIDE:
             coded = encode_gaps(data.X, self.n_jobs)
             return grow_general(coded, data.y, data.weight, rows, n_classes, self.criterion, limits, seed, monotone)
         codes, K = encode(data.X, self.n_jobs), int(n_classes.sum())
@@ -299,6 +301,8 @@ def counts_of(classes: Any) -> np.ndarray:
 
 def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Return rows as a fitted tree sees them, for a certificate."""
+    if learner.has_nodes:
+        require_one_target(learner)
     if streams(X, y):
         known = read_rows(learner, X, y, sample_weight, reset=False)
     else:

@@ -67,11 +67,11 @@ def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
     if asked is None:
         return None
     signs = np.asarray(asked)
+    wanted = f"it must hold -1, 0 or 1 for each of the {d} columns."
     if signs.shape != (d,):
-        raise refuse(
-            owner,
-            f"monotonic_cst has shape {signs.shape[0] if signs.ndim else 0} but the input data X has {d} features.",
-        )
+        shape = signs.shape[0] if signs.ndim == 1 else signs.shape
+        raise refuse(owner, f"monotonic_cst has shape {shape} but the input data X has {d} features; {wanted}")
     if not np.isin(signs, (-1, 0, 1)).all():
-        raise refuse(owner, f"monotonic_cst must be None or an array-like of -1, 0 or 1, but got {np.unique(signs)}.")
+        got = np.unique(signs)
+        raise refuse(owner, f"monotonic_cst must be None or an array-like of -1, 0 or 1, but got {got}: {wanted}")
     return signs.astype(np.int64) if signs.any() else None

@@ -76,6 +76,13 @@ class ReadableTree:
         state = super().__getstate__()  # type: ignore[misc]
         return {name: value for name, value in state.items() if name != "_scikit_tree"}
 
+    def stored(self) -> Any:
+        """Return this fitted model as plain data, for certificates and files; trees of one output, and classifiers of
+        at least two classes, only."""
+        check_is_fitted(self)
+        require_one_target(self)
+        return super().stored()  # type: ignore[misc]
+
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
@@ -139,6 +146,23 @@ class ReadableTree:
     def to_svg(self) -> str:
         """Return a picture of the tree."""
         return _rules.as_svg(self.nodes_, self._words())
+
+
+def require_one_target(model: Any) -> None:
+    """Refuse a certificate or a file of a model that predicts several outputs, or learnt a single class."""
+    classes = getattr(model, "classes_", None)
+    if isinstance(classes, list) or (classes is None and model.nodes_.value.shape[1] > 1):
+        raise refuse(
+            model,
+            "certificates and model files are about one output, this model predicts several; fit one model for each "
+            "output, or keep this one by pickle.",
+        )
+    if classes is not None and len(classes) < 2:
+        raise refuse(
+            model,
+            "the training rows have one class, so that there is nothing to tell apart and to certify; keep the model "
+            "by pickle.",
+        )
 
 
 def impurity_importances(nodes: Nodes, n_columns: int) -> np.ndarray:

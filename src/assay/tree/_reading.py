@@ -27,10 +27,11 @@ from assay import data
 from assay.base import Learner, label_classes, read_rows, streams
 from assay.data.columns import ColumnType
 from assay.params import refuse
-from assay.scan import Block, Rows
+from assay.scan import Block, Rows, rows_per_block
 from assay.scan import rows as rows_of
 from assay.scan.memory import MemoryRows
 
+LARGEST = 1e150  # of the numbers whose rounding certificates bound
 _DENSE_SHARE = 0.5  # of the free memory that a dense copy of sparse rows may take
 
 
@@ -143,10 +144,17 @@ def _beside(block: Block) -> tuple[Any, np.ndarray | None]:
 
 
 def read_labelled(
-    learner: Learner, X: Any, y: Any, weight: Any = None, *, reset: bool = True, one_class: bool = False
+    learner: Learner,
+    X: Any,
+    y: Any,
+    weight: Any = None,
+    *,
+    reset: bool = True,
+    one_class: bool = False,
+    weigh: bool = True,
 ) -> Read:
     """Return checked rows with y as positions in `classes_`, which are set (a list of them for several outputs); the
-    weights with `class_weight`, if the learner has one. `one_class`: whether a single class will do."""
+    weights, if `weigh`, with `class_weight`, if the learner has one. `one_class`: whether a single class will do."""
     if y is not None and streams(X, y):
         data = _streamed(learner, X, y, weight, reset)
         labels: Any = learner.classes_[data.y]
@@ -157,7 +165,7 @@ def read_labelled(
         outputs = [_coded_labels(learner, column, one_class) for column in np.atleast_2d(labels.T)]
         learner.classes_ = outputs[0][0] if labels.ndim == 1 else [classes for classes, _ in outputs]  # type: ignore
         data.y = outputs[0][1] if labels.ndim == 1 else np.column_stack([codes for _, codes in outputs])
-    if getattr(learner, "class_weight", None) is not None:
+    if weigh and getattr(learner, "class_weight", None) is not None:
         factor = compute_sample_weight(learner.class_weight, labels)
         data.weight = factor if data.weight is None else data.weight * factor
     return data
@@ -187,20 +195,28 @@ def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     return _coded(learner, X)
 
 
+def _bounded(X: np.ndarray) -> np.ndarray:
+    """Return X with infinite values at the ends of the numbers that models and certificates hold."""
+    step = rows_per_block(X.shape[1])
+    if any(np.isinf(X[i : i + step]).any() for i in range(0, len(X), step)):
+        return np.clip(X, -LARGEST, LARGEST)
+    return X
+
+
 def _array(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     """Return X as doubles; sparse rows as a dense copy, if the learner takes them."""
     tags = get_tags(learner).input_tags
-    sparse = issparse(X)
+    sparse, infinite = issparse(X), getattr(learner, "takes_infinite", False)
     X = validate_data(
         learner,
         X,
         reset=reset,
         dtype=np.float64,
         accept_sparse=("csr", "csc") if tags.sparse else False,
-        ensure_all_finite="allow-nan" if tags.allow_nan and not sparse else True,
+        ensure_all_finite=False if infinite else "allow-nan" if tags.allow_nan and not sparse else True,
     )
     if not sparse:
-        return X
+        return _bounded(X) if infinite else X
     needed, free = 8 * X.shape[0] * X.shape[1], _free_memory()
     if needed > _DENSE_SHARE * free:
         raise refuse(

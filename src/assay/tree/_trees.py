@@ -207,6 +207,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
             raise refuse(self, "Sum of y is not positive which is necessary for Poisson regression.")
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Read, np.ndarray]:
+        if self.criterion == "poisson" and isinstance(y, (list, np.ndarray)):
+            self._check_target(np.asarray(y, dtype=np.float64))
         return read_columns(self, X, y, sample_weight, reset=True), counts_of(None)
 
     def predict(self, X: Any, check_input: bool = True) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay.checker.families.linear import read_linear
-from assay.checker.family import NUMBERS, Family, Variant
+from assay.checker.family import NUMBERS, SINGLE, Family, Variant
 from assay.checker.predictors import Quadratic
 from assay.checker.record import Rejected
 from assay.checker.rules.moments import GaussianClasses
@@ -66,13 +66,13 @@ FAMILY = Family(
     "discriminant",
     {
         "linear": Variant(
-            {"coef_": NUMBERS, "intercept_": NUMBERS},
+            {"coef_": SINGLE, "intercept_": SINGLE},
             read_linear,
             classes=True,
             more={
                 "scalings_": _directions,
                 "means_": _per_class("d"),
-                "covariance_": _square,
+                "sigma_": _square,
                 "priors_": _per_class(),
             },
         ),
@@ -80,7 +80,7 @@ FAMILY = Family(
             {"center_": NUMBERS, "quadratic_": NUMBERS, "linear_": NUMBERS, "constant_": NUMBERS},
             read_quadratic,
             classes=True,
-            more={"means_": _per_class("d"), "covariance_": _per_class("d", "d"), "priors_": _per_class()},
+            more={"means_": _per_class("d"), "sigma_": _per_class("d", "d"), "priors_": _per_class()},
         ),
     },
     CLAIMS,

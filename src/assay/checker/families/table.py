@@ -12,6 +12,7 @@ slot of each nominal column, and the words.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +45,8 @@ class TableModel(Predictor):
     """What a table model consists of: its encoding, and the model of encoded rows, which is the one that is judged."""
 
     def __init__(self, parameters: Mapping[str, Any], inner: Predictor):
-        if set(parameters) != {"encoding", "target"}:
-            raise Rejected("the parameters of a table model are its encoding and its target")
+        if set(parameters) - {"memory"} != {"encoding", "target"}:
+            raise Rejected("the parameters of a table model are its encoding, its target and what it remembers")
         self.inner, self.classes = inner, inner.classes
         self.kept: list[int] = []
         self.numbers: list[Scaled] = []
@@ -65,6 +66,8 @@ class TableModel(Predictor):
             place = self._read(place, record)
         if len({record["name"] for record in listed}) != len(listed):
             raise Rejected("two columns of the encoding have one name")
+        if "memory" in parameters:
+            _check_memory(parameters["memory"], len(listed))
         left = len(self.kept) + len(self.numbers) + len(self.gaps)
         if left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
             raise Rejected("the encoding makes another number of columns than the model reads")
@@ -179,6 +182,34 @@ def _words(words: Any) -> int:
     if len(set(words)) != len(words) or not all(word and word == word.casefold() and word.isalnum() for word in words):
         raise Rejected("words of an encoding are different runs of letters and digits, in small letters")
     return len(words)
+
+
+def _check_memory(memory: Any, columns: int) -> None:
+    """Check the form of what a model remembers of its rows; no claim reads it, and `assay verify` computes it again."""
+    if not isinstance(memory, Mapping) or set(memory) != {"rows", "compared", "sizes", "columns"}:
+        raise Rejected("what a table model remembers are sizes of predictions and its columns")
+    sizes = memory["sizes"]
+    if not _whole([memory["rows"], memory["compared"]], 1) or not isinstance(sizes, list) or not sizes:
+        raise Rejected("rows and compared models are whole numbers, and sizes of predictions a list")
+    found = [signed(size, "size") for size in sizes]
+    if len(sizes) > memory["rows"] or found[0] < 0 or any(a > b for a, b in pairwise(found)):
+        raise Rejected("sizes of predictions are in increasing order, and at most one for each row")
+    if not isinstance(memory["columns"], list) or len(memory["columns"]) != columns:
+        raise Rejected("a table model remembers each column that it reads")
+    for one in memory["columns"]:
+        if not isinstance(one, Mapping) or not {"missing"} <= set(one) <= {"missing", "counts", "edges", "rows"}:
+            raise Rejected("of a column are remembered its gaps, counts and edges")
+        counts, edges = one.get("counts", []), one.get("edges", [])
+        if not isinstance(counts, list) or not isinstance(edges, list) or not _whole([*counts, one["missing"]], 0):
+            raise Rejected("gaps and counts of a column are whole numbers")
+        if edges and (len(counts) != len(edges) or not _whole([one.get("rows")], 1)):
+            raise Rejected("a column of numbers has a count for each edge")
+        for edge in edges:
+            signed(edge, "edge")
+
+
+def _whole(values: Sequence[Any], least: int) -> bool:
+    return all(type(value) is int and least <= value < 2**53 for value in values)
 
 
 def _check_column(record: Any, allowed: set[str]) -> None:

@@ -18,11 +18,12 @@ class ClassMoments:
     """Class means in a first pass over the rows, covariances about them in a second.
 
     Columns are multiplied by `scale`, powers of two: one row (1, d) for a matrix that all classes share, "pooled"
-    (scatter over n) or "equal" (mean of the covariances), or one row per class (K, d) for a matrix each.
+    (scatter over n), "equal" (mean of the covariances) or "priors" (their mean under `priors`), or one row per class
+    (K, d) for a matrix each.
     """
 
-    def __init__(self, classes: int, scale: np.ndarray, kind: str):
-        self.classes, self.scale, self.kind = classes, scale, kind
+    def __init__(self, classes: int, scale: np.ndarray, kind: str, priors: np.ndarray | None = None):
+        self.classes, self.scale, self.kind, self.priors = classes, scale, kind, priors
         groups, d = scale.shape
         self.counts, self.sums = np.zeros(classes), [Sums(d) for _ in range(classes)]
         self.means: Any = None
@@ -55,7 +56,11 @@ class ClassMoments:
         error = np.array([sums.error for sums in self.sums]) / self.counts[:, None] + 2 * U * np.abs(self.means)
         self.mean_error = above(error * self.scale)
         self.share = np.full(self.classes, 1.0 / rows)
-        if self.kind != "pooled":
+        if self.kind == "priors":
+            if self.priors is None:
+                raise Rejected("a mean of the covariances under priors needs the priors")
+            self.share = self.priors / self.counts
+        elif self.kind != "pooled":
             self.share = 1.0 / (self.counts * (self.classes if self.kind == "equal" else 1))
         return True
 
@@ -69,10 +74,10 @@ class ClassMoments:
         trace = above(float(np.trace(W)), len(W) + 8)
         return W, gamma(self.longest + self.adds + 24) * trace + above(float(off), len(W) + 16)
 
-    def shrunk(self, shrinkage: float) -> tuple[np.ndarray, float]:
+    def shrunk(self, shrinkage: float, group: int = 0) -> tuple[np.ndarray, float]:
         """Return (1 - s) W + s tr(W) / d I, the trace taken in the rows' own units."""
-        W, slack = self.matrix()
-        squares, d = self.scale[0] ** 2, len(W)
+        W, slack = self.matrix(group)
+        squares, d = self.scale[group] ** 2, len(W)
         spread = float(np.sum(np.diag(W) / squares)) / d
         loose = shrinkage * above(float(np.max(squares) * np.sum(slack / squares)) / d)
         return _mixture(W, slack + loose, shrinkage, shrinkage * spread * squares)
@@ -104,14 +109,12 @@ class GaussianClasses(Rule):
     def prepare(self) -> None:
         if self.model.classes is None:
             raise Rejected("it needs a classifier")
-        self.form, self.classes, self.d = (
-            self.choice("form", ["linear", "quadratic"]),
-            len(self.model.classes),
-            self.model.columns,
-        )
+        self.classes, self.d = len(self.model.classes), self.model.columns
+        form = self.choice("form", ["linear", "quadratic", "quadratic-shrunk"])
+        self.form, self.to_identity = form.partition("-")[0], form == "quadratic"
         if not isinstance(self.model, Linear if self.form == "linear" else Quadratic):
             raise Rejected(f"it needs a {self.form} classifier")
-        kind = self.choice("covariance", ["pooled", "equal"]) if self.form == "linear" else "apart"
+        kind = self.choice("covariance", ["pooled", "equal", "priors"]) if self.form == "linear" else "apart"
         self.shrinkage, self.mu = self.number("shrinkage", zero=True), self.number("mu")
         if self.shrinkage > 1:
             raise Rejected("shrinkage is above 1")
@@ -126,7 +129,7 @@ class GaussianClasses(Rule):
         if self.form == "quadratic":
             self.precision = self.witness("precision", groups, self.d, self.d)
         self.priors = self._priors()
-        self.moments = ClassMoments(self.classes, self.scale, kind)
+        self.moments = ClassMoments(self.classes, self.scale, kind, self.priors)
 
     def _priors(self) -> np.ndarray | None:
         """Return the declared class probabilities, or None for the shares of the rows."""
@@ -157,8 +160,8 @@ class GaussianClasses(Rule):
 
     def _matrix(self, group: int) -> tuple[np.ndarray, float]:
         """Return a covariance of scaled columns, compared with the listed one, and a bound of its error in norm."""
-        shared, scale = self.form == "linear", self.scale[group]
-        S, slack = self.moments.shrunk(self.shrinkage) if shared else self.moments.mixed(self.shrinkage, group)
+        scale = self.scale[group]
+        S, slack = (self.moments.mixed if self.to_identity else self.moments.shrunk)(self.shrinkage, group)
         if np.diag(S).min() < 1 / WIDEST or np.diag(S).max() > WIDEST:
             raise Rejected("exponents do not bring the columns to unit spread")
         apart = np.abs(self.covariance[group] * scale[:, None] * scale - S).max()

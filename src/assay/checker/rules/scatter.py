@@ -27,7 +27,7 @@ class FisherOptimality(Rule):
             raise Rejected("it needs a classifier")
         self.form, self.kind = (
             self.choice("form", ["two-class", "direction"]),
-            self.choice("covariance", ["pooled", "equal"]),
+            self.choice("covariance", ["pooled", "equal", "priors"]),
         )
         self.shrinkage, self.mu = self.number("shrinkage", zero=True), self.number("mu")
         if self.shrinkage > 1:
@@ -37,17 +37,19 @@ class FisherOptimality(Rule):
         if np.any(np.abs(exponents) > 400):
             raise Refused("exponents beyond 400")
         self.scale = np.ldexp(1.0, exponents)
-        self.moments = ClassMoments(self.classes, self.scale[None, :], self.kind)
+        if self.form == "direction" or self.kind == "priors":
+            priors = self.param("priors")
+            if not isinstance(priors, (list, tuple)) or len(priors) != self.classes:
+                raise Rejected(f"priors must list {self.classes} numbers")
+            self.priors = np.array([number(p, "priors") for p in priors])
+        weights = self.priors / math.fsum(self.priors) if self.kind == "priors" else None
+        self.moments = ClassMoments(self.classes, self.scale[None, :], self.kind, weights)
         if self.form == "two-class":
             if not self.model.binary:
                 raise Rejected("it needs a model of two classes with one row of coefficients")
             self.w = self.model.W[0] / self.scale
         else:
             self.w, self.tau = self.witness("direction", self.d) / self.scale, self.number("tau")
-            priors = self.param("priors")
-            if not isinstance(priors, (list, tuple)) or len(priors) != self.classes:
-                raise Rejected(f"priors must list {self.classes} numbers")
-            self.priors = np.array([number(p, "priors") for p in priors])
         if not np.any(self.w):
             raise Rejected("the direction is zero")
 

@@ -108,7 +108,8 @@ async def try_row(request: Request) -> Response:
                 file=str(run.folder / "model.assay"),
                 values=values,
                 columns=run.found["columns"],
-                coverage=run.found["figures"]["coverage"],
+                coverages=[line["coverage"] for line in run.found["figures"]["coverage"]],
+                confidence=run.found["confidence"],
             )
         except Refused as error:
             refusal = str(error)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,41 +14,27 @@ ALGORITHMS = ("perceptron", "kmeans", "adaboost", "smo", "em", "backprop")
 
 
 async def compare(request: Request) -> Response:
-    """Two models of a study on the same hold-out rows, with the difference that is proved."""
-    runs = [run for run in workspace(request).runs.values() if run.found]
-    asked = request.query_params
-    run = next((one for one in runs if one.key == asked.get("run")), runs[-1] if runs else None)
-    found, names = None, run.found["compared"] if run and run.found else []
-    a = asked.get("a") if asked.get("a") in names else (names[0] if names else "")
-    b = asked.get("b") if asked.get("b") in names else (names[1] if len(names) > 1 else "")
-    if run and a and b and a != b:
-        found = await run_in_threadpool(difference, run, names.index(a), names.index(b))
-    return page(request, "compare.html", here="compare", runs=runs, chosen=run, names=names, a=a, b=b, pair=found)
+    """Two studies of one table on the rows that neither was fitted to, with the difference that is proved."""
+    held, asked = workspace(request), request.query_params
+    runs = {run.key: run for run in held.runs.values() if run.found}
+    first = runs.get(asked.get("a", "")) or (list(runs.values()) or [None])[-1]
+    rivals = [run for run in runs.values() if first and run is not first and _comparable(run, first)]
+    second = next((run for run in rivals if run.key == asked.get("b")), rivals[-1] if rivals else None)
+    answer, refusal = None, ""
+    if first and second:
+        files = {"first": str(first.folder / "model.assay"), "second": str(second.folder / "model.assay")}
+        try:
+            answer = await held.desk.ask(
+                "compare", ASK_SECONDS, source=first.table.source, kinds=first.kinds, **files
+            )
+        except Refused as error:
+            refusal = str(error)
+    shown = {"runs": list(runs.values()), "first": first, "second": second, "answer": answer, "refusal": refusal}
+    return page(request, "compare.html", here="compare", **shown)
 
 
-def difference(run: Run, first: int, second: int) -> dict[str, Any]:
-    """Return how two models of a study differ on its hold-out rows, and the difference that is proved.
-
-    All pairs of models are paid for, so that a reader may look at as many as they like.
-    """
-    from assay.theory.holdout import difference_upper
-
-    assert run.found is not None
-    with np.load(run.folder / "held.npz", allow_pickle=False) as kept:
-        y, p, q = kept["y"], kept[f"p{first}"], kept[f"p{second}"]
-    n, pairs = len(y), len(run.found["compared"]) * (len(run.found["compared"]) - 1)
-    delta = (1 - float(run.found["confidence"])) / max(pairs, 1)
-    if run.found["task"] == "regress":
-        errors = [float(np.abs(y - one).mean()) for one in (p, q)]
-        return {"rows": n, "errors": errors, "most": None, "reverse": None, "alone": None}
-    only_p, only_q = int(((p != y) & (q == y)).sum()), int(((q != y) & (p == y)).sum())
-    return {
-        "rows": n,
-        "errors": [float((p != y).mean()), float((q != y).mean())],
-        "alone": [only_p, only_q],
-        "most": float(difference_upper(only_p, only_q, n, delta)),
-        "reverse": float(difference_upper(only_q, only_p, n, delta)),
-    }
+def _comparable(run: Run, other: Run) -> bool:
+    return run.table.source == other.table.source and run.target == other.target and run.kinds == other.kinds
 
 
 async def plan(request: Request) -> Response:

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from assay.studio.pages import form, go, page, run_of
 from assay.studio.workspace import Run
 
-_HEARTBEAT = 15.0
+_HEARTBEAT, _MOST = 15.0, 40
 _FILES = {
     "model.assay": "application/octet-stream",
     "report.html": "text/html; charset=utf-8",
@@ -68,22 +68,24 @@ async def download(request: Request) -> Response:
 def _standing(run: Run) -> dict[str, Any]:
     """Return rows, what is done now, and how long it has taken."""
     events, found = run.job.events, run.found
-    rows = {}
-    for event in events:
-        if event["kind"] == "finished":
-            rows[event["row"]["name"]] = event["row"]
+    rows = {(event["row"]["name"], event["row"]["settings"]): event["row"] for event in events if "row" in event}
     started = [event["name"] for event in events if event["kind"] == "started"]
-    left = [event["seconds"] for event in events if event["kind"] == "left" and event["seconds"] is not None]
-    ordered = sorted(rows.values(), key=lambda row: (row["out"], row["bound"] is None, row["bound"] or 0.0))
-    ordered = found["leaderboard"] if found else ordered
-    bounds = [row for row in ordered if row.get("bound") is not None]
+    left = [event for event in events if event["kind"] == "left"]
+    ordered = sorted(rows.values(), key=_place)
+    shown = found["leaderboard"] if found else ordered[:_MOST]
+    bounds = [row for row in ordered if row["bound"] is not None]
     return {
-        "rows": ordered,
+        "rows": shown,
         "started": started,
-        "left": left[-1] if left else None,
+        "left": left[-1]["seconds"] if left else None,
         "notes": [event["text"] for event in events if event["kind"] == "note"],
         "seconds": time.monotonic() - run.job.began,
         "task": found["task"] if found else (run.table.seen or {}).get("task", "classify"),
         "best": bounds[0] if bounds else None,
         "found": found,
     }
+
+
+def _place(row: dict[str, Any]) -> tuple[bool, bool, float, float]:
+    bound, judged = row["bound"], row["cv"]
+    return row["status"] == "left out", bound is None, bound or 0.0, float("inf") if judged is None else judged

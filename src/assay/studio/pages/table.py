@@ -86,11 +86,11 @@ async def learn(request: Request) -> Response:
     """Begin a study."""
     entry = table_of(request)
     given = await form(request)
-    seconds = number_in(text_of(given, "time"), 60, 5, 3600)
+    seconds = number_in(text_of(given, "time"), 0, 0, 3600)
     confidence = number_in(text_of(given, "confidence"), 0.95, 0.5, 0.999)
     clip = number_in(text_of(given, "clip"), 0, 0, 1e300)
-    asked: dict[str, Any] = {"time": seconds, "confidence": f"{confidence:g}", "clip": clip or None}
+    asked: dict[str, Any] = {"time": seconds or None, "confidence": f"{confidence:g}", "clip": clip or None}
     asked["metric"] = text_of(given, "metric") or None
     asked["learners"] = [word for word in text_of(given, "learners").replace(",", " ").split() if word][:50]
-    run = workspace(request).start(entry, asked, 4 * seconds + 300)
+    run = workspace(request).start(entry, asked, 4 * (seconds or 60) + 300)
     return go(f"/runs/{run.key}")

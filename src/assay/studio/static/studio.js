@@ -51,8 +51,7 @@ for (const form of document.querySelectorAll("[data-coverage]")) {
   const lines = JSON.parse(form.dataset.coverage);
   form.coverage.addEventListener("input", () => {
     const line = lines[form.coverage.value];
-    const size = line.classes === null ? `± ${line.reach.toPrecision(4)}` : line.classes.toFixed(2);
-    write(form.parentElement, { coverage: `${+(100 * line.coverage).toPrecision(4)} %`, size });
+    write(form.parentElement, { coverage: `${+(100 * line.coverage).toPrecision(4)} %`, size: `${+line.size.toPrecision(4)}` });
   });
 }
 

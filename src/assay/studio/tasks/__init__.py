@@ -26,6 +26,13 @@ def verify(tell: Tell, **arguments: Any) -> Any:
     return do(**arguments)
 
 
+def compare(tell: Tell, **arguments: Any) -> Any:
+    """Compare two models on rows that neither was fitted to."""
+    from assay.studio.tasks.learning import compare as do
+
+    return do(**arguments)
+
+
 def predict(tell: Tell, **arguments: Any) -> Any:
     """Predict one row that a person typed, and say what would change the prediction."""
     from assay.studio.tasks.trying import predict as do

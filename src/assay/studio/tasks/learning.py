@@ -1,14 +1,13 @@
-"""Run a study and check a certificate again, for the pages Run and Model."""
+"""Run a study, check a certificate again and compare two models, for the pages Run, Model and Compare."""
 
-import inspect
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from assay import learning, persist
-from assay.report import write_report
-from assay.report.views import predictions_of, row, shown_of
+from assay.explain import compare as compared
+from assay.learning.events import Event, Finished, Left, Note, Started
+from assay.report.page import write_page
+from assay.report.views import row, shown_of
 from assay.studio import child
 from assay.studio.child import Tell
 from assay.studio.tasks.looking import Source, open_table
@@ -17,34 +16,31 @@ from assay.studio.tasks.looking import Source, open_table
 def learn(
     tell: Tell, source: Source, kinds: dict[str, Any], target: str, folder: str, name: str, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run a study; write model.assay, report.html and held.npz to the folder; return what the pages show."""
+    """Run a study; write model.assay and report.html to the folder; return what the pages show."""
     table = open_table(source, kinds)
     options = {key: value for key, value in asked.items() if value not in (None, "", [])}
-    known = inspect.signature(learning.learn).parameters
-    options = {key: value for key, value in options.items() if key in known}
-    if "stop" in known:
-        options["stop"] = child.STOP
-    tell({"event": {"kind": "read", "rows": table.n_rows, "columns": len(table.columns) - 1}})
-    found = learning.learn(table, target, tell=lambda event: tell({"event": _event(event)}), **options)
-    place = Path(folder)
-    persist.save(found.model, place / "model.assay", found.certificate)
-    write_report(found, place / "report.html", name, table)
-    compared = {f"p{i}": one for i, one in enumerate(predictions_of(found).values())}
-    np.savez_compressed(place / "held.npz", y=found.holdout[1], **compared)
-    return shown_of(found, table)
+
+    def told(event: Event) -> None:
+        tell({"event": _event(event)})
+
+    study = learning.learn(table, target, tell=told, stop=child.STOP, **options)
+    found, place = shown_of(study), Path(folder)
+    study.save(place / "model.assay")
+    write_page(found, place / "report.html", name)
+    return found
 
 
-def _event(event: Any) -> dict[str, Any]:
-    """Return what a study tells, for the page; before events were records it told the name of each learner."""
-    if isinstance(event, str):
-        return {"kind": "started", "name": event}
-    if hasattr(event, "candidate"):
-        return {"kind": "finished", "row": row(event.candidate)}
-    if hasattr(event, "text"):
-        return {"kind": "note", "text": event.text}
-    if hasattr(event, "done"):
-        return {"kind": "left", "seconds": event.seconds, "done": event.done}
-    return {"kind": "started", "name": event.name}
+def _event(event: Event) -> dict[str, Any]:
+    """Return what a study tells, as plain data."""
+    match event:
+        case Started():
+            return {"kind": "started", "name": event.name, "what": event.what}
+        case Finished():
+            return {"kind": "finished", "row": row(event.candidate)}
+        case Left():
+            return {"kind": "left", "seconds": event.seconds, "done": event.done}
+        case Note():
+            return {"kind": "note", "text": event.text}
 
 
 def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
@@ -56,6 +52,7 @@ def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
     if certificate is None:
         raise ValueError("the model has no certificate.")
     table = open_table(source, kinds)
+    table = table.take(model.own_rows(table))
     problems = model.differences(table, certificate)
     if problems:
         return {"holds": False, "reason": " ".join(problems), "verdicts": [], "audit": [], "lines": [0, 0]}
@@ -72,4 +69,18 @@ def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
             for name, inside in lines.items()
         ],
         "lines": list(sizes(parts)),
+    }
+
+
+def compare(source: Source, kinds: dict[str, Any], first: str, second: str) -> dict[str, Any]:
+    """Return whether one model is proved better than another on the rows that neither was fitted to."""
+    models = [persist.load(file) for file in (first, second)]
+    table = open_table(source, kinds)
+    found = compared(models[0], models[1], table.take(models[0].model.own_rows(table)))
+    return {
+        "task": models[0].model.task,
+        "rows": found.rows,
+        "losses": list(found.losses),
+        "verdict": found.verdict,
+        "sentences": list(found.sentences),
     }

@@ -8,10 +8,11 @@ import numpy as np
 
 from assay import datasets
 from assay.data import Column, Table, read
+from assay.data.table import ColumnSummary
 
 SAMPLE = 50_000
 """Rows that a summary looks at."""
-HEAD, HEAD_COLUMNS, BINS, LEVELS = 8, 40, 16, 6
+HEAD, HEAD_COLUMNS, BINS = 8, 40, 16
 Source = dict[str, str]
 
 
@@ -38,10 +39,12 @@ def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dic
         rows = np.sort(rng.choice(table.n_rows, SAMPLE, replace=False))
     seen = table.take(rows)
     wanted = seen.columns[target]
-    columns = [_column(column, seen.n_rows) for column in seen.columns.values()]
+    said = {one.name: one for one in seen.summary()}
+    columns = [_column(column, seen.n_rows, said[column.name]) for column in seen.columns.values()]
     for one, column in zip(columns, seen.columns.values(), strict=True):
         if column.name != target:
             one["warnings"] += _suspicious(column, wanted)
+    left_out = [[one.name, one.note] for one in table.summary() if one.kind == "left out"] if table.left_out else []
     _keep(seen, Path(sample))
     return {
         "rows": table.n_rows,
@@ -52,11 +55,12 @@ def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dic
         "classes": _shares(wanted),
         "duplicates": _duplicates(seen),
         "head": _head(seen),
+        "left_out": left_out,
         "gaps_in_target": int(wanted.missing.sum()),
     }
 
 
-def _column(column: Column, rows: int) -> dict[str, Any]:
+def _column(column: Column, rows: int, said: ColumnSummary) -> dict[str, Any]:
     there = column.data[~column.missing]
     values, counts = np.unique(there, return_counts=True)
     found: dict[str, Any] = {
@@ -64,14 +68,13 @@ def _column(column: Column, rows: int) -> dict[str, Any]:
         "kind": column.type.kind,
         "missing": int(column.missing.sum()),
         "distinct": len(values),
+        "holds": said.holds[:80],
+        "note": " ".join(part for part in (said.note, said.advice) if part)[:300],
+        "histogram": np.sort(counts)[::-1][:BINS].tolist(),
         "warnings": [],
     }
-    if column.type.kind == "numeric":
-        found |= _numbers(there)
-    else:
-        order = np.argsort(-counts, kind="stable")[:LEVELS]
-        found["levels"] = [[column.type.levels[int(values[i])], int(counts[i])] for i in order]
-        found["histogram"] = np.sort(counts)[::-1][:BINS].tolist()
+    if column.type.kind in ("numeric", "date"):
+        found["histogram"] = _histogram(there)
     if len(values) < 2:
         found["warnings"].append("constant")
     elif len(values) == rows > 20 and (column.type.kind != "numeric" or (there == np.round(there)).all()):
@@ -81,15 +84,14 @@ def _column(column: Column, rows: int) -> dict[str, Any]:
     return found
 
 
-def _numbers(there: np.ndarray) -> dict[str, Any]:
+def _histogram(there: np.ndarray) -> list[int]:
     finite = there[np.isfinite(there)]
     if not len(finite):
-        return {"histogram": [], "low": None, "high": None, "middle": None}
+        return []
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high, middle = float(finite.min()), float(finite.max()), float(np.median(finite))
+        low, high = float(finite.min()), float(finite.max())
         wide = high > low and math.isfinite(high - low)
-        counts = np.histogram(finite, BINS, (low, high))[0].tolist() if wide else [len(finite)]
-    return {"histogram": counts, "low": low, "high": high, "middle": middle}
+        return np.histogram(finite, BINS, (low, high))[0].tolist() if wide else [len(finite)]
 
 
 def _task(target: Column) -> str:
@@ -118,7 +120,7 @@ def _suspicious(column: Column, target: Column) -> list[str]:
     names_rows = column.type.kind == "nominal" and len(np.unique(x)) > 0.5 * len(x)
     if _task(target) == "regress" or len(y) < 50 or names_rows:
         return []
-    if column.type.kind == "numeric":
+    if column.type.kind in ("numeric", "date"):
         x = np.searchsorted(np.unique(np.quantile(x, np.linspace(0, 1, 21)[1:-1])), x)
     groups, classes = (np.unique(part, return_inverse=True)[1] for part in (x, y))
     table = np.zeros((groups.max() + 1, classes.max() + 1), dtype=np.int64)

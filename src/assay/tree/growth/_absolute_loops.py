@@ -33,7 +33,7 @@ def best_threshold(x, order, rank, levels, w, least_rows, least_weight, sign, lo
         if heavy < least_weight or total - heavy < least_weight:
             continue
         loss = before[i] + after[i + 1]
-        if loss < best:
+        if loss < best * (1 - 1e-12) or best == np.inf:  # a smaller difference is rounding: the first of equals
             if sign != 0:
                 if not allowed(medians[0, i], medians[1, i + 1], sign, low, high):
                     continue

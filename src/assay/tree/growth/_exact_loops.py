@@ -12,12 +12,13 @@ import numpy as np
 
 from assay.jit import compiled
 from assay.tree.growth._criteria import children_purity, decrease, node_purity, spread_of
-from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
 from assay.tree.growth._monotone import allowed, narrow, value_of
 from assay.tree.growth._random import below, share
 
 _DIGIT = 11
 _SMALL = 40  # rows up to which insertion is the fastest sort
+_FIRST = 1024  # nodes for which there is room before the tree has as many
 _FEW = 256  # codes of a column that are counted rather than sorted
 
 
@@ -271,12 +272,13 @@ def grow(columns, target, rows, limits, seed, between, monotone, within):
     """
     m, width = rows.shape[0], target.classes if target.classes > 0 else 2
     tree = new_tree(m, limits)
-    nodes, splits, value = tree.nodes, tree.splits, np.empty((tree.nodes.size, width))
+    nodes, splits, value = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, _FIRST), width))
     bounds = np.empty((nodes.size if monotone.size else 1, 2))
     bounds[0] = within
     room, found = _new_room(m, columns.n_codes, width, seed), _new_codes(m, columns.n_codes, width)
     fresh, end, waiting = 0, 1, 0
     while True:
+        value = with_room(value, fresh, end)
         for at in range(fresh, end):
             within = bounds[at if monotone.size else 0]
             if _open(columns, target, rows, nodes[at], value[at], limits, monotone, within, room, found, splits[at]):

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assay.scan import thread_map
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read
+from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes
 
 
@@ -28,7 +28,7 @@ def grow_extra_trees(
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
         rows = np.flatnonzero(weight > 0).astype(np.uint64)
         target = Target(y, weight, n_classes, CRITERIA[criterion])
-        grown, sums = grow_extra(X, target, rows, limits.record(X.shape[1]), np.uint64(seed))
+        grown, sums = grow_extra(X, target, rows, limits.record(X.shape[1]), tree_seed(seed))
         return as_nodes(grown, sums, n_classes, criterion)
 
-    return joined(thread_map(tree, seeds, n_jobs=n_jobs))
+    return joined(grown_trees(tree, seeds, n_jobs))

@@ -13,6 +13,7 @@ import numpy as np
 from assay.scan import Rows, thread_map
 from assay.tree._nodes import Nodes, joined
 from assay.tree.growth._bins import Binner
+from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._records import CRITERIA, Limits, as_nodes
 
 
@@ -40,7 +41,7 @@ def grow_forest(
         of = np.flatnonzero(times)
         entries = (of.astype(np.uint64) << np.uint64(32)) | labels[of] | times[of].astype(np.uint64)
         kind, asked = CRITERIA[criterion], limits.record(rows.n_features)
-        return grow_hist_classifier(bins, binner.edges, entries, n_classes, kind, asked, np.uint64(seed))
+        return grow_hist_classifier(bins, binner.edges, entries, n_classes, kind, asked, tree_seed(seed))
 
     made = _by_groups(tree, rows, binners, seeds, n_jobs)
     return _assembled(made, n_classes, 1.0 if criterion == "gini" else 0.0, n_jobs)
@@ -66,7 +67,7 @@ def grow_regression_forest(
         times = times_of(seed) * (1.0 if weight is None else weight)
         entries = np.flatnonzero(times).astype(np.uint64) << np.uint64(32)
         asked = limits.record(rows.n_features)
-        grown, sums = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, np.uint64(seed))
+        grown, sums = grow_hist_regressor(bins, binner.edges, entries, centred, times, asked, tree_seed(seed))
         return as_nodes(grown, sums, 0, "squared_error")
 
     nodes = joined(_by_groups(tree, rows, binners, seeds, n_jobs))
@@ -78,7 +79,10 @@ def _by_groups(tree: Callable, rows: Rows, binners: Sequence[Binner], seeds: Seq
     made: list = []
     for group, binner in zip(np.array_split(seeds, len(binners)), binners):
         work = partial(tree, binner=binner, bins=binner.transform(rows, by_column=False).rows)
-        made += thread_map(work, group.tolist(), n_jobs=n_jobs)
+        grown = grown_trees(work, group.tolist(), n_jobs)
+        made += grown
+        if len(grown) < len(group):
+            break
     return made
 
 

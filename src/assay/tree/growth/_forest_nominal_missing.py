@@ -1,58 +1,89 @@
-"""Trees of a forest that counting cannot grow: nominal columns, missing values, absolute errors."""
+"""Trees of a forest that counting cannot grow: nominal columns, missing values, several outputs, absolute errors."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from assay.params import refuse
-from assay.scan import thread_map
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, nominal_levels
+from assay.tree.growth._crew import grown_trees, tree_seed
+from assay.tree.growth._general import encode_gaps, grow_general
 from assay.tree.growth._nominal_missing import Method
 from assay.tree.growth._random_features import grow_random_features
 from assay.tree.growth._records import Limits
 
 
 def is_mixed(forest: Any, data: Read) -> bool:
-    """Tell whether a column is nominal, a value is missing, or the criterion is the absolute error."""
-    return bool(nominal_levels(forest)) or forest.criterion == "absolute_error" or data.has_gaps
+    """Tell whether a column is nominal, a value is missing, there are several outputs, or the criterion is the absolute
+    error."""
+    several = data.y.ndim == 2
+    return bool(nominal_levels(forest)) or several or forest.criterion == "absolute_error" or data.has_gaps
 
 
 def grow_mixed(
-    forest: Any, data: Read, seeds: list[int], times_of: Callable[[int], np.ndarray], n_classes: int, limits: Limits
+    forest: Any,
+    data: Read,
+    seeds: list[int],
+    times_of: Callable[[int], np.ndarray],
+    n_classes: np.ndarray,
+    limits: Limits,
+    monotone: np.ndarray | None,
 ) -> Nodes:
     """Return a tree for each seed; missing values go to the branch where they fit best, levels to one of two."""
     levels = nominal_levels(forest)
-    medians = forest.criterion == "absolute_error"
-    _refuse_what_is_not_known(forest, data, limits, bool(levels), medians)
+    if levels:
+        tree = _with_levels(forest, data, levels, n_classes, limits, monotone)
+    elif data.y.ndim == 2 or data.has_gaps:
+        tree = _general(forest, data, n_classes, limits, monotone)
+    else:
+        tree = partial(_medians, data, limits, monotone)
+
+    def grown(seed: int) -> Nodes:
+        return tree(times_of(seed) * (1.0 if data.weight is None else data.weight), seed)
+
+    return joined(grown_trees(grown, seeds, forest.n_jobs))
+
+
+def _medians(data: Read, limits: Limits, monotone: Any, weight: np.ndarray, seed: int) -> Nodes:
+    from assay.tree.growth._absolute import grow_absolute
+
+    counts = np.flatnonzero(weight)
+    rng = np.random.RandomState(seed)
+    return grow_absolute(data.X[counts], data.y[counts], weight[counts], limits, rng, 1, monotone)
+
+
+def _general(forest: Any, data: Read, n_classes: np.ndarray, limits: Limits, monotone: Any) -> Callable:
+    coded = encode_gaps(data.X, forest.n_jobs)
+    kind = n_classes, forest.criterion, limits
+
+    def tree(weight: np.ndarray, seed: int) -> Nodes:
+        rows = np.flatnonzero(weight)
+        return grow_general(coded, data.y, weight, rows, *kind, int(tree_seed(seed)), monotone)
+
+    return tree
+
+
+def _with_levels(
+    forest: Any, data: Read, levels: dict[int, int], n_classes: np.ndarray, limits: Limits, monotone: Any
+) -> Callable:
+    if (
+        forest.criterion not in ("gini", "entropy", "log_loss", "squared_error")
+        or data.y.ndim == 2
+        or monotone is not None
+        or limits.max_leaves
+        or limits.min_weight_leaf > 0
+    ):
+        raise refuse(
+            forest,
+            f'nominal columns go with "gini", "entropy", "log_loss" or "squared_error", one output, and without '
+            f"max_leaf_nodes, min_weight_fraction_leaf and monotonic_cst; got criterion={forest.criterion!r}. Encode "
+            "the columns, or use max_depth or min_samples_leaf.",
+        )
     method = Method(
-        forest.criterion, "binary", "direction", levels, n_classes, limits.min_samples_leaf, limits.min_samples_split,
-        limits.max_depth, limits.min_decrease,
+        forest.criterion, "binary", "direction", levels, int(n_classes.sum()), limits.min_samples_leaf,
+        limits.min_samples_split, limits.max_depth, limits.min_decrease,
     )  # fmt: skip
-
-    def tree(seed: int) -> Nodes:
-        weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
-        if medians:
-            from assay.tree.growth._absolute import grow_absolute
-
-            return grow_absolute(data.X, data.y, weight, limits, np.random.default_rng(seed), 1)
-        return grow_random_features(data.X, data.y, weight, method, limits, seed)
-
-    return joined(thread_map(tree, seeds, n_jobs=forest.n_jobs))
-
-
-def _refuse_what_is_not_known(forest: Any, data: Read, limits: Limits, nominal: bool, medians: bool) -> None:
-    incomplete = nominal or data.has_gaps
-    if incomplete and forest.criterion not in ("gini", "entropy", "log_loss", "squared_error"):
-        raise refuse(
-            forest,
-            f'nominal columns and missing values go with "gini", "entropy", "log_loss" or "squared_error"; got '
-            f"criterion={forest.criterion!r}. Encode and fill the columns for it.",
-        )
-    if incomplete and not medians and (limits.max_leaves or limits.min_weight_leaf > 0):
-        raise refuse(
-            forest,
-            "nominal columns and missing values do not go with max_leaf_nodes or min_weight_fraction_leaf; use "
-            "max_depth or min_samples_leaf.",
-        )
+    return lambda weight, seed: grow_random_features(data.X, data.y, weight, method, limits, seed)

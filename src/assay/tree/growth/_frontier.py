@@ -78,6 +78,17 @@ def add_children(nodes, at, threshold, column, boundary, end):
 
 
 @compiled
+def with_room(sums, kept, wanted):
+    """Return an array (nodes, statistics) with room for the `wanted` nodes and the first `kept` ones of `sums`: with
+    many classes, room for every node that there might be is more than memory holds."""
+    if wanted <= sums.shape[0]:
+        return sums
+    larger = np.empty((2 * wanted, sums.shape[1]))
+    larger[:kept] = sums[:kept]
+    return larger
+
+
+@compiled
 def middle_of(low, high):
     """Return a threshold t with low <= t < high, half-way between them unless rounding forbids."""
     middle = low / 2 + high / 2

@@ -15,12 +15,12 @@ from assay.jit import compiled
 from assay.tree.growth._absolute_loops import running_losses
 from assay.tree.growth._criteria import POSITIVE, spread_of
 from assay.tree.growth._exact_loops import sort_keys
-from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node
+from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
 from assay.tree.growth._monotone import allowed, narrow
 from assay.tree.growth._random import below, share
 from assay.tree.growth._records import ABSOLUTE, ENTROPY, FRIEDMAN, POISSON
 
-_EVERYTHING = np.finfo(np.float64).max  # a threshold that parts the rows with a value from those without
+_EVERYTHING = 1e150  # at least: parts the rows with a value from those without; the largest number of certificates
 
 
 class Task(NamedTuple):
@@ -228,7 +228,7 @@ def _best_of_column(rows, known, task, total, limits, sign, within, room, column
     if _scan(places, rows, task, total, limits, sign, within, 1, 0, room, column, best):
         side = 1 if known < n else -1
         alone = best.low != best.high and best.high == room.code[places[n - 1]] and known < n
-        best.threshold = _EVERYTHING if alone else 0.0
+        best.threshold = np.inf if alone else 0.0
     if known < n:
         _turned(room, n, known)
         if _scan(places, rows, task, total, limits, sign, within, n - known + 1, 0, room, column, best):
@@ -371,11 +371,14 @@ def _partition(codes, last, gap, side, rows, spare, start, stop):
 
 
 @compiled
-def _threshold(columns, gap, split, limits):
-    if limits.random or split.threshold == _EVERYTHING:
+def _threshold(columns, split, limits):
+    if limits.random:
         return split.threshold
     start = columns.starts[split.column]
-    return middle_of(columns.levels[start + split.low], columns.levels[start + split.high])
+    low = columns.levels[start + split.low]
+    if split.threshold == np.inf:
+        return max(low, _EVERYTHING)
+    return middle_of(low, columns.levels[start + split.high])
 
 
 @compiled
@@ -388,13 +391,14 @@ def grow(columns, gaps, task, rows, limits, seed, monotone):
     """
     m, outputs, width = rows.shape[0], task.first.shape[0] - 1, task.first[-1]
     tree = new_tree(m, limits)
-    nodes, splits, sums = tree.nodes, tree.splits, np.empty((tree.nodes.size, width))
+    nodes, splits, sums = tree.nodes, tree.splits, np.empty((min(tree.nodes.size, 1024), width))
     value = np.empty((nodes.size if task.criterion == ABSOLUTE else 1, outputs))
     sides, bounds = np.full(nodes.size, -1, dtype=np.int64), np.empty((nodes.size, 2))
     bounds[0] = -np.inf, np.inf
     room = _new_room(m, columns.n_codes.shape[0], outputs, width, seed, task.criterion)
     fresh, end, waiting = 0, 1, 0
     while True:
+        sums = with_room(sums, fresh, end)
         for at in range(fresh, end):
             own = value[at if task.criterion == ABSOLUTE else 0]
             side = _open(
@@ -411,7 +415,7 @@ def grow(columns, gaps, task, rows, limits, seed, monotone):
         node, split = nodes[at], splits[at]
         codes, gap = columns.codes[split.column], gaps[split.column]
         boundary = _partition(codes, split.low, gap, sides[at], rows, room.spare, node.start, node.stop)
-        add_children(nodes, at, _threshold(columns, gap, split, limits), split.column, boundary, end)
+        add_children(nodes, at, _threshold(columns, split, limits), split.column, boundary, end)
         narrow(bounds, at, end, monotone[split.column] if monotone.size else 0, split.middle)
         fresh, end = end, end + 2
     return nodes[:end].copy(), sums[:end].copy(), value[:end].copy(), sides[:end].copy(), bounds[:end].copy()

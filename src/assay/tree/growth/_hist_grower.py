@@ -13,10 +13,11 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
+from assay.tree.growth._allowed import Allowed
 from assay.tree.growth._bins import Binned, Binner, stretches
 
 _SIDE_BY_SIDE = 4
-_ABOVE_ALL = 1e150
+ABOVE_ALL = 1e150
 _LARGE = 200_000  # rows beyond which threads share the columns of one node
 _LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
 
@@ -77,6 +78,8 @@ class Node:
     base: int = 0  # where its smaller side waits while it is divided
     saw_missing: bool = False
     value: float = 0.0
+    groups: Any = None  # of columns that may interact, open to it
+    allowed: Any = None  # (columns,) 1 for those it may be split on
 
     def by_size(self) -> tuple["Node", "Node"]:
         """Return the children, the one with fewer rows first."""
@@ -96,8 +99,8 @@ class Grower:
         last tree.
     """
 
-    def __init__(self, binned: Binned, rule: Rule, n_jobs: int | None):
-        self.binned, self.rule, self.n_jobs = binned, rule, n_jobs
+    def __init__(self, binned: Binned, rule: Rule, allowed: Allowed, n_jobs: int | None):
+        self.binned, self.rule, self.allowed, self.n_jobs = binned, rule, allowed, n_jobs
         n, d = len(binned.rows), len(binned.n_bins)
         self.entries, self._scratch = np.empty(n, dtype=np.int64), np.empty(n // 2 + _SIDE_BY_SIDE, dtype=np.int64)
         self._together, self._apart = stretches(d, _LINE), stretches(d, _CACHED)
@@ -105,11 +108,11 @@ class Grower:
         # sums of at most n hessians, each at most 4095
         self._integer = np.int32 if n < 2**31 // 4096 else np.int64
 
-    def grow(self, n: int, units: tuple[float, float], allowed: np.ndarray) -> list[Node]:
-        """Return the nodes of one tree on the first n entries, siblings side by side; leaves are those not
-        accepted."""
-        self.units, self.allowed = units, allowed
-        root = Node(0, n, 0, np.zeros(3, dtype=np.int64))
+    def grow(self, n: int, units: tuple[float, float], turn: int) -> list[Node]:
+        """Return the nodes of one tree, the `turn`-th, on the first n entries, siblings side by side; leaves are those
+        not accepted."""
+        self.units, self.turn = units, turn
+        root = Node(0, n, 0, np.zeros(3, dtype=np.int64), allowed=self.allowed.columns(None, turn, 0, n))
         self._open_root(root)
         heap: list[tuple[float, int, Node]] = []
         nodes, leaves = [root], 1
@@ -165,6 +168,9 @@ class Grower:
         left = Node(node.start, boundary, node.depth + 1, left_total, node.low, node.high)
         right = Node(boundary, node.stop, node.depth + 1, node.total - left_total, node.low, node.high)
         self._narrow(node, left, right)
+        groups = self.allowed.open_groups(node.groups, column)
+        for child in (left, right):
+            child.groups, child.allowed = groups, self.allowed.columns(groups, self.turn, child.start, child.stop)
         node.children = (left, right)
         node.saw_missing = bool(node.histogram[2, 256 * column + 255])
         small, large = node.by_size()
@@ -232,7 +238,7 @@ class Grower:
         )
         binned, split = self.binned, found[0]
         best_split(
-            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, self.allowed, node.total,
+            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, node.allowed, node.total,
             numbers[0], split, goes_left,
         )  # fmt: skip
         if not binned.nominal[split["column"]]:
@@ -293,7 +299,7 @@ def _threshold(binner: Binner, f: int, last: int) -> float:
     right; 0 at leaves and at nominal splits, which have none."""
     if f < 0 or binner.nominal[f]:
         return 0.0
-    return float(binner.edges[f, last]) if last < binner.n_edges[f] else _ABOVE_ALL
+    return float(binner.edges[f, last]) if last < binner.n_edges[f] else ABOVE_ALL
 
 
 def _missing(node: Node) -> int:

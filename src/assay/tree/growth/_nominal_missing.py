@@ -11,6 +11,7 @@ levels otherwise, one level against the rest beyond that. A row without the valu
 r_v, or to the branch that is best.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -49,6 +50,15 @@ class Split:
     n_branches: int
     shares: np.ndarray  # of the known weight, by branch
     default: int  # branch of missing values, -1 for all
+
+
+class Sides(NamedTuple):
+    """Two-way splits of levels: statistics of both sides (candidates, statistics), weight of the first, its levels."""
+
+    left: np.ndarray
+    right: np.ndarray
+    weight: np.ndarray
+    subset: Callable[[int], np.ndarray]
 
 
 def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
@@ -172,47 +182,36 @@ class _Growth:
         present = np.flatnonzero(weights > 0)
         if len(present) < 2:
             return None
-        tables = [np.arange(levels)] if self.method.split == "multiway" else self._subsets(sums, weights, present)
-        best = None
-        for table in tables:
-            branches = int(table.max()) + 1
-            parts, share = (
-                np.zeros((branches, stats.shape[1])),
-                np.bincount(table[present], weights[present], branches),
-            )
-            np.add.at(parts, table[present], sums[present])
-            if np.count_nonzero(share >= self.method.min_samples_leaf - 1e-9) < 2:
-                continue
-            gain, ratio, default = self._judge(parts[None], w.sum(), known_w.sum(), lost)
-            if best is None or gain[0] > best.gain:
-                best = Split(
-                    f,
-                    float(gain[0]),
-                    float(ratio[0]),
-                    0.0,
-                    table,
-                    branches,
-                    share / share.sum(),
-                    int(default[0]),
-                )
-        return best
+        sides = None if self.method.split == "multiway" else self._subsets(sums, weights, present)
+        parts = sums[None] if sides is None else np.stack([sides.left, sides.right], axis=1)
+        heavy = weights[None] if sides is None else np.stack([sides.weight, weights.sum() - sides.weight], axis=1)
+        enough = np.count_nonzero(heavy >= self.method.min_samples_leaf - 1e-9, axis=1) >= 2
+        if not enough.any():
+            return None
+        gain, ratio, default = self._judge(parts, w.sum(), known_w.sum(), lost)
+        best = int(np.where(enough, gain, -np.inf).argmax())
+        table = np.arange(levels) if sides is None else np.ones(levels, dtype=np.int64)
+        if sides is not None:
+            table[sides.subset(best)] = 0
+        judged = float(gain[best]), float(ratio[best]), 0.0
+        return Split(f, *judged, table, parts.shape[1], heavy[best] / heavy[best].sum(), int(default[best]))
 
-    def _subsets(self, sums: np.ndarray, weights: np.ndarray, present: np.ndarray) -> list[np.ndarray]:
-        """Return the two-way tables worth trying, branch 0 for the levels of the subset."""
-        levels, K = len(weights), self.method.n_classes
+    def _subsets(self, sums: np.ndarray, weights: np.ndarray, present: np.ndarray) -> Sides:
+        """Return the subsets of levels worth trying against the rest. Of many levels the first so many in their order,
+        or single ones: no table of subsets and levels is made."""
+        K, whole = self.method.n_classes, sums.sum(axis=0)
         if K in (0, 2):
-            mean = sums[present, 1] / weights[present]
-            ordered = present[np.argsort(mean, kind="stable")]
-            chosen = [ordered[: i + 1] for i in range(len(ordered) - 1)]
-        elif len(present) <= _ALL_SUBSETS:
-            rest = present[1:]
-            chosen = [np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)]
-        else:
-            chosen = [np.array([level]) for level in present]
-        tables = np.ones((len(chosen), levels), dtype=np.int64)
-        for table, subset in zip(tables, chosen):
-            table[subset] = 0
-        return list(tables)
+            ordered = present[np.argsort(sums[present, 1] / weights[present], kind="stable")]
+            left, weight = np.cumsum(sums[ordered], axis=0)[:-1], np.cumsum(weights[ordered])[:-1]
+            return Sides(left, whole - left, weight, lambda i: ordered[: i + 1])
+        if len(present) > _ALL_SUBSETS:
+            left, weight = sums[present], weights[present]
+            return Sides(left, whole - left, weight, lambda i: present[i : i + 1])
+        rest = present[1:]
+        chosen = [np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)]
+        left = np.array([sums[subset].sum(axis=0) for subset in chosen])
+        weight = np.array([weights[subset].sum() for subset in chosen])
+        return Sides(left, np.maximum(whole - left, 0.0), weight, lambda i: chosen[i])
 
     def _judge(self, parts: np.ndarray, total: float, known: float, lost: np.ndarray | None) -> tuple:
         """Return gain, gain ratio and branch of missing values of candidates (candidates, branches,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from assay.tree._nodes import Nodes
-from assay.tree.growth._nominal_missing import Method, Split, _Growth
+from assay.tree.growth._nominal_missing import Method, Sides, Split, _Growth
 from assay.tree.growth._records import Limits
 
 
@@ -50,11 +50,11 @@ class _RandomFeaturesGrowth(_Growth):
         threshold = t if t < high else float(low)
         return Split(f, float(gain[0]), float(ratio[0]), threshold, None, 2, shares, int(default[0]))
 
-    def _subsets(self, sums: np.ndarray, weights: np.ndarray, present: np.ndarray) -> list[np.ndarray]:
+    def _subsets(self, sums: np.ndarray, weights: np.ndarray, present: np.ndarray) -> Sides:
         if not self.random:
             return super()._subsets(sums, weights, present)
         side = self.rng.integers(0, 2, len(present))
         side[self.rng.choice(len(present), 2, replace=False)] = 0, 1  # neither branch is empty
-        table = np.ones(len(weights), dtype=np.int64)
-        table[present] = side
-        return [table]
+        subset = present[side == 0]
+        left = sums[subset].sum(axis=0, keepdims=True)
+        return Sides(left, sums.sum(axis=0) - left, weights[subset].sum(keepdims=True), lambda i: subset)

@@ -1,0 +1,26 @@
+"""`assay compare`: is one model proved better than another?"""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from assay import datasets
+from assay import explain as explaining
+from assay.cli.predicting import open_model, using
+from assay.cli.screen import say
+
+
+def compare(first: Path, second: Path, source: str, confidence: float) -> None:
+    """Run the command."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {confidence:g}.")
+    models = open_model(first), open_model(second)
+    bundled = source in datasets.TARGETS and not Path(source).exists()
+    with using(first):
+        found = explaining.compare(*models, datasets.load(source) if bundled else source, delta=1 - confidence)
+    console = Console()
+    kind = "error rate" if models[0].model.task == "classify" else "mean absolute error"
+    for which, path, loss in zip(("First", "Second"), (first, second), found.losses, strict=True):
+        say(console, f"{which}: {path}, {kind} {loss:.5g} on {found.rows} rows.")
+    for sentence in found.sentences:
+        say(console, sentence)

@@ -1,0 +1,81 @@
+"""Early stopping: scores after each round, on validation or training rows, and when they have stopped rising."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.utils import resample
+
+from assay.tree._reading import Read
+
+_MOST = 10_000  # training rows that a scorer sees
+
+
+class Watch:
+    """The scores of the rounds: minus the mean loss, or what a scorer says. Larger is better.
+
+    train, validation : the score before the first round and after each one; empty if nothing is watched
+    """
+
+    def __init__(self, learner: Any, data: Read, held: Read | None, seed: int):
+        self.learner, self.data, self.held = learner, data, held
+        self.on = learner.do_early_stopping_
+        more = learner.has_nodes
+        self.train: list[float] = learner.train_score_.tolist() if more else []
+        self.validation: list[float] = learner.validation_score_.tolist() if more else []
+        self.scorer = None
+        if self.on and learner.scoring != "loss":
+            self.scorer = check_scoring(learner, learner.scoring)
+            self.chosen = self._chosen(seed)
+
+    def first(self, loss: float, run: Any) -> None:
+        """Write down the scores before the first round of the first fit."""
+        if self.on and not self.train:
+            self._write(loss, run)
+
+    def step(self, loss: float, run: Any) -> bool:
+        """Write down the scores after a round; tell whether the last ones are no better than the one before them."""
+        if not self.on:
+            return False
+        self._write(loss, run)
+        return stalled(self.train if self.held is None else self.validation, self.learner)
+
+    def latest(self) -> tuple[tuple[str, list[float]], ...]:
+        """Return the scores by name."""
+        return ("train", self.train), ("validation", self.validation)
+
+    def _write(self, loss: float, run: Any) -> None:
+        if self.scorer is None:
+            self.train.append(-loss)
+            if self.held is not None:
+                self.validation.append(-run.held_loss())
+            return
+        self.train.append(self._score(self.data, self.chosen, run.part.scores))
+        if self.held is not None:
+            self.validation.append(self._score(self.held, slice(None), run.held.scores))
+
+    def _score(self, data: Read, rows: Any, scores: np.ndarray) -> float:
+        """Return what the scorer says, the scores of the rows being known."""
+        learner: Any = self.learner
+        y = learner.classes_[data.y[rows]] if is_classifier(learner) else data.y[rows]
+        weight = {} if data.weight is None else {"sample_weight": data.weight[rows]}
+        learner._raw = lambda X: np.ascontiguousarray(scores[:, rows].T)
+        try:
+            return float(self.scorer(learner, data.X[rows], y, **weight))  # type: ignore[misc]
+        finally:
+            del learner._raw
+
+    def _chosen(self, seed: int) -> Any:
+        """Return training rows for the scorer: all, or 10,000 with the shares of the classes kept."""
+        n = len(self.data.y)
+        if n <= _MOST:
+            return slice(None)
+        shares = self.data.y if is_classifier(self.learner) else None
+        return resample(np.arange(n), n_samples=_MOST, replace=False, random_state=seed, stratify=shares)
+
+
+def stalled(scores: list[float], learner: Any) -> bool:
+    """Tell whether none of the last `n_iter_no_change` scores exceeds the one before them by more than `tol`."""
+    wait = learner.n_iter_no_change
+    return len(scores) > wait and max(scores[-wait:]) <= scores[-wait - 1] + learner.tol

@@ -1,0 +1,145 @@
+"""What a worker does: judge a candidate by cross-validation, or fit a finalist and certify it.
+
+A job is plain data and returns plain data, so that it gives the same result in any process.
+"""
+
+import pickle
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.base import Learner
+from assay.data import Encoding
+from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.seal import Others
+from assay.learning.metrics import Metric
+from assay.learning.model import TableModel
+from assay.learning.split import Pair
+from assay.registry import find
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a learner is made: its class by name, its settings, its seed; members for a vote or a stack of others."""
+
+    kind: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    members: tuple["Recipe", ...] = ()
+    wrapped: str = ""
+    cost: Any = None
+
+    def make(self, nominal: list[int]) -> Learner:
+        """Return the learner, not fitted."""
+        kind = find(self.kind)
+        given = {"random_state": self.seed, "nominal": nominal, **self.settings}
+        if self.members:
+            names = [f"{place}-{one.kind.split('.')[-1]}" for place, one in enumerate(self.members)]
+            given["estimators"] = list(zip(names, [one.make(nominal) for one in self.members]))
+            given |= {"voting": "soft"} if kind.__name__ == "VotingClassifier" else {}
+        known = kind._get_param_names()
+        made = kind(**{name: value for name, value in given.items() if name in known and value != []})
+        if not self.wrapped:
+            return made
+        options = {"cost": self.cost} if self.cost is not None else {}
+        return find(self.wrapped)(estimator=made, **options)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Fit a learner to the rows of each pair and measure its loss on the others."""
+
+    recipe: Recipe
+    view: str
+    target: str
+    nominal: list[int]
+    pairs: Sequence[Pair]
+    metric: Metric
+    n_classes: int
+
+    def run(self) -> dict[str, Any]:
+        X, y = (np.load(path, mmap_mode="r") for path in (self.view, self.target))
+        losses, seconds, predicting = [], [], 0.0
+        for pair in self.pairs:
+            began = time.perf_counter()
+            learner = self.recipe.make(self.nominal).fit(X[pair.fit], y[pair.fit])
+            seconds.append(time.perf_counter() - began)
+            losses.append(self._loss(learner, X[pair.judge], y[pair.judge]))
+            predicting = time.perf_counter() - began - seconds[-1]
+        return {"losses": losses, "seconds": seconds, "per_row": predicting / len(self.pairs[-1].judge)}
+
+    def _loss(self, learner: Any, X: np.ndarray, y: np.ndarray) -> float:
+        predicted, shares = learner.predict(X), None
+        if self.n_classes and self.metric.needs_probabilities and hasattr(learner, "predict_proba"):
+            shares = np.zeros((len(y), self.n_classes))
+            shares[:, learner.classes_] = learner.predict_proba(X)
+        if not self.n_classes and not np.isfinite(predicted).all():
+            raise ArithmeticError("it predicts numbers that are not finite.")
+        return self.metric.of(y, predicted, shares, self.n_classes)
+
+
+@dataclass(frozen=True)
+class Certify:
+    """Fit a finalist to all training rows, open the hold-out rows, and certify it at its share of delta."""
+
+    recipe: Recipe
+    problem: str
+    encoding: Encoding
+    delta: Decimal
+    others: Others
+    asked: CertifyOptions
+
+    def run(self) -> dict[str, Any]:
+        table, target, y, held = pickle.loads(Path(self.problem).read_bytes())
+        train = np.setdiff1d(np.arange(len(y)), held)
+        X = self.encoding.apply_raw(self.encoding.raw(table)[0])
+        began = time.perf_counter()
+        learner = self.recipe.make(self.encoding.nominal()).fit(X[train], y[train])
+        seconds = time.perf_counter() - began
+        model = TableModel(target, self.encoding, learner)
+        predicted = learner.predict(X)
+        certificate = model.certify(table, held, delta=self.delta, asked=self.asked, others=self.others)
+        return {
+            "model": model, "certificate": certificate, "seconds": seconds,
+            "train": predicted[train], "held": predicted[held],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a job: its result, or why there is none; what the learner warned of."""
+
+    result: dict[str, Any] | None
+    note: str = ""
+
+
+def run(job: Any) -> Answer:
+    """Run a job; whatever fails, for want of memory too, is an answer."""
+    name = job.recipe.kind.split(".")[-1]
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = job.run()
+    except Exception as error:
+        return Answer(None, reason(name, error))
+    texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
+    kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
+    return Answer(result, " ".join(kept)[:400])
+
+
+def reason(name: str, error: Exception) -> str:
+    """Return why a learner is left out: its own refusal, or what kind of failure it was."""
+    text = one_line(error, name)
+    if isinstance(error, (ValueError, ArithmeticError)) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
+
+
+def one_line(message: Any, name: str) -> str:
+    return " ".join(str(message).split()).removeprefix(f"{name}: ")

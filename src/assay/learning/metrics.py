@@ -1,0 +1,100 @@
+"""What is minimised: losses of predictions on rows that were not fitted, smaller is better.
+
+error     share of rows predicted wrongly             balanced   mean over classes of that share
+logloss   mean of -ln p(y)                            brier      mean of half the squared distance of p from y
+auc       1 - area under the ROC curve (shown as area)            f1   1 - F1, of the rarer of two classes, or the mean
+cost      mean cost by a matrix                       mae, rmse  mean absolute, root mean squared error
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+CLASSES = ("error", "balanced", "logloss", "auc", "brier", "f1")
+NUMBERS = ("mae", "rmse")
+_LEAST = 1e-15
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A loss by its name; `cost` is a matrix (classes, classes) for "cost"."""
+
+    name: str
+    cost: Any = None
+
+    @property
+    def needs_probabilities(self) -> bool:
+        return self.name in ("logloss", "auc", "brier")
+
+    @property
+    def turned(self) -> bool:
+        """Whether people know it as a score, 1 - loss."""
+        return self.name in ("auc", "f1")
+
+    def shown(self, loss: float) -> float:
+        """Return the number that people know it by."""
+        return 1 - loss if self.turned else loss
+
+    def of(self, y: np.ndarray, predicted: np.ndarray, shares: np.ndarray | None, n_classes: int) -> float:
+        """Return the loss: y and predictions are positions of classes, or numbers; `shares` (rows, classes)."""
+        if self.name in NUMBERS:
+            error = np.abs(y - predicted)
+            return float(error.mean() if self.name == "mae" else np.sqrt((error**2).mean()))
+        if self.name == "error":
+            return float(np.mean(y != predicted))
+        if self.name == "cost":
+            return float(np.asarray(self.cost)[y, predicted].mean())
+        if self.name in ("balanced", "f1"):
+            return _by_class(self.name, y, predicted, n_classes)
+        if shares is None:
+            raise ValueError(f"it has no probabilities, which --metric {self.name} needs.")
+        if self.name == "brier":
+            return float(0.5 * ((shares - np.eye(n_classes)[y]) ** 2).sum(axis=1).mean())
+        if self.name == "logloss":
+            return float(-np.log(np.maximum(shares[np.arange(len(y)), y], _LEAST)).mean())
+        return 1 - _area(y, shares, n_classes)
+
+
+def _by_class(name: str, y: np.ndarray, predicted: np.ndarray, n_classes: int) -> float:
+    """Return the mean error of the classes that occur, or 1 - F1."""
+    there = np.flatnonzero(np.bincount(y, minlength=n_classes))
+    if name == "balanced":
+        return float(np.mean([np.mean(predicted[y == k] != k) for k in there]))
+    if n_classes == 2:
+        there = np.array([np.bincount(y, minlength=2).argmin()])
+    hits = [(np.sum((y == k) & (predicted == k)), np.sum(y == k) + np.sum(predicted == k)) for k in there]
+    return 1 - float(np.mean([2 * both / max(1, either) for both, either in hits]))
+
+
+def _area(y: np.ndarray, shares: np.ndarray, n_classes: int) -> float:
+    """Return the area under the ROC curve of the second class, or the mean over classes against the others."""
+    from scipy.stats import rankdata
+
+    areas = []
+    for k in [1] if n_classes == 2 else range(n_classes):
+        own = y == k
+        a, b = int(own.sum()), int((~own).sum())
+        if a and b:
+            areas.append((rankdata(shares[:, k])[own].sum() - a * (a + 1) / 2) / (a * b))
+    return float(np.mean(areas)) if areas else 0.5
+
+
+def chosen_metric(name: str | None, cost: Any, task: str, n_classes: int) -> Metric:
+    """Return the metric that was asked for; refuse one of the other task."""
+    if cost is not None:
+        matrix = np.asarray(cost, dtype=np.float64)
+        if task != "classify":
+            raise ValueError("a cost matrix is for classes; numbers have --metric mae or rmse.")
+        if matrix.shape != (n_classes, n_classes) or not (np.isfinite(matrix).all() and (matrix >= 0).all()):
+            raise ValueError(
+                f"the cost matrix must be {n_classes} x {n_classes} numbers >= 0 (row: true class, column: decision, "
+                f"both in sorted order); got shape {matrix.shape}."
+            )
+        if name not in (None, "cost"):
+            raise ValueError(f"a cost matrix is what is minimised; leave --metric {name} out.")
+        return Metric("cost", matrix)
+    allowed = CLASSES if task == "classify" else NUMBERS
+    if name is not None and name not in allowed:
+        raise ValueError(f"--metric for {task} must be one of {', '.join(allowed)}; got {name!r}.")
+    return Metric(name or allowed[0])

@@ -1,0 +1,186 @@
+"""The table that is learnt from: its target, its usable columns, its split, and what each kind of learner sees."""
+
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from assay.base import Learner
+from assay.data import Column, Encoding, Table
+from assay.learning.model import checked_input, target_values
+from assay.learning.split import hold_out, rungs
+
+MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
+_FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
+_RARE = 0.2
+
+
+@dataclass
+class Problem:
+    """What is to be learnt. Row numbers count in `table`, which has the rows of known classes alone."""
+
+    table: Table
+    target: Column
+    features: Table
+    task: str
+    y: np.ndarray
+    held: np.ndarray
+    seed: int
+    folder: Path
+    group: np.ndarray | None = None
+    time: np.ndarray | None = None
+    notes: list[str] = field(default_factory=list)
+    _views: dict[frozenset[str], tuple[Encoding, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.train = np.setdiff1d(np.arange(len(self.y)), self.held)
+        self.classes = np.unique(self.y[self.train]) if self.task == "classify" else np.empty(0)
+        own = self.y[self.train]
+        self.codes = np.searchsorted(self.classes, own) if self.task == "classify" else own
+        parts = [None if part is None else part[self.train] for part in (self.group, self.time)]
+        self.rungs = rungs(self.codes, self.task == "classify", self.seed, *parts)
+        self.target_file = str(self.folder / "target.npy")
+        np.save(self.target_file, self.codes)
+
+    def view(self, kind: type[Learner], plain: bool = False) -> tuple[Encoding, str]:
+        """Return the encoding that the training rows give for such a learner, and the file of these rows in it."""
+        reads = frozenset({"numbers"}) if plain else checked_input(kind)
+        if reads not in self._views:
+            rows = self.features.take(self.train)
+            encoding = Encoding.fit(rows, reads)
+            path = str(self.folder / f"view{len(self._views)}.npy")
+            np.save(path, encoding.apply(rows))
+            self._views[reads] = encoding, path
+        return self._views[reads]
+
+    def whole(self) -> str:
+        """Return a file with the table, its target and its split, for who opens the hold-out rows."""
+        path = self.folder / "problem.pickle"
+        if not path.exists():
+            path.write_bytes(pickle.dumps((self.table, self.target.type, self.y, self.held), protocol=5))
+        return str(path)
+
+
+def posed(
+    table: Table, target: str, task: str | None, share: float, seed: int, group: str | None, time: str | None,
+    folder: Path,
+) -> Problem:  # fmt: skip
+    """Return the problem that a table and a target pose."""
+    column = table.column(target)
+    notes: list[str] = []
+    if column.missing.any():
+        notes.append(f"{int(column.missing.sum())} rows without {target!r} are left out.")
+        table = table.take(~column.missing)
+    features, column = table.split_target(target)
+    task = task or _task_of(column, notes)
+    y = target_values(column, task)
+    marks = [None if name is None else table.column(name).data for name in (group, time)]
+    held = hold_out(table.n_rows, share, seed, *marks)
+    if task == "classify":
+        keep = _known_classes(y, held, notes)
+        held = np.flatnonzero(np.isin(np.flatnonzero(keep), held))
+        table, features, column, y = (
+            table.take(keep),
+            features.take(keep),
+            Column(column.type, column.data[keep]),
+            y[keep],
+        )
+        marks = [None if one is None else one[keep] for one in marks]
+        _tell_imbalance(y, notes)
+    features = _usable(features, [name for name in (group, time) if name], notes)
+    _tell_copies(features, held, notes)
+    if group is not None:
+        notes.append(f"Rows of one {group!r} stay together: what is measured is about new groups.")
+    if time is not None:
+        notes.append(
+            f"The newest rows by {time!r} are held out: the bound rests on new rows being like those, and is not "
+            "proved if they go on changing."
+        )
+    return Problem(table, column, features, task, y, held, seed, folder, *marks, notes=notes)
+
+
+def _task_of(target: Column, notes: list[str]) -> str:
+    """Return the task that a target asks for: classes if it is text or a few whole numbers that look like codes."""
+    if target.type.kind != "numeric":
+        return "classify"
+    values = np.unique(target.data)
+    whole = len(values) <= MOST_CLASSES and bool((values == np.round(values)).all())
+    codes = whole and len(values) <= _FEW and values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1
+    if not whole:
+        return "regress"
+    read, other = ("classes", "regress") if codes or len(values) == 2 else ("numbers", "classify")
+    notes.append(f"{target.name!r} has {len(values)} whole values and is read as {read}; --task {other} changes that.")
+    return "classify" if read == "classes" else "regress"
+
+
+def _known_classes(y: np.ndarray, held: np.ndarray, notes: list[str]) -> np.ndarray:
+    """Return which rows are of a class that training rows have.
+
+    Given the training rows, hold-out rows of these classes are independent draws among new rows of these classes.
+    """
+    train = np.ones(len(y), dtype=bool)
+    train[held] = False
+    known = np.unique(y[train])
+    if len(known) < 2:
+        raise ValueError(f"the training rows have one class only ({known[0]}); learning needs two.")
+    keep = np.isin(y, known)
+    if not keep.all():
+        strange = ", ".join(str(one) for one in np.unique(y[~keep])[:5])
+        notes.append(
+            f"No training row has the class {strange}: its {int((~keep).sum())} rows are left out, and everything "
+            "said is about rows of the other classes."
+        )
+    return keep
+
+
+def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
+    labels, counts = np.unique(y, return_counts=True)
+    share = counts.min() / len(y)
+    if len(labels) == 2 and share < _RARE:
+        notes.append(
+            f"Only {100 * share:.1f} % of the rows are {labels[counts.argmin()]!s}: the error rate hardly sees them; "
+            "--metric balanced, f1 or auc, or a cost matrix, may be what you want."
+        )
+
+
+def _usable(features: Table, apart: list[str], notes: list[str]) -> Table:
+    """Return the columns worth learning from, with a sentence for each one that is left out."""
+    kept = []
+    for column in features.columns.values():
+        there = column.data[~column.missing]
+        if column.name in apart:
+            continue
+        if column.type.kind == "nominal" and len(column.type.levels) == features.n_rows > 20:
+            notes.append(f"Column {column.name!r} is left out: it names each row, so it says nothing about new ones.")
+        elif len(there) == 0:
+            notes.append(f"Column {column.name!r} is left out: it is empty.")
+        elif not column.missing.any() and (there == there[0]).all():
+            notes.append(f"Column {column.name!r} is left out: it has one value only.")
+        else:
+            kept.append(column)
+    if not kept:
+        raise ValueError(f"there is no column to learn from. {' '.join(notes)}")
+    return Table(kept)
+
+
+def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:
+    """Count hold-out rows whose columns are those of a training row."""
+    rows = np.ascontiguousarray(features.matrix())
+    keys = rows.view([("", rows.dtype)] * rows.shape[1]).ravel() if rows.shape[1] < 64 else None
+    if keys is None:
+        return
+    train = np.ones(len(rows), dtype=bool)
+    train[held] = False
+    digests = np.array([hash(key.tobytes()) for key in keys])
+    copies = int(np.isin(digests[held], digests[train]).sum())
+    if copies > max(1, len(held) // 100):
+        notes.append(
+            f"{copies} of {len(held)} hold-out rows have the same columns as a training row; if they are copies rather "
+            "than coincidences, the errors measured are too small: remove them, or use --group."
+        )
+
+
+def default_clip(y: np.ndarray) -> float:
+    """Return where absolute errors are clipped unless told: the largest error of the median on the training rows."""
+    return float(np.abs(y - np.median(y)).max()) or 1.0

@@ -1,0 +1,245 @@
+"""The choice among learners and settings, by cross-validation inside the training rows.
+
+It goes in rounds. The first fits each learner of a short list with its own settings. Each later round lets the best
+third go on to further folds, or more rows (successive halving; Jamieson and Talwalkar 2016), and tries settings of the
+best learners: drawn from their ranges, and near the best so far. What a round holds depends on the results of the
+rounds before and on nothing else, so that a number of trials gives the same on every machine; a time budget only
+decides after which round, or within which, it ends.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from assay.base import Learner
+from assay.guarantees.ledger import CertifyOptions
+from assay.learning import spaces
+from assay.learning.events import Event, Finished, Left, Started
+from assay.learning.jobs import Answer, Judge, Recipe
+from assay.learning.metrics import Metric
+from assay.learning.problem import Problem
+from assay.learning.workers import Pool
+from assay.registry import find
+from assay.stored import class_name
+
+_PATIENCE = 2
+_TUNED = 3  # learners that are tuned
+_NEW = 3  # settings of each in a round
+_GOING_ON = 4  # candidates that may go on to the next step in one round
+
+
+@dataclass
+class Candidate:
+    """One learner with its settings. `loss` is the mean over the pairs judged so far; smaller is better.
+
+    `status` is "ranked", "finalist", "chosen", "baseline" or "left out"; `note` says why, or what the fit warned of.
+    Errors are shares of rows (classes) or mean absolute errors (numbers).
+    """
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    status: str = "ranked"
+    losses: list[float] = field(default_factory=list)
+    step: int = 0
+    cv: float = np.nan
+    training_error: float = np.nan
+    holdout_error: float = np.nan
+    bound: float | None = None
+    seconds: float = 0.0
+    note: str = ""
+    kind: Any = None
+    recipe: Recipe | None = None
+    plain: bool = False
+    per_row: float = 0.0
+    share: float = 0.0
+
+    @property
+    def loss(self) -> float:
+        return float(np.mean(self.losses)) if self.losses else np.inf
+
+
+class Budget:
+    """Time, trials, and somebody who may say stop."""
+
+    def __init__(self, seconds: float | None, trials: int | None, stop: Any) -> None:
+        self.began, self.seconds, self.trials, self.done = time.monotonic(), seconds, trials, 0
+        self._asked = stop.is_set if hasattr(stop, "is_set") else stop
+        self.stopped = False
+
+    @property
+    def end(self) -> float | None:
+        return None if self.seconds is None else self.began + self.seconds
+
+    def left(self) -> float | None:
+        return None if self.end is None else max(0.0, self.end - time.monotonic())
+
+    def is_stopped(self) -> bool:
+        self.stopped = self.stopped or bool(self._asked is not None and self._asked())
+        return self.stopped
+
+
+class Search:
+    """Judges candidates in rounds until nothing improves, or the budget ends."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        metric: Metric,
+        pool: Pool,
+        budget: Budget,
+        tell: Callable[[Event], None],
+        thorough: bool,
+    ) -> None:
+        self.problem, self.metric, self.pool, self.budget, self.tell = problem, metric, pool, budget, tell
+        self.thorough = thorough
+        self.all: list[Candidate] = []
+        self.numbers: dict[str, int] = {}
+
+    def run(self, first: list[type[Learner]], rest: list[type[Learner]]) -> None:
+        """Fill `all`."""
+        try:
+            self._judge([self._new(kind, {}) for kind in first], 0)
+            waited, best = 0, np.inf
+            while not self._is_over() and waited < (3 * _PATIENCE if self.thorough else _PATIENCE):
+                self._judge(self._going_on(), 1)
+                if not self._is_over():
+                    self._judge(self._tuned(), 0)
+                found = min((one.loss for one in self.ranked()), default=np.inf)
+                waited, best = (0, found) if found < best - 1e-12 else (waited + 1, best)
+            if self.thorough and rest and not self._is_over():
+                self._judge([self._new(kind, {}) for kind in rest], 0)
+                self._judge(self._going_on(), 1)
+            if not self._is_over():
+                self._judge(self._combined(), 0)
+                self._judge(self._going_on(), 1)
+        except KeyboardInterrupt:
+            self.budget.stopped = True
+
+    def ranked(self) -> list[Candidate]:
+        """Return what was judged, best first: those that came furthest before the others."""
+        judged = [one for one in self.all if one.losses and one.status != "left out"]
+        return sorted(judged, key=lambda one: (-one.step, one.loss))
+
+    def reserve(self) -> float:
+        """Return the seconds that fitting and certifying the best so far will take, with some room."""
+        best = self.ranked()[:2]
+        return 0.3 + self.pool.start_up() + 1.6 * max((self.finishing(one) for one in best), default=0.0)
+
+    def finishing(self, one: Candidate) -> float:
+        """Return how long a candidate takes to be fitted to all training rows and certified, about."""
+        fitted = len(self.problem.rungs[one.step][0].fit)
+        grown = len(self.problem.train) / fitted
+        return one.seconds * grown**1.1 + 4 * one.per_row * len(self.problem.y) + 0.2
+
+    def _is_over(self) -> bool:
+        left = self.budget.left()
+        full = self.budget.trials is not None and self.budget.done >= self.budget.trials
+        return full or self.budget.is_stopped() or (left is not None and left < self.reserve())
+
+    def _new(self, kind: type[Learner], settings: dict[str, Any], members: tuple[Recipe, ...] = ()) -> Candidate:
+        recipe = Recipe(class_name(kind), settings, self.problem.seed, members, *self._wrapping(kind))
+        name = kind.__name__
+        if members:
+            name = f"{'Vote' if 'Voting' in name else 'Stack'} of " + ", ".join(m.kind.split(".")[-1] for m in members)
+        return Candidate(name, settings, kind=kind, recipe=recipe, plain=bool(members or recipe.wrapped))
+
+    def _wrapping(self, kind: type[Learner]) -> tuple[str, Any]:
+        """Return the learner that moves the threshold for the metric, where the probabilities are there for it."""
+        if self.metric.name not in ("balanced", "cost") or not hasattr(kind, "predict_proba"):
+            return "", None
+        if self.metric.name == "balanced":
+            return "imbalance.ThresholdClassifier", None
+        return "imbalance.CostClassifier", self.metric.cost.tolist()
+
+    def _judge(self, candidates: list[Candidate], step: int) -> None:
+        """Judge candidates on the pairs of a step, side by side."""
+        if self.budget.trials is not None and step == 0:
+            candidates = candidates[: max(0, self.budget.trials - self.budget.done)]
+        work = [self._job(one, step) for one in candidates]
+        seconds = self.budget.seconds
+        limit = None if seconds is None else max(5.0, 0.4 * seconds)
+        many = len(self.problem.train) > 30_000
+
+        def begun(place: int) -> None:
+            self.tell(Started(candidates[place].name, candidates[place].settings))
+
+        def done(place: int, answer: Answer) -> None:
+            self._take(candidates[place], answer, step, many)
+
+        self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
+
+    def _out_of_time(self) -> bool:
+        left = self.budget.left()
+        return self.budget.is_stopped() or (left is not None and left < self.reserve())
+
+    def _job(self, one: Candidate, step: int) -> Judge:
+        encoding, path = self.problem.view(one.kind, one.plain)
+        return Judge(
+            one.recipe, path, self.problem.target_file, encoding.nominal(), self.problem.rungs[step], self.metric,
+            len(self.problem.classes),
+        )  # type: ignore[arg-type]  # fmt: skip
+
+    def _take(self, one: Candidate, answer: Answer, step: int, many: bool) -> None:
+        self.budget.done += step == 0
+        if one not in self.all:
+            self.all.append(one)
+        one.note = answer.note
+        if answer.result is None and step == 0:
+            one.status = "left out"
+        elif answer.result is not None:
+            losses = answer.result["losses"]
+            one.losses = losses if many and step else [*one.losses, *losses]
+            one.step, one.cv = step, self.metric.shown(one.loss)
+            one.seconds, one.per_row = float(np.median(answer.result["seconds"])), answer.result["per_row"]
+        self.tell(Finished(one))
+        self.tell(Left(self.budget.left(), self.budget.done))
+
+    def _going_on(self) -> list[Candidate]:
+        """Return the best that have not come to the last step: those that may be better than the best that have."""
+        if len(self.problem.rungs) < 2 or not self.problem.rungs[1]:
+            return []
+        waiting = sorted((one for one in self.ranked() if one.step == 0 and "was stopped" not in one.note),
+                         key=lambda one: one.loss)  # fmt: skip
+        return waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
+
+    def _tuned(self) -> list[Candidate]:
+        """Return new settings of the best learners that have any."""
+        best: dict[str, Candidate] = {}
+        for one in sorted(self.ranked(), key=lambda one: one.loss):
+            if spaces.tunable(one.kind) and not (one.recipe and one.recipe.members):
+                best.setdefault(one.name, one)
+        found = []
+        for place, one in enumerate(list(best.values())[:_TUNED]):
+            for _ in range(_NEW if place == 0 else 2):
+                number = self.numbers[one.name] = self.numbers.get(one.name, 0) + 1
+                settings = (
+                    spaces.near(one.kind, one.settings, number, self.problem.seed)
+                    if number % 2 == 0
+                    else spaces.drawn(one.kind, number, self.problem.seed)
+                )
+                found.append(self._new(one.kind, settings))
+        return found
+
+    def _combined(self) -> list[Candidate]:
+        """Return the vote and the stack of the best learners of different kinds."""
+        best: dict[str, Candidate] = {}
+        for one in self.ranked():
+            if one.recipe is not None and not one.recipe.wrapped and hasattr(one.kind, self._asked_of_members()):
+                best.setdefault(one.name, one)
+        members = tuple(one.recipe for one in list(best.values())[:3] if one.recipe is not None)
+        if len(members) < 2 or len(self.problem.train) > 30_000:
+            return []
+        ending = "Classifier" if self.problem.task == "classify" else "Regressor"
+        return [self._new(find(f"ensemble.{name}{ending}"), {}, members) for name in ("Voting", "Stacking")]
+
+    def _asked_of_members(self) -> str:
+        return "predict_proba" if self.problem.task == "classify" else "predict"
+
+
+def options_for(metric: Metric, clip: float | None) -> CertifyOptions:
+    """Return what certificates of the finalists are asked for."""
+    scores = metric.name in ("auc", "brier")
+    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False)

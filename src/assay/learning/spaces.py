@@ -1,0 +1,113 @@
+"""Which learners are tried, in which order, and with which settings.
+
+The first list is short and chosen by what the table is; cheap learners come first. Settings are drawn from the ranges
+on the learners' cards, by a seed, the learner's name and a number: the same on every machine, whatever ran before.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.base import Learner
+from assay.card import Options, Range
+from assay.registry import learners as all_learners
+
+TASKS = {"classify": "classification", "regress": "regression"}
+TOO_SLOW = "it would take long for {} training rows; name it with --learners and --force to try it."
+
+_FIRST = {
+    "classify": (
+        "LogisticRegression", "LinearDiscriminantAnalysis", "MixedNB", "KNeighborsClassifier", "SVC",
+        "RandomForestClassifier", "HistGradientBoostingClassifier", "GradientBoostingClassifier",
+        "ExtraTreesClassifier", "TAN", "MLPClassifier",
+    ),
+    "regress": (
+        "Ridge", "ElasticNet", "KNeighborsRegressor", "SVR", "RandomForestRegressor", "HistGradientBoostingRegressor",
+        "GradientBoostingRegressor", "ExtraTreesRegressor", "MLPRegressor",
+    ),
+}  # fmt: skip
+_MANY = 30_000  # rows from which the slower half of the first list is not tried unasked
+_LIGHT = ("LogisticRegression", "MixedNB", "RandomForest", "HistGradientBoosting", "GradientBoosting", "Ridge")
+_COMBINED = ("Voting", "Stacking", "Cost", "Threshold", "OneVs", "OutputCode", "Bagging", "RandomSubspace", "Radius")
+
+
+def suitable(
+    task: str, names: Sequence[str], without: Sequence[str], rows: int, force: bool
+) -> tuple[list[type[Learner]], list[type[Learner]], list[str]]:
+    """Return the learners to try first, those to try if time is left, and which are too slow for so many rows."""
+    known = {kind.__name__.lower(): kind for kind in all_learners(task)}
+    for name in (*names, *without):
+        if name.lower() not in known and name.lower() != "all":
+            listed = ", ".join(kind.__name__ for kind in known.values())
+            raise ValueError(f"{name!r} is not a learner for {TASKS[task]}; there are {listed}.")
+    left_out = {name.lower() for name in without}
+    others = [kind for kind in known.values() if _alone(kind)]
+    if names and "all" not in [name.lower() for name in names]:
+        first, rest = [known[name.lower()] for name in dict.fromkeys(names)], []
+    else:
+        first = [known[name.lower()] for name in _FIRST[task] if name.lower() in known]
+        if "HistGradientBoosting" in "".join(kind.__name__ for kind in first):
+            first = [kind for kind in first if not kind.__name__.startswith("Gradient")]
+        if rows > _MANY:
+            first = [kind for kind in first if kind.__name__.startswith(_LIGHT)]
+        rest = [kind for kind in others if kind not in first]
+        if names:
+            first, rest = [*first, *rest], []
+    first, rest = ([kind for kind in part if kind.__name__.lower() not in left_out] for part in (first, rest))
+    slow = [] if force else [kind for kind in first if too_slow(kind, rows)]
+    rest = [kind for kind in rest if not too_slow(kind, rows)]
+    return [kind for kind in first if kind not in slow], rest, [kind.__name__ for kind in slow]
+
+
+def _alone(kind: type[Learner]) -> bool:
+    """Tell whether a learner is one that is tried unasked: no wrapper of others, none for rows without labels."""
+    return not getattr(kind, "semi_supervised", False) and not kind.__name__.startswith(_COMBINED)
+
+
+def too_slow(kind: type[Learner], rows: int) -> bool:
+    return kind.card.most_rows is not None and rows > kind.card.most_rows
+
+
+def tunable(kind: type[Learner]) -> bool:
+    return bool(_space(kind))
+
+
+def drawn(kind: type[Learner], number: int, seed: int) -> dict[str, Any]:
+    """Return the settings of that number; the 0th are the learner's own."""
+    if number == 0:
+        return {}
+    random = np.random.default_rng([seed, number, zlib.crc32(kind.__name__.encode())])
+    return {name: _value(space, random.random()) for name, space in _space(kind).items()}
+
+
+def near(kind: type[Learner], settings: Mapping[str, Any], number: int, seed: int) -> dict[str, Any]:
+    """Return settings near those of the best one so far."""
+    random = np.random.default_rng([seed, 1_000_000 + number, zlib.crc32(kind.__name__.encode())])
+    own, found = kind().get_params(deep=False), {}
+    for name, space in _space(kind).items():
+        value = settings.get(name, own[name])
+        if isinstance(space, Options) or isinstance(value, (str, type(None))):
+            found[name] = value if random.random() < 0.7 else _value(space, random.random())
+            continue
+        width = np.log(space.high / space.low) if space.log else space.high - space.low
+        step = 0.15 * width * random.normal()
+        moved = float(value) * np.exp(step) if space.log else float(value) + step
+        found[name] = _whole(space, min(max(moved, space.low), space.high))
+    return found
+
+
+def _space(kind: type[Learner]) -> dict[str, Range | Options]:
+    return {name: space for name, space in kind.card.search.items() if name in kind._get_param_names()}
+
+
+def _value(space: Range | Options, u: float) -> Any:
+    if isinstance(space, Options):
+        return space.values[int(u * len(space.values))]
+    value = space.low * (space.high / space.low) ** u if space.log else space.low + u * (space.high - space.low)
+    return _whole(space, value)
+
+
+def _whole(space: Range, value: float) -> Any:
+    return round(value) if space.whole else float(f"{value:.4g}")

@@ -1,0 +1,92 @@
+"""Which rows are held out, and how the others are cut for the choice among learners.
+
+The hold-out rows are drawn once, plainly at random: so they are independent draws, which the certificate rests on.
+A stratified draw would not be. With groups, whole groups are drawn; with a time column the newest rows are held out.
+The training rows are cut into folds, by class and by group, and small tables again and again: the more often, the
+less a choice is made by chance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Rows to fit and rows to judge on, both counted among the training rows."""
+
+    fit: np.ndarray
+    judge: np.ndarray
+
+
+def hold_out(n: int, share: float, seed: int, group: np.ndarray | None, time: np.ndarray | None) -> np.ndarray:
+    """Return the numbers of the hold-out rows, in increasing order."""
+    wanted = round(n * share)
+    if not 0 < share < 1 or wanted < 1 or n - wanted < 2:
+        raise ValueError(f"--holdout {share:g} of {n} rows leaves too few rows to fit or to test on.")
+    if time is not None:
+        held = np.flatnonzero(time >= np.sort(time)[n - wanted])
+        if not 0 < len(held) < n - 1:
+            raise ValueError("the time column has too few different values to hold the newest rows out.")
+        return held
+    random = np.random.default_rng(seed)
+    if group is None:
+        return np.sort(random.permutation(n)[:wanted])
+    names, codes = np.unique(group, return_inverse=True)
+    if len(names) < 4:
+        raise ValueError(f"--group needs at least 4 groups to hold some of them out; there are {len(names)}.")
+    count = min(max(1, round(len(names) * share)), len(names) - 2)
+    return np.flatnonzero(np.isin(codes, random.permutation(len(names))[:count]))
+
+
+def rungs(y: np.ndarray, classes: bool, seed: int, group: np.ndarray | None, time: np.ndarray | None) -> list:
+    """Return the steps of the choice: each has the pairs on which a candidate that comes so far is judged."""
+    n = len(y)
+    if time is not None:
+        return _forward(time)
+    if n > 30_000:
+        return _on_one_part(n, seed, group)
+    repeats = 1 if n > 8_000 else 2 if n > 2_500 else 3 if n > 400 else 5
+    pairs = [pair for r in range(repeats) for pair in _folds(y, classes, [seed, r], group)]
+    if n > 8_000:
+        return [pairs[:1], pairs[1:3]]
+    if n > 2_500:
+        return [pairs[:2], pairs[2:5]]
+    return [pairs[:FOLDS], pairs[FOLDS:]]
+
+
+def _folds(y: np.ndarray, classes: bool, seed: list[int], group: np.ndarray | None) -> list[Pair]:
+    """Return folds with nearly equal shares of each class (of sorted numbers, of each part); groups stay together."""
+    random, n = np.random.default_rng([1, *seed]), len(y)
+    units = np.arange(n) if group is None else np.unique(group, return_inverse=True)[1]
+    first = np.unique(units, return_index=True)[1]
+    drawn = random.permutation(len(first))
+    by = y[first][drawn]
+    order = drawn[np.argsort(by, kind="stable")]
+    fold_of_unit = np.empty(len(first), dtype=np.int64)
+    fold_of_unit[order] = np.arange(len(first)) % FOLDS
+    fold = fold_of_unit[units]
+    found = [Pair(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(FOLDS)]
+    return [pair for pair in found if len(pair.judge) and len(pair.fit)]
+
+
+def _on_one_part(n: int, seed: int, group: np.ndarray | None) -> list[list[Pair]]:
+    """Return steps for many rows: a fifth judges, at most 50,000; 10,000 rows are fitted first, then all others."""
+    random = np.random.default_rng([2, seed])
+    if group is None:
+        order = random.permutation(n)
+    else:
+        codes = np.unique(group, return_inverse=True)[1]
+        order = np.argsort(random.permutation(codes.max() + 1)[codes], kind="stable")
+    judge = np.sort(order[: min(n // FOLDS, 50_000)])
+    rest = order[len(judge) :]
+    return [[Pair(np.sort(random.permutation(rest)[:10_000]), judge)], [Pair(np.sort(rest), judge)]]
+
+
+def _forward(time: np.ndarray) -> list[list[Pair]]:
+    """Return pairs in which the rows that judge are newer than those that are fitted."""
+    parts = np.array_split(np.argsort(time, kind="stable"), FOLDS + 1)
+    pairs = [Pair(np.sort(np.concatenate(parts[:k])), np.sort(parts[k])) for k in range(1, FOLDS + 1)]
+    return [pairs[-2:], pairs[:-2]]

@@ -1,0 +1,122 @@
+"""Explanations on hold-out rows: known causes are found, limits are those of the binomial, comparisons are paid for."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from typer.testing import CliRunner
+
+import assay
+from assay.cli.app import app
+from assay.data import read
+from assay.explain import compare, explain
+
+
+def columns(n, seed):
+    rng = np.random.default_rng(seed)
+    x, noise, town = rng.normal(size=n), rng.normal(size=n), rng.choice(["Ulm", "Bonn", "Kiel"], n)
+    value = 2 * x + 3 * (town == "Kiel") + rng.normal(0, 0.4 + 2 * (town == "Ulm"), n)
+    return {"x": x, "noise": noise, "town": town, "amount": value, "label": np.where(value > 1, "yes", "no")}
+
+
+def learnt(target, learners, n=900, names=("x", "noise", "town")):
+    table = read({name: columns(n, 0)[name] for name in (*names, target)})
+    return assay.learn(table, target, learners=learners), table
+
+
+@pytest.fixture(scope="module")
+def classes():
+    found, table = learnt("label", ["LogisticRegression"])
+    return explain(found.model, table, found.certificate.split["holdout"]), found, table
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    found, table = learnt("amount", ["Ridge"])
+    return explain(found.model, table, found.certificate.split["holdout"]), found, table
+
+
+def test_what_matters_is_important_and_noise_is_not(classes, numbers):
+    for found, _, _ in (classes, numbers):
+        assert set(found.importance["column"][:2]) == {"x", "town"}
+        at = {name: i for i, name in enumerate(found.importance["column"])}
+        low, high = found.importance["low"], found.importance["high"]
+        assert low[at["x"]] > 0 < low[at["town"]]
+        assert low[at["noise"]] <= 0.01
+        assert high[at["noise"]] < low[at["x"]]
+
+
+def test_the_effect_of_a_linear_model_is_its_line(numbers):
+    found, _, _ = numbers
+    rows = [i for i, name in enumerate(found.effects["column"]) if name == "x"]
+    values, means = (np.array([found.effects[field][i] for i in rows]) for field in ("value", "mean"))
+    slopes = np.diff(means) / np.diff(values)
+    np.testing.assert_allclose(slopes, slopes[0], rtol=1e-9)
+    assert abs(slopes[0] - 2) < 0.3
+    frame = found.frame("effects")
+    towns = frame[frame.column == "town"].set_index("value")["mean"]
+    assert 2 < towns["Kiel"] - towns["Bonn"] < 4
+
+
+def test_confusion_hardest_rows_and_subgroups_count_the_hold_out_rows(classes):
+    found, learnt, table = classes
+    held = learnt.certificate.split["holdout"]
+    y, said = learnt.model.labels(table)[held], learnt.model.predict(table.take(held))
+    assert found.confusion["said yes"] == [int(((y == true) & (said == "yes")).sum()) for true in ("no", "yes")]
+    worst = found.hardest["row"]
+    assert set(worst) <= set(held.tolist())
+    assert found.hardest["size"] == sorted(found.hardest["size"], reverse=True)
+    i = next(i for i, group in enumerate(found.subgroups["group"]) if group == "Ulm")
+    inside = table.column("town").values()[held] == "Ulm"
+    errors, rows, share = int((y != said)[inside].sum()), int(inside.sum()), 0.05 / len(found.subgroups["group"])
+    assert (found.subgroups["rows"][i], found.subgroups["loss"][i]) == (rows, errors / rows)
+    assert found.subgroups["high"][i] == pytest.approx(beta.isf(share / 2, errors + 1, rows - errors), rel=1e-9)
+    assert found.subgroups["low"][i] == pytest.approx(beta.ppf(share / 2, errors, rows - errors + 1), rel=1e-9)
+
+
+def test_calibration_bins_hold_all_rows(classes):
+    found, learnt, _ = classes
+    assert sum(found.calibration["rows"]) == len(learnt.certificate.split["holdout"])
+    frame = found.frame("calibration")
+    assert ((frame.low <= frame.probability) & (frame.probability <= frame.high)).all()
+
+
+def test_frames_and_figure(classes, numbers):
+    pytest.importorskip("matplotlib")
+    for found, _, _ in (classes, numbers):
+        assert list(found.frame("importance").columns) == ["column", "importance", "low", "high"]
+        assert len(found.plot().axes) >= 5
+
+
+def test_a_better_model_is_proved_better_and_the_choice_is_paid_for(tmp_path):
+    good, table = learnt("label", ["LogisticRegression", "GaussianNB"])
+    poor, _ = learnt("label", ["LogisticRegression"], names=("noise",))
+    for found, name in ((good, "a"), (poor, "b")):
+        assay.save(found.model, tmp_path / f"{name}.assay", found.certificate)
+    a, b = (assay.load(tmp_path / f"{name}.assay") for name in "ab")
+    same = compare(a, b, table)
+    assert same.verdict == "first"
+    assert same.rows == len(np.intersect1d(good.certificate.split["holdout"], poor.certificate.split["holdout"]))
+    assert "among 2 is paid for" in " ".join(same.sentences)
+    new = compare(b, a, columns(500, 5))
+    assert (new.verdict, new.rows) == ("second", 500)
+    assert "is assumed" in new.sentences[0]
+    assert new.losses[0] - new.losses[1] == pytest.approx((new.low + new.high) / 2, abs=0.02)
+    assert compare(a, a, columns(500, 5)).verdict == "neither"
+    table.to_frame().to_csv(tmp_path / "t.csv", index=False)
+    done = CliRunner().invoke(app, ["compare", *(str(tmp_path / name) for name in ("a.assay", "b.assay", "t.csv"))])
+    assert "The first model is proved better" in " ".join(done.output.split())
+
+
+def test_regressions_are_compared_by_how_often_they_are_nearer(tmp_path):
+    good, _ = learnt("amount", ["Ridge"])
+    poor, _ = learnt("amount", ["Ridge"], names=("noise",))
+    found = compare(_saved(good), _saved(poor), columns(400, 8))
+    assert found.verdict == "first"
+    with pytest.raises(ValueError, match="they cannot be compared"):
+        compare(_saved(good), _saved(learnt("label", ["LogisticRegression"])[0]), columns(400, 8))
+
+
+def _saved(found):
+    from assay.persist import Saved
+
+    return Saved(found.model, found.certificate)

@@ -1,0 +1,66 @@
+"""Ctrl-C: the first ends the current fit and keeps what is done, the second quits; also where a fit swallows it."""
+
+import contextlib
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import assay
+from assay.fitlog import Interrupts
+from assay.linear_model import LogisticRegression, Perceptron
+
+X = np.random.default_rng(0).normal(size=120)
+TABLE = {"x": X, "y": np.where(X > 0, "a", "b")}
+
+
+def ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("swallows", [True, False])
+def test_the_first_one_ends_the_fit_and_keeps_what_is_done(monkeypatch, swallows):
+    fit = Perceptron.fit
+
+    def interrupted(self, *words, **options):
+        try:
+            ctrl_c()
+        except KeyboardInterrupt:
+            if not swallows:
+                raise
+        return fit(self, *words, **options)
+
+    monkeypatch.setattr(Perceptron, "fit", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    found = assay.learn(TABLE, "y", learners=["LogisticRegression", "Perceptron", "GaussianNB"])
+    assert signal.getsignal(signal.SIGINT) is before
+    fitted = {one.name for one in found.leaderboard if one.learner is not None}
+    assert fitted == {"LogisticRegression", *(["Perceptron"] if swallows else [])}
+    assert "Interrupted: 1 learners were not tried." in found.notes
+
+
+def test_the_second_one_quits_and_one_before_any_fit_too(monkeypatch):
+    def twice(self, *words, **options):
+        for _ in range(2):
+            with contextlib.suppress(KeyboardInterrupt):
+                ctrl_c()
+        return self
+
+    monkeypatch.setattr(LogisticRegression, "fit", twice)
+    with pytest.raises(KeyboardInterrupt):
+        assay.learn(TABLE, "y", learners=["GaussianNB", "LogisticRegression"])
+    monkeypatch.setattr(LogisticRegression, "fit", lambda self, *words: ctrl_c())
+    with pytest.raises(KeyboardInterrupt):
+        assay.learn(TABLE, "y", learners=["LogisticRegression", "GaussianNB"])
+
+
+def test_requests_are_counted_and_the_handler_comes_back():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts() as wish:
+        wish.check()
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c()
+        assert wish.asked == 1
+        wish.check()
+    assert signal.getsignal(signal.SIGINT) is before

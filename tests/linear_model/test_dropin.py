@@ -1,0 +1,94 @@
+"""What users of scikit-learn's linear models rely on: every parameter of the perceptron, single precision that stays,
+averages that start late, penalties that are large."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.linear_model as theirs
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+import assay
+from assay.linear_model import LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
+
+X, y = make_classification(200, 5, random_state=0)
+
+
+def test_a_perceptron_without_shuffling_is_scikit_learns_at_every_setting():
+    """Rows in order leave nothing to chance, so that weights, penalties and tolerances give the same numbers."""
+    weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    for params, given in (
+        ({"penalty": "l2", "alpha": 0.01}, None),
+        ({"class_weight": {0: 1.0, 1: 3.0}}, None),
+        ({"tol": 1e-3}, None),
+        ({"penalty": "l1", "alpha": 1e-3, "fit_intercept": False}, weight),
+        ({"penalty": "elasticnet", "l1_ratio": 0.4}, weight),
+    ):
+        ours, reference = (
+            kind(**({"shuffle": False, "max_iter": 7, "tol": None, "eta0": 0.5} | params))
+            for kind in (Perceptron, theirs.Perceptron)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            ours.fit(X, y, sample_weight=given)
+            reference.fit(X, y, sample_weight=given)
+        np.testing.assert_allclose(ours.coef_, reference.coef_, rtol=1e-7, atol=1e-9, err_msg=str(params))
+        np.testing.assert_allclose(ours.intercept_, reference.intercept_, rtol=1e-7, atol=1e-9)
+
+
+def test_parts_of_the_rows_teach_a_perceptron_what_all_of_them_do():
+    whole, parts = Perceptron(shuffle=False, max_iter=1, tol=0.0), Perceptron(shuffle=False)
+    with pytest.warns(ConvergenceWarning, match="^Perceptron: Maximum number of iteration"):
+        whole.fit(X, y)
+    for part in np.array_split(np.arange(len(X)), 4):
+        parts.partial_fit(X[part], y[part], classes=[0, 1])
+    np.testing.assert_allclose(parts.coef_, whole.coef_)
+    further = Perceptron(shuffle=False, max_iter=1, warm_start=True, tol=None).fit(X, y)
+    again = Perceptron(shuffle=False, max_iter=2, tol=None, alpha=0.0, penalty="l2").fit(X, y)
+    np.testing.assert_allclose(further.fit(X, y).coef_, again.coef_)
+
+
+def test_a_weighted_perceptron_is_certified_without_what_is_about_plain_updates():
+    weight = np.linspace(0.5, 1.5, len(X))
+    model = Perceptron(penalty="l2", early_stopping=True, random_state=0).fit(X, y, sample_weight=weight)
+    certificate = model.certify(X, y, sample_weight=weight)
+    assert assay.verify(certificate, model, X, y, sample_weight=weight).holds
+    assert "plain ones" in " ".join(str(one.reason) for one in certificate.not_applicable)
+
+
+def test_learning_together_goes_with_plain_updates():
+    with pytest.raises(ValueError, match="goes with plain updates"):
+        Perceptron(multi_class="joint", penalty="l2").fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, SGDClassifier, SGDRegressor])
+def test_single_rows_give_single_coefficients_and_a_certificate_that_holds(kind, tmp_path):
+    single = X.astype(np.float32)
+    model = kind().set_params(random_state=0).fit(single, y)
+    assert model.coef_.dtype == np.float32
+    assert kind().fit(X, y).coef_.dtype == np.float64
+    certificate = model.certify(single, y)
+    assert assay.verify(certificate, model, single, y).holds
+    assay.save(model, tmp_path / "model.assay")
+    loaded = assay.load(tmp_path / "model.assay").model
+    np.testing.assert_array_equal(loaded.predict(single), model.predict(single))
+
+
+def test_an_average_that_has_not_begun_changes_no_bit():
+    late, plain = SGDClassifier(average=10_000, random_state=0), SGDClassifier(random_state=0)
+    for _ in range(5):
+        late.partial_fit(X, y, classes=[0, 1])
+        plain.partial_fit(X, y, classes=[0, 1])
+    np.testing.assert_array_equal(late.coef_, plain.coef_)
+
+
+def test_a_penalty_that_outweighs_a_step_leaves_coefficients_near_zero():
+    model = SGDClassifier(alpha=1e5, eta0=0.1, learning_rate="constant", tol=None, max_iter=5, shuffle=False)
+    expected = theirs.SGDClassifier(alpha=1e5, eta0=0.1, learning_rate="constant", tol=None, max_iter=5, shuffle=False)
+    np.testing.assert_allclose(model.fit(X, y).coef_, expected.fit(X, y).coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_kept_out_must_leave_rows_to_learn_from():
+    with pytest.raises(ValueError, match="leaves none for training"):
+        SGDClassifier(early_stopping=True, validation_fraction=0.99).fit(X[:20], y[:20])

@@ -6,6 +6,7 @@ from importlib import import_module
 NAMES = (
     "cluster",
     "combine",
+    "dropin",
     "linear",
     "linear_full",
     "parquet",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from assay.base import Learner
+from assay.fitlog import Interrupts
 from assay.guarantees.ledger import CertifyOptions
 from assay.learning import spaces
 from assay.learning.events import Event, Finished, Left, Started
@@ -67,6 +68,7 @@ class Budget:
     def __init__(self, seconds: float | None, trials: int | None, stop: Any) -> None:
         self.began, self.seconds, self.trials, self.done = time.monotonic(), seconds, trials, 0
         self._asked = stop.is_set if hasattr(stop, "is_set") else stop
+        self.heard = Interrupts()
         self.stopped = False
 
     @property
@@ -77,7 +79,9 @@ class Budget:
         return None if self.end is None else max(0.0, self.end - time.monotonic())
 
     def is_stopped(self) -> bool:
-        self.stopped = self.stopped or bool(self._asked is not None and self._asked())
+        self.heard.check()
+        asked = self.heard.asked or (self._asked is not None and self._asked())
+        self.stopped = self.stopped or bool(asked)
         return self.stopped
 
 
@@ -99,24 +103,26 @@ class Search:
         self.numbers: dict[str, int] = {}
 
     def run(self, first: list[type[Learner]], rest: list[type[Learner]]) -> None:
-        """Fill `all`."""
+        """Fill `all`. The first Ctrl-C ends the current fits and keeps what is done, also where a fit swallows it."""
         try:
-            self._judge([self._new(kind, {}) for kind in first], 0)
-            waited, best = 0, np.inf
-            while not self._is_over() and waited < (3 * _PATIENCE if self.thorough else _PATIENCE):
-                self._judge(self._going_on(), 1)
+            with self.budget.heard:
+                self._judge([self._new(kind, {}) for kind in first], 0)
+                waited, best = 0, np.inf
+                while not self._is_over() and waited < (3 * _PATIENCE if self.thorough else _PATIENCE):
+                    self._judge(self._going_on(), 1)
+                    if not self._is_over():
+                        self._judge(self._tuned(), 0)
+                    found = min((one.loss for one in self.ranked()), default=np.inf)
+                    waited, best = (0, found) if found < best - 1e-12 else (waited + 1, best)
+                if self.thorough and rest and not self._is_over():
+                    self._judge([self._new(kind, {}) for kind in rest], 0)
+                    self._judge(self._going_on(), 1)
                 if not self._is_over():
-                    self._judge(self._tuned(), 0)
-                found = min((one.loss for one in self.ranked()), default=np.inf)
-                waited, best = (0, found) if found < best - 1e-12 else (waited + 1, best)
-            if self.thorough and rest and not self._is_over():
-                self._judge([self._new(kind, {}) for kind in rest], 0)
-                self._judge(self._going_on(), 1)
-            if not self._is_over():
-                self._judge(self._combined(), 0)
-                self._judge(self._going_on(), 1)
+                    self._judge(self._combined(), 0)
+                    self._judge(self._going_on(), 1)
         except KeyboardInterrupt:
             self.budget.stopped = True
+            self.budget.heard.check()
 
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""

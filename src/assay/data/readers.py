@@ -27,7 +27,7 @@ from assay.data.written import GAP_SPELLINGS
 MISSING_WORDS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
 """What counts as a missing name in a CSV file; `written.GAPS` are what counts as a missing number."""
 WIDE = 2000
-"""In files of more columns the rarer spellings of a gap are left to `data.written`: Arrow sorts them for each column."""
+"""In files of more columns the rarer spellings of a gap are left to `data.written`: Arrow sorts them per column."""
 STDIN = "-"
 """The source that is the standard input, a CSV file."""
 

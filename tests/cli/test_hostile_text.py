@@ -1,6 +1,5 @@
 """Words of files and tables are shown and do nothing: no markup, terminal codes, lines of their own or scripts."""
 
-import base64
 import csv
 import re
 import shutil
@@ -127,10 +126,10 @@ def test_the_report_shows_text_and_runs_nothing(files):
     assert SCRIPT not in page
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", page)
     assert "&lt;script&gt;" in page
-    images = re.findall(r"base64,([^']+)'", page)
-    assert len(images) >= 2
+    images = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert images
     for image in images:
-        assert ElementTree.fromstring(base64.b64decode(image)).tag.endswith("svg")
+        assert ElementTree.fromstring(image).tag == "svg"
 
 
 @pytest.mark.parametrize("text", ["plain", "größer 树 🌳", "[red]", ""])
@@ -204,6 +203,7 @@ def test_errors_of_libraries_reach_nobody_as_a_traceback(formulas, monkeypatch):
 
     for error in (TypingError("cannot type\nthis"), pa.ArrowNotImplementedError("no"), MemoryError(), KeyError("k")):
         monkeypatch.setattr("assay.cli.predicting.open_model", _broken(error))
-        said = run("predict", formulas / "m.assay", formulas / "t.csv", code=2)
+        code = 2 if isinstance(error, (MemoryError, ValueError)) else 3
+        said = run("predict", formulas / "m.assay", formulas / "t.csv", code=code)
         assert said.stderr.startswith("assay: ")
         assert said.stderr.count("\n") == 1

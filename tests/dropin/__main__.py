@@ -39,7 +39,6 @@ FILES = (
     "ensemble/tests/test_gradient_boosting.py",
     "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py",
     "ensemble/_hist_gradient_boosting/tests/test_monotonic_constraints.py",
-    "ensemble/_hist_gradient_boosting/tests/test_warm_start.py",
     "ensemble/tests/test_weight_boosting.py",
     "ensemble/tests/test_bagging.py",
     "ensemble/tests/test_common.py",

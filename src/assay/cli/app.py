@@ -268,6 +268,27 @@ def methods(
 
 
 @app.command()
+def studio(
+    source: Annotated[
+        str,
+        typer.Argument(help="A CSV or Parquet file, or a bundled table, to begin with.", show_default=False),
+    ] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    host: Annotated[
+        str, typer.Option(help="Another address than this machine's own; asks for a password.")
+    ] = "127.0.0.1",
+) -> None:
+    """Do the main job in a browser, on this machine."""
+    with _messages():
+        try:
+            from assay.studio import server
+        except ModuleNotFoundError as error:
+            raise ImportError(f"the studio needs {error.name}: pip install 'assay[studio]'.") from None
+        server.serve(source, host, port, browser)
+
+
+@app.command()
 def warmup() -> None:
     """Compile the usual loops once, so that first fits are quick."""
     from assay.cli import listing

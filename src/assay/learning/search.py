@@ -166,7 +166,6 @@ class Search:
             candidates = candidates[: max(0, self.budget.trials - self.budget.done)]
         work = [self._job(one, step) for one in candidates]
         seconds = self.budget.seconds
-        limit = None if seconds is None else max(5.0, 0.4 * seconds)
         many = len(self.problem.train) > 30_000
 
         def begun(place: int) -> None:
@@ -175,11 +174,15 @@ class Search:
         def done(place: int, answer: Answer) -> None:
             self._take(candidates[place], answer, step, many)
 
+        def limit() -> float | None:
+            return None if seconds is None or not self.ranked() else max(5.0, 0.4 * seconds)
+
         self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
 
     def _out_of_time(self) -> bool:
+        """Tell whether to stop; the time does not end before there is something to return."""
         left = self.budget.left()
-        return self.budget.is_stopped() or (left is not None and left < self.reserve())
+        return self.budget.is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
 
     def _job(self, one: Candidate, step: int) -> Judge:
         encoding, path = self.problem.view(one.kind, one.plain)

@@ -42,7 +42,7 @@ _WIDE = 2**27  # rows times classes from which the sums of rows are not laid out
 
 
 @dataclass(eq=False, repr=False)
-class DecisionTree(ReadableTree, TreeModel, Learner):
+class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
     """What both kinds of tree share."""
 
     thresholds = "midpoint"

@@ -36,7 +36,7 @@ def row_count(owner: Any, name: str, n: int, low: int) -> int:
     value = getattr(owner, name)
     if isinstance(value, (float, np.floating)) and 0 < value <= 1:
         return max(low, int(np.ceil(value * n)))
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= low:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
         return min(int(value), n + 1)  # a larger number says no more
     raise refuse(
         owner,

@@ -52,8 +52,9 @@ def grow_general(
     signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
     own = np.array(rows, dtype=np.int64)
     made = grow(*coded, task, own, limits.record(len(coded.gaps)), np.uint64(seed), signs)
-    nodes = _as_nodes(*made[:4], criterion)
-    return nodes if monotone is None else bounded(nodes, made[4])
+    grown, sums, medians, sides, bounds = made
+    nodes = _as_nodes(grown, sums, medians, sides, criterion)
+    return nodes if monotone is None else bounded(nodes, bounds)
 
 
 def _as_nodes(grown: np.ndarray, sums: np.ndarray, medians: np.ndarray, sides: np.ndarray, criterion: str) -> Nodes:

@@ -1,0 +1,149 @@
+"""The numbers behind the figures of a study's model, from its hold-out rows.
+
+Bands are theorems, not error bars. Shares at a threshold: the largest difference between a share on the hold-out rows
+and on new data, over all thresholds at once and for both classes (Dvoretzky-Kiefer-Wolfowitz with Massart's constant).
+Prediction sets: the coverage at each of `COVERAGES`, all at once. Both pay for the models compared on the same rows.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from assay.data import Table
+from assay.explain import explain
+from assay.learning import Study, TableModel
+from assay.plot import frames
+from assay.theory.holdout import threshold_width
+
+COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_ROWS, _SHOWN, _DRAWN = 2_000, 12, 3
+
+
+def all_of(found: Study) -> dict[str, Any]:
+    """Return every figure that the chosen model allows."""
+    model, (X, y) = found.model, found.encoded_holdout
+    compared = 1 if model.memory is None else model.memory.compared
+    delta = (1 - float(found.confidence)) / compared
+    shown: dict[str, Any] = dict.fromkeys(("confusion", "threshold", "residuals"))
+    shown["structure"] = _structure(model, found.rows[0])
+    shown |= _explained(found)
+    if found.task == "classify":
+        frame = frames.confusion(model.learner, X, y)
+        shown["confusion"] = {"labels": [str(one) for one in frame["labels"]], "counts": frame["counts"].tolist()}
+        if len(model.classes_) == 2 and hasattr(model.learner, "predict_proba"):
+            shown["threshold"] = _thresholds(model.learner, X, y, delta)
+    else:
+        frame = frames.residuals(model.learner, X, y)
+        shown["residuals"] = {key: frame[key][:500].tolist() for key in ("predicted", "residual")}
+    shown["coverage"] = _coverage(model, X, delta * compared)
+    return shown
+
+
+def _explained(found: Study) -> dict[str, Any]:
+    """Return importance, effects and calibration, from at most `_ROWS` hold-out rows."""
+    assert found.certificate.split is not None
+    held = np.asarray(found.certificate.split["holdout"])
+    if len(held) > _ROWS:
+        held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
+    said = explain(found.model, found.table, held, delta=1 - float(found.confidence))
+    lines = zip(*(said.importance[key] for key in ("column", "importance", "low", "high")), strict=True)
+    calibration = said.calibration and {
+        "predicted": said.calibration["probability"],
+        **{key: said.calibration[key] for key in ("share", "low", "high")},
+    }
+    return {
+        "importance": [list(line) for line in lines][:_SHOWN],
+        "dependence": _dependence(said.effects),
+        "calibration": calibration or None,
+    }
+
+
+def _dependence(effects: Any) -> list[dict[str, Any]]:
+    """Return the effects of the first columns, of the last class where there are classes."""
+    rows = list(zip(*(effects[key] for key in ("column", "value", "class", "mean")), strict=True))
+    last = rows[-1][2] if rows else None
+    drawn = []
+    for name in list(dict.fromkeys(line[0] for line in rows))[:_DRAWN]:
+        mine = [(value, mean) for column, value, label, mean in rows if column == name and label == last]
+        numeric = all(isinstance(value, float) for value, _ in mine)
+        drawn.append(
+            {
+                "name": name,
+                "class": "" if last is None else str(last),
+                "values": [value for value, _ in mine] if numeric else [],
+                "levels": [] if numeric else [str(value) for value, _ in mine],
+                "means": [mean for _, mean in mine],
+            }
+        )
+    return drawn
+
+
+def _thresholds(learner: Any, X: np.ndarray, y: np.ndarray, delta: float) -> dict[str, Any] | None:
+    """Return, at each threshold, the share of the second class that is missed and of the first that is called."""
+    score, positive = learner.predict_proba(X)[:, 1], y == learner.classes_[1]
+    a, b = int(positive.sum()), int((~positive).sum())
+    if not a or not b:
+        return None
+    at = np.linspace(0, 1, 101)
+    yes, no = np.sort(score[positive]), np.sort(score[~positive])
+    return {
+        "at": at.round(2).tolist(),
+        "missed": (np.searchsorted(yes, at, "left") / a).tolist(),
+        "alarms": (1 - np.searchsorted(no, at, "left") / b).tolist(),
+        "width": float(threshold_width(a, b, delta)),
+        "share": a / (a + b),
+        "classes": [str(one) for one in learner.classes_],
+    }
+
+
+def _coverage(model: TableModel, X: np.ndarray, delta: float) -> list[dict[str, Any]]:
+    """Return how large prediction sets are at each coverage; what it costs to look at all of them is paid."""
+    lines = []
+    for coverage in COVERAGES:
+        try:
+            if model.task == "classify":
+                size = float(model.sets(X, coverage, delta / len(COVERAGES)).sum(axis=1).mean())
+            else:
+                low, high = model.intervals(X[:1], coverage, delta / len(COVERAGES))
+                size = float(high[0] - low[0]) / 2
+            lines.append({"coverage": coverage, "size": size})
+        except ValueError:  # too few hold-out rows for this coverage, or a model that remembers none
+            continue
+    return [line for line in lines if np.isfinite(line["size"])]
+
+
+def _structure(model: TableModel, rows: int) -> dict[str, Any]:
+    """Return what the model is made of, as far as it can be drawn."""
+    learner, names = model.learner, model.encoding.feature_names()
+    shown: dict[str, Any] = dict.fromkeys(("coefficients", "support", "network", "tree"))
+    if np.shape(getattr(learner, "coef_", ()))[-1:] == (len(names),):
+        frame = frames.coefficients(learner, names, _SHOWN)
+        shown["coefficients"] = [frame["names"], frame["values"][:, -1].tolist()]
+    if hasattr(learner, "support_"):
+        shown["support"] = [len(learner.support_), rows]
+    weights = getattr(learner, "coefs_", None)
+    if isinstance(weights, list) and all(np.ndim(one) == 2 for one in weights):
+        shown["network"] = [len(weights[0]), *(one.shape[1] for one in weights)]
+    if hasattr(learner, "to_text"):
+        shown["tree"] = learner.to_text().splitlines()[:40]
+    return shown
+
+
+def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:
+    """Return what a form needs of each column: kind, levels, a usual value, and how far values lie apart."""
+    found = []
+    for kind in model.columns:
+        column = table.column(kind.name)
+        there = np.flatnonzero(~column.missing)
+        one: dict[str, Any] = {"name": kind.name, "kind": kind.kind, "usual": "", "levels": list(kind.levels)}
+        if kind.kind == "numeric" and len(there):
+            data = column.data[there]
+            spread = float(np.subtract(*np.quantile(data, [0.75, 0.25])))
+            marks = np.unique(np.quantile(data, np.linspace(0, 1, 21))).tolist()
+            one |= {"usual": f"{float(np.median(data)):.6g}", "spread": spread or 1.0, "marks": marks}
+        elif kind.levels and len(there):
+            one["usual"] = kind.levels[int(np.bincount(column.data[there].astype(np.intp)).argmax())]
+        elif len(there):
+            one["usual"] = str(column.values()[there[0]])[:200]
+        found.append(one)
+    return found

@@ -1,0 +1,111 @@
+"""What a study found, as plain data: the one view that the report and the studio's pages are made from."""
+
+from typing import Any
+
+import numpy as np
+
+from assay.claims.claim import Certificate, Claim
+from assay.claims.definitions import ASSUMPTIONS, definition
+from assay.claims.words import UNDETECTABLE
+from assay.learning import Candidate, Study
+from assay.report import numbers
+
+_MEANINGS = {
+    "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/1": "auc", "P06/2": "thresholds", "P25": "coverage",
+    "P03": "loss", "P04": "loss", "P05": "loss", "P61": "baseline", "D01": "identity", "D02": "training",
+    "D03": "floor", "D04": "gap", "D09": "gap", "D05": "gap", "D13": "margin", "D27": "tree", "P41": "selective",
+    "P42": "cost",
+}  # fmt: skip
+"""The explanation of a claim, by its code or the beginning of it; others are explained as a fact or a bound."""
+
+
+def row(one: Candidate) -> dict[str, Any]:
+    """Return a line of the leaderboard as plain data."""
+    card = getattr(one.kind, "card", None)
+    errors = ("cv", "training_error", "holdout_error", "bound", "seconds")
+    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
+    return {name: _finite(getattr(one, name)) for name in errors} | {
+        "name": one.name,
+        "method": one.name if card is None else card.name,
+        "zh": "" if card is None else card.zh,
+        "settings": settings[:200],
+        "status": one.status,
+        "note": one.note,
+    }
+
+
+def _finite(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def shown_of(found: Study) -> dict[str, Any]:
+    """Return all that pages show of a study."""
+    model, certificate = found.model, found.certificate
+    return {
+        "task": found.task,
+        "target": model.target.name,
+        "metric": found.metric.name,
+        "rows": list(found.rows),
+        "confidence": found.confidence,
+        "why": found.why,
+        "notes": list(found.notes),
+        "leaderboard": [row(one) for one in found.candidates],
+        "learner": type(model.learner).__name__,
+        "card": card_of(model.learner),
+        "claims": claims_of(certificate),
+        "not_claimed": [[_name(gap.template), gap.reason] for gap in certificate.not_applicable],
+        "undetectable": list(UNDETECTABLE),
+        "delta": certificate.delta_total,
+        "figures": numbers.all_of(found),
+        "columns": numbers.columns_of(model, found.table),
+    }
+
+
+def card_of(learner: Any) -> dict[str, Any]:
+    """Return the card of a fitted learner."""
+    card = learner.card
+    settings = ", ".join(f"{name}={value!r}" for name, value in sorted(learner.get_params(deep=False).items()))
+    return {
+        "name": card.name,
+        "zh": card.zh,
+        "class": type(learner).__name__,
+        "model": str(card.model),
+        "strategy": card.strategy,
+        "algorithm": card.algorithm,
+        "guarantee": list(card.guarantee),
+        "settings": settings[:600],
+    }
+
+
+def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
+    """Return each claim with its sentence and assumptions."""
+    best = certificate.tightest
+    return [
+        {
+            "code": claim.template,
+            "name": claim.kind,
+            "fact": claim.is_fact,
+            "says": claim.statement,
+            "means": meaning(claim),
+            "delta": claim.delta,
+            "best": claim is best,
+            "assumes": [[code, ASSUMPTIONS.get(code, code)] for code in claim.assumptions],
+        }
+        for claim in certificate.claims
+    ]
+
+
+def _name(template: str) -> str:
+    found = definition(template)
+    return template if found is None else found.name
+
+
+def meaning(claim: Claim) -> str:
+    """Return the key of the words that explain a claim."""
+    code = claim.template
+    for begin in (code, code.partition("/")[0]):
+        if begin in _MEANINGS:
+            return f"means.{_MEANINGS[begin]}"
+    if claim.is_fact:
+        return "means.fact"
+    return "means.bound" if claim.quantity else "means.new"

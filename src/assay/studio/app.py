@@ -1,0 +1,90 @@
+"""The web application: its addresses, its errors, its life."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from assay.report.env import asset
+from assay.studio.pages import model, more, page, run, table
+from assay.studio.security import Guard, Settings, TooLarge, too_large
+from assay.studio.workspace import Workspace
+
+ROUTES = [
+    Route("/", table.home),
+    Route("/tables", table.add, methods=["POST"]),
+    Route("/tables/{key}", table.show),
+    Route("/tables/{key}/look", table.look, methods=["POST"]),
+    Route("/tables/{key}/learn", table.learn, methods=["POST"]),
+    Route("/runs/{key}", run.show),
+    Route("/runs/{key}/live", run.live),
+    Route("/runs/{key}/events", run.events),
+    Route("/runs/{key}/stop", run.stop, methods=["POST"]),
+    Route("/runs/{key}/files/{name}", run.download),
+    Route("/runs/{key}/model", model.show),
+    Route("/runs/{key}/verify", model.verify, methods=["POST"]),
+    Route("/runs/{key}/try", model.try_row, methods=["GET", "POST"]),
+    Route("/compare", more.compare),
+    Route("/plan", more.plan),
+    Route("/learn", more.learn),
+    Route("/learn/{which}", more.steps),
+    Route("/language", more.choose_language, methods=["POST"]),
+    Route("/login", more.login),
+]
+_TYPES = {"style.css": "text/css; charset=utf-8", "studio.js": "text/javascript; charset=utf-8"}
+
+
+def studio(settings: Settings, source: str = "", most_bytes: int | None = None) -> Guard:
+    """Return the application; `source` is a table to begin with, a file of this machine or a bundled name."""
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        app.state.workspace = Workspace(most_bytes)
+        if source:
+            first(app.state.workspace, source)
+        yield
+        await app.state.workspace.close()
+
+    app = Starlette(
+        routes=[*ROUTES, Route("/static/{name}", _static)],
+        lifespan=life,
+        exception_handlers={TooLarge: too_large, HTTPException: _refused, 500: _broken},
+    )
+    return Guard(app, settings)
+
+
+def first(held: Workspace, source: str) -> None:
+    """Take in the table that the studio was started with."""
+    from pathlib import Path
+
+    from assay.datasets import TARGETS
+
+    path = Path(source)
+    if path.is_file():
+        held.add(path.name, {"file": str(path.resolve())})
+    elif source in TARGETS:
+        held.add(source, {"bundled": source})
+    else:
+        raise ValueError(f"there is no file {source!r}, and no bundled table of that name.")
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _TYPES:
+        raise HTTPException(404, "There is no such file.")
+    text = asset(name) if name == "style.css" else (files("assay.studio") / "static" / name).read_text(encoding="utf-8")
+    return Response(text, media_type=_TYPES[name], headers={"cache-control": "no-cache"})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return page(request, "refused.html", error.status_code, sentence=str(error.detail))
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    return page(request, "refused.html", 500, sentence=f"{type(error).__name__}: {error}")

@@ -1,0 +1,163 @@
+"""Processes of the studio: one for each study, one that answers small questions; each can be ended."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+_LINE = 64 * 2**20  # the longest line that a child may write
+_GRACE = 30.0  # seconds that a study has to end after it was asked to
+
+
+class Refused(Exception):
+    """What was asked could not be done; the sentence says why."""
+
+
+def memory_limit() -> int:
+    """Return the bytes that a child may have: three quarters of the machine's memory."""
+    try:
+        return int(0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30
+
+
+class Child:
+    """A process that answers requests one after the other."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._process: asyncio.subprocess.Process | None = None
+        self._lock = asyncio.Lock()
+
+    async def ask(self, task: str, seconds: float, **arguments: Any) -> Any:
+        """Return the answer to a request; raise `Refused` with a sentence if there is none."""
+        async with self._lock:
+            async for record in self.records(task, seconds, **arguments):
+                if "result" in record:
+                    return record["result"]
+        raise Refused("The process that does the work ended without an answer.")
+
+    async def records(self, task: str, seconds: float, **arguments: Any) -> AsyncIterator[dict[str, Any]]:
+        """Yield what the child tells until its result, which is the last; after `seconds` it is ended."""
+        process = await self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"task": task, "arguments": arguments}).encode() + b"\n")
+        try:
+            async with asyncio.timeout(seconds):
+                await process.stdin.drain()
+                while line := await process.stdout.readline():
+                    record = json.loads(line)
+                    if "refused" in record:
+                        raise Refused(record["refused"])
+                    yield record
+                    if "result" in record:
+                        return
+        except TimeoutError:
+            await self.end()
+            raise Refused(f"It took longer than {seconds:g} seconds and was ended.") from None
+        except (ConnectionError, ValueError):
+            await self.end()
+        raise Refused("The process that does the work ended: there was not enough memory, or it was stopped.")
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "assay.studio.child",
+                json.dumps({"bytes": self._most_bytes}),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                limit=_LINE,
+            )
+        return self._process
+
+    async def stop(self) -> None:
+        """Ask what runs to end with the best so far."""
+        if self._process is not None and self._process.stdin is not None and self._process.returncode is None:
+            self._process.stdin.write(b"stop\n")
+
+    async def end(self) -> None:
+        """End the process at once."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+
+class Job:
+    """A study in a process of its own, and what it has told so far."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.child = Child(most_bytes)
+        self.events: list[dict[str, Any]] = []
+        self.status = "running"  # then "done", "failed" or "stopped"
+        self.result: Any = None
+        self.refusal = ""
+        self.began = time.monotonic()
+        self.stopping = False
+        self._changed = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, task: str, seconds: float, **arguments: Any) -> None:
+        """Begin in the background."""
+        self._task = asyncio.create_task(self._follow(task, seconds, arguments))
+
+    async def _follow(self, task: str, seconds: float, arguments: dict[str, Any]) -> None:
+        try:
+            async for record in self.child.records(task, seconds, **arguments):
+                if "result" in record:
+                    self.result, self.status = record["result"], "done"
+                else:
+                    self.events.append(record["event"])
+                await self._tell()
+        except Refused as error:
+            self.refusal, self.status = str(error), "stopped" if self.stopping else "failed"
+        finally:
+            await self.child.end()
+            await self._tell()
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def version(self) -> int:
+        """A number that changes with what there is to show."""
+        return len(self.events) + (self.status != "running") * 1_000_000
+
+    async def changed(self, seen: int, seconds: float) -> bool:
+        """Wait until there is more than a reader has seen; False if nothing came in time."""
+        try:
+            async with asyncio.timeout(seconds), self._changed:
+                await self._changed.wait_for(lambda: self.version != seen)
+        except TimeoutError:
+            return False
+        return True
+
+    async def done(self) -> None:
+        """Wait for the end."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def stop(self) -> None:
+        """Ask for the best so far, and end the process if it does not answer."""
+        if self.status != "running" or self.stopping:
+            return
+        self.stopping = True
+        await self.child.stop()
+        asyncio.get_running_loop().call_later(_GRACE, lambda: asyncio.ensure_future(self._late()))
+
+    async def _late(self) -> None:
+        if self.status == "running":
+            await self.child.end()
+
+    async def end(self) -> None:
+        """End it at once."""
+        await self.child.end()
+        if self._task is not None:
+            await self._task

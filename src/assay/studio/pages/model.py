@@ -1,0 +1,126 @@
+"""Model and Try: the certificate in plain words, thresholds, prediction sets, figures; a row of one's own."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from assay.studio.jobs import Child, Refused
+from assay.studio.pages import form, go, number_in, page, run_of, text_of, workspace
+from assay.studio.workspace import ASK_SECONDS, Run
+
+VERIFY_SECONDS, MOST_FIELDS = 600.0, 60
+
+
+async def show(request: Request) -> Response:
+    """The model that a study chose."""
+    run = run_of(request)
+    if not run.found:
+        return go(f"/runs/{run.key}")
+    asked = request.query_params
+    miss, alarm = (number_in(asked.get(name), 1.0, 0.0, 1e6) for name in ("miss", "alarm"))
+    curve = run.found["figures"].get("threshold")
+    chosen = number_in(asked.get("threshold"), 0.5, 0.0, 1.0)
+    costs = cost_lines(curve, miss, alarm) if curve else None
+    coverage = run.found["figures"]["coverage"]
+    place = int(number_in(asked.get("coverage"), min(4, max(len(coverage) - 1, 0)), 0, max(len(coverage) - 1, 0)))
+    return page(
+        request,
+        "model.html",
+        here="model",
+        run=run,
+        model=run,
+        found=run.found,
+        figures=run.found["figures"],
+        curve=curve,
+        costs=costs,
+        at=at_threshold(curve, costs, chosen) if curve and costs else None,
+        miss=miss,
+        alarm=alarm,
+        coverage=coverage,
+        place=place,
+        verdict=run.verdict,
+    )
+
+
+def cost_lines(curve: dict[str, Any], miss: float, alarm: float) -> dict[str, list[float]]:
+    """Return the mean cost of a row at each threshold, with the band that holds at all of them at once.
+
+    The shares of the classes are those of the hold-out rows.
+    """
+    share, width = curve["share"], curve["width"]
+    lines: dict[str, list[float]] = {"low": [], "seen": [], "high": []}
+    for missed, alarms in zip(curve["missed"], curve["alarms"], strict=True):
+        for name, shift in (("low", -width), ("seen", 0.0), ("high", width)):
+            a, b = (min(1.0, max(0.0, part + shift)) for part in (missed, alarms))
+            lines[name].append(miss * share * a + alarm * (1 - share) * b)
+    return lines
+
+
+def at_threshold(curve: dict[str, Any], costs: dict[str, list[float]], chosen: float) -> dict[str, Any]:
+    """Return the shares and the cost at a threshold, and where the certified cost is least."""
+    i = round(100 * chosen)
+    width = curve["width"]
+    best = min(range(101), key=lambda k: costs["high"][k])
+    return {
+        "threshold": curve["at"][i],
+        "missed": curve["missed"][i],
+        "missed_most": min(1.0, curve["missed"][i] + width),
+        "alarms": curve["alarms"][i],
+        "alarms_most": min(1.0, curve["alarms"][i] + width),
+        "cost": costs["seen"][i],
+        "cost_most": costs["high"][i],
+        "best": curve["at"][best],
+    }
+
+
+async def verify(request: Request) -> Response:
+    """Check the certificate again, in a process of its own."""
+    await form(request)
+    run = run_of(request)
+    child = Child(workspace(request).most_bytes)
+    try:
+        run.verdict = await child.ask(
+            "verify", VERIFY_SECONDS, source=run.table.source, kinds=run.kinds, file=str(run.folder / "model.assay")
+        )
+    except Refused as error:
+        run.verdict = {"holds": False, "reason": str(error), "verdicts": [], "audit": [], "lines": [0, 0]}
+    finally:
+        await child.end()
+    return go(f"/runs/{run.key}/model#verified")
+
+
+async def try_row(request: Request) -> Response:
+    """A form made from the columns, and what the model says of what is typed."""
+    run = run_of(request)
+    if not run.found:
+        return go(f"/runs/{run.key}")
+    columns = _fields(run)
+    values = {one["name"]: str(one["usual"]) for one in run.found["columns"]}
+    answer, refusal = None, ""
+    if request.method == "POST":
+        given = await form(request)
+        values |= {one["name"]: text_of(given, f"c{one['place']}") for one in columns}
+        try:
+            answer = await workspace(request).desk.ask(
+                "predict",
+                ASK_SECONDS,
+                file=str(run.folder / "model.assay"),
+                values=values,
+                columns=run.found["columns"],
+                coverages=[line["coverage"] for line in run.found["figures"]["coverage"]],
+                confidence=run.found["confidence"],
+            )
+        except Refused as error:
+            refusal = str(error)
+    status = 400 if refusal else 200
+    shown = {"columns": columns, "values": values, "answer": answer, "refusal": refusal, "found": run.found}
+    return page(request, "try.html", status, here="try", run=run, model=run, most=MOST_FIELDS, **shown)
+
+
+def _fields(run: Run) -> list[dict[str, Any]]:
+    """Return the columns to ask for: those that matter most first, and no more than a person can fill in."""
+    assert run.found is not None
+    order = {line[0]: i for i, line in enumerate(run.found["figures"]["importance"])}
+    columns = [one | {"place": i} for i, one in enumerate(run.found["columns"])]
+    return sorted(columns, key=lambda one: order.get(one["name"], len(order)))[:MOST_FIELDS]

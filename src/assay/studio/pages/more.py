@@ -1,0 +1,115 @@
+"""Compare, Plan and Learn; the language; signing in."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from assay.report.words import LANGUAGES
+from assay.studio.jobs import Refused
+from assay.studio.pages import form, go, number_in, page, text_of, workspace
+from assay.studio.workspace import ASK_SECONDS, Run
+
+ALGORITHMS = ("perceptron", "kmeans", "adaboost", "smo", "em", "backprop")
+
+
+async def compare(request: Request) -> Response:
+    """Two studies of one table on the rows that neither was fitted to, with the difference that is proved."""
+    held, asked = workspace(request), request.query_params
+    runs = {run.key: run for run in held.runs.values() if run.found}
+    first = runs.get(asked.get("a", "")) or (list(runs.values()) or [None])[-1]
+    rivals = [run for run in runs.values() if first and run is not first and _comparable(run, first)]
+    second = next((run for run in rivals if run.key == asked.get("b")), rivals[-1] if rivals else None)
+    answer, refusal = None, ""
+    if first and second:
+        files = {"first": str(first.folder / "model.assay"), "second": str(second.folder / "model.assay")}
+        try:
+            answer = await held.desk.ask(
+                "compare", ASK_SECONDS, source=first.table.source, kinds=first.kinds, **files
+            )
+        except Refused as error:
+            refusal = str(error)
+    shown = {"runs": list(runs.values()), "first": first, "second": second, "answer": answer, "refusal": refusal}
+    return page(request, "compare.html", here="compare", **shown)
+
+
+def _comparable(run: Run, other: Run) -> bool:
+    return run.table.source == other.table.source and run.target == other.target and run.kinds == other.kinds
+
+
+async def plan(request: Request) -> Response:
+    """How many rows for which error."""
+    asked = request.query_params
+    values: dict[str, Any] = {
+        "error": number_in(asked.get("error"), 10.0, 0.0, 90.0),
+        "width": number_in(asked.get("width"), 2.0, 0.1, 50.0),
+        "confidence": number_in(asked.get("confidence"), 95.0, 50.0, 99.99),
+        "candidates": int(number_in(asked.get("candidates"), 1, 1, 10_000)),
+        "dimension": int(number_in(asked.get("dimension"), 10, 1, 1_000)),
+    }
+    values["width"] = min(values["width"], 99.0 - values["error"])
+    shares = {name: values[name] / 100 for name in ("error", "width", "confidence")}
+    if 0 < shares["error"] < 1e-3:
+        shares["error"] = 1e-3
+    answer, refusal = None, ""
+    try:
+        answer = await workspace(request).desk.ask("plan", ASK_SECONDS, **(values | shares))
+    except Refused as error:
+        refusal = str(error)
+    return page(request, "plan.html", here="plan", values=values, answer=answer, refusal=refusal)
+
+
+async def learn(request: Request) -> Response:
+    """The learners' cards; one learner's page; an algorithm step by step."""
+    held, asked = workspace(request), request.query_params
+    name, refusal, card, methods = asked.get("name", ""), "", None, []
+    try:
+        if name:
+            card = await held.desk.ask("methods", ASK_SECONDS, name=name[:100])
+        else:
+            methods = await held.desk.ask("methods", ASK_SECONDS)
+    except Refused as error:
+        refusal = str(error)
+    shown = {"card": card, "methods": methods, "refusal": refusal, "algorithms": ALGORITHMS}
+    return page(request, "learn.html", 400 if refusal else 200, here="learn", **shown)
+
+
+async def steps(request: Request) -> Response:
+    """An algorithm on two columns of the table, one step at a time."""
+    held, asked = workspace(request), request.query_params
+    which = request.path_params["which"]
+    table = held.tables.get(asked.get("table", "")) or (list(held.tables.values()) or [None])[-1]
+    numbers = [one["name"] for one in table.seen["columns"] if one["kind"] == "numeric"] if table and table.seen else []
+    numbers = [name for name in numbers if table is None or name != table.target][:200]
+    x = asked.get("x") if asked.get("x") in numbers else (numbers[0] if numbers else "")
+    y = asked.get("y") if asked.get("y") in numbers else next((name for name in numbers if name != x), "")
+    answer, refusal = None, ""
+    if which not in ALGORITHMS:
+        refusal = "unknown"
+    elif x and y:
+        try:
+            answer = await held.desk.ask(
+                "steps", ASK_SECONDS, which=which, sample=table.sample, x=x, y=y, target=table.target
+            )
+        except Refused as error:
+            refusal = str(error)
+    last = len(answer["frames"]) - 1 if answer else 0
+    step = int(number_in(asked.get("step"), 0, 0, last))
+    shown = {"which": which, "algorithms": ALGORITHMS, "numbers": numbers, "x": x, "y": y, "answer": answer}
+    return page(request, "steps.html", here="learn", table=table, step=step, last=last, refusal=refusal, **shown)
+
+
+async def choose_language(request: Request) -> Response:
+    """Keep the language that a reader chose."""
+    given = await form(request)
+    back = text_of(given, "back", "/")
+    answer = go(back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/")
+    chosen = text_of(given, "language")
+    if chosen in LANGUAGES:
+        answer.set_cookie("assay_language", chosen, samesite="strict", httponly=True, max_age=31_536_000)
+    return answer
+
+
+async def login(request: Request) -> Response:
+    """Ask for the password of a studio that listens on another address than this machine's own."""
+    return page(request, "login.html", wrong=bool(request.query_params.get("wrong")))

@@ -1,0 +1,232 @@
+"""Who may talk to the studio, and how much.
+
+Every request passes `Guard` before any page sees it:
+
+- Host must be the address that the studio was started with, so that a foreign name which resolves to this machine
+  (DNS rebinding) reaches nothing.
+- A request that changes something must carry the studio's own Origin; one that a foreign page caused is refused.
+- The first page is opened with a token from the terminal. It works once, and is exchanged for a cookie that scripts
+  cannot read and other sites cannot send. On another address than loopback a password takes its place.
+- Bodies are counted as they arrive: what is declared or grows too large is refused.
+
+Forms carry a further secret, `Session.csrf`, which `pages.form` compares.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+FORM_BYTES = 4 * 2**20
+"""What a form without a file may have."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SAFE = ("GET", "HEAD")
+_TRIES, _PAUSE = 5, 60.0  # wrong passwords in a row, and the seconds that follow
+
+
+class TooLarge(Exception):
+    """A body has more bytes than it may have."""
+
+
+@dataclass
+class Session:
+    """A browser that was let in."""
+
+    key: str
+    csrf: str
+
+
+@dataclass
+class Settings:
+    """How the studio was started. `token` is used up by the first browser; `password` is asked for elsewhere."""
+
+    hosts: tuple[str, ...]
+    port: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    password: str | None = None
+    most_bytes: int = 2**30
+
+    @property
+    def cookie(self) -> str:
+        return f"assay_studio_{self.port}"  # cookies of one host are shared by all its ports
+
+    @property
+    def authorities(self) -> frozenset[str]:
+        """Host headers that are ours."""
+        return frozenset(f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}" for host in self.hosts)
+
+
+class Guard:
+    """The door of the studio."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.app, self.settings = app, settings
+        self._sessions: dict[str, Session] = {}
+        self._token: str | None = settings.token if settings.password is None else None
+        self._wrong, self._closed_until = 0, 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = _headers(scope)
+        answer = self._refusal(scope, headers)
+        limit = self.settings.most_bytes if scope["path"] == "/tables" else FORM_BYTES
+        if answer is None and _declared(headers) > limit:
+            answer = too_large()
+        counted = _Counted(receive, limit)
+        try:
+            answer = answer or await self._entrance(scope, headers, counted)
+        except TooLarge:
+            answer = too_large()
+        await (answer or self.app)(scope, counted, _with_headers(send))
+
+    def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> Response | None:
+        """Refuse what does not come from a page of ours, or is not meant for us."""
+        hosts = headers.get("host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self.settings.authorities:
+            return PlainTextResponse("Refused: this address is not the studio's.\n", 421)
+        if "\0" in scope["path"] or len(scope["path"]) > 500 or len(scope["query_string"]) > 100_000:
+            return PlainTextResponse("Refused: malformed address.\n", 400)
+        site = headers.get("sec-fetch-site", ["none"])[0]
+        if scope["method"] in _SAFE:
+            foreign = site not in ("same-origin", "none") and scope["path"] != "/open"
+        else:
+            foreign = headers.get("origin") != [f"http://{hosts[0]}"] or site not in ("same-origin", "none")
+        return PlainTextResponse("Refused: the request comes from another site.\n", 403) if foreign else None
+
+    async def _entrance(self, scope: Scope, headers: dict[str, list[str]], receive: Receive) -> Response | None:
+        """Let in who has the cookie; exchange token or password for it; None to go on to the page."""
+        path, method = scope["path"], scope["method"]
+        session = self._known(headers)
+        if session is not None:
+            scope.setdefault("state", {})["session"] = session
+        if path == "/open" and method == "GET":
+            return self._by_token(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0])
+        if path == "/login" and method == "POST" and self.settings.password is not None:
+            body = parse_qs((await _body(receive)).decode("utf-8", "replace"))
+            return self._by_password(body.get("password", [""])[0])
+        if session is not None or path.startswith("/static/"):
+            return None
+        if self.settings.password is None:
+            return PlainTextResponse("Open the address that the terminal printed; it works once.\n", 403)
+        return None if path == "/login" else RedirectResponse("/login", 303)
+
+    def _known(self, headers: dict[str, list[str]]) -> Session | None:
+        for line in headers.get("cookie", []):
+            try:
+                found = SimpleCookie(line).get(self.settings.cookie)
+            except CookieError:
+                continue
+            if found is not None:
+                return self._sessions.get(_digest(found.value))
+        return None
+
+    def _by_token(self, given: str) -> Response:
+        if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
+            return PlainTextResponse("This link has been used, or is not the studio's. Start it again.\n", 403)
+        self._token = None
+        return self._let_in()
+
+    def _by_password(self, given: str) -> Response:
+        if time.monotonic() < self._closed_until:
+            return PlainTextResponse("Too many wrong passwords; wait a minute.\n", 429)
+        if not hmac.compare_digest(_digest(given), _digest(self.settings.password or "")):
+            self._wrong += 1
+            if self._wrong >= _TRIES:
+                self._wrong, self._closed_until = 0, time.monotonic() + _PAUSE
+            return RedirectResponse("/login?wrong=1", 303)
+        self._wrong = 0
+        return self._let_in()
+
+    def _let_in(self) -> Response:
+        key = secrets.token_urlsafe(32)
+        self._sessions[_digest(key)] = Session(_digest(key), secrets.token_urlsafe(32))
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(self.settings.cookie, key, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+def too_large(*_: object) -> Response:
+    """Return the answer to a body that has more bytes than it may have."""
+    return PlainTextResponse("Refused: the upload is too large.\n", 413)
+
+
+def host_of(name: str) -> tuple[str, ...]:
+    """Return the names under which a host may be asked for.
+
+    >>> host_of("127.0.0.1")
+    ('127.0.0.1', 'localhost', '::1')
+    """
+    return LOOPBACK if name in LOOPBACK else (name.lower(),)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _headers(scope: Scope) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return found
+
+
+def _declared(headers: dict[str, list[str]]) -> int:
+    text = headers.get("content-length", ["0"])[0]
+    return int(text) if text.isdecimal() and len(text) < 19 else 2**63
+
+
+class _Counted:
+    """Receive a body, counting its bytes."""
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive, self._left = receive, limit
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise TooLarge
+        return message
+
+
+async def _body(receive: Receive) -> bytes:
+    parts, more = [], True
+    while more:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _ in message.get("headers", [])}
+            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]
+            message = {**message, "headers": [*message.get("headers", []), *more]}
+        await send(message)
+
+    return sending

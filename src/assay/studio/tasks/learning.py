@@ -1,0 +1,86 @@
+"""Run a study, check a certificate again and compare two models, for the pages Run, Model and Compare."""
+
+from pathlib import Path
+from typing import Any
+
+from assay import learning, persist
+from assay.explain import compare as compared
+from assay.learning.events import Event, Finished, Left, Note, Started
+from assay.report.page import write_page
+from assay.report.views import row, shown_of
+from assay.studio import child
+from assay.studio.child import Tell
+from assay.studio.tasks.looking import Source, open_table
+
+
+def learn(
+    tell: Tell, source: Source, kinds: dict[str, Any], target: str, folder: str, name: str, asked: dict[str, Any]
+) -> dict[str, Any]:
+    """Run a study; write model.assay and report.html to the folder; return what the pages show."""
+    table = open_table(source, kinds)
+    options = {key: value for key, value in asked.items() if value not in (None, "", [])}
+
+    def told(event: Event) -> None:
+        tell({"event": _event(event)})
+
+    study = learning.learn(table, target, tell=told, stop=child.STOP, **options)
+    found, place = shown_of(study), Path(folder)
+    study.save(place / "model.assay")
+    write_page(found, place / "report.html", name)
+    return found
+
+
+def _event(event: Event) -> dict[str, Any]:
+    """Return what a study tells, as plain data."""
+    match event:
+        case Started():
+            return {"kind": "started", "name": event.name, "what": event.what}
+        case Finished():
+            return {"kind": "finished", "row": row(event.candidate)}
+        case Left():
+            return {"kind": "left", "seconds": event.seconds, "done": event.done}
+        case Note():
+            return {"kind": "note", "text": event.text}
+
+
+def verify(source: Source, kinds: dict[str, Any], file: str) -> dict[str, Any]:
+    """Check the certificate of a model file against the table again, and list the lines that the verdict rests on."""
+    from assay.checker.audit import audit, sizes
+    from assay.checker.verify import verify as check
+
+    model, certificate = persist.load(file)
+    if certificate is None:
+        raise ValueError("the model has no certificate.")
+    table = open_table(source, kinds)
+    table = table.take(model.own_rows(table))
+    problems = model.differences(table, certificate)
+    if problems:
+        return {"holds": False, "reason": " ".join(problems), "verdicts": [], "audit": [], "lines": [0, 0]}
+    report = check(certificate, model, model.encoding.raw(table)[0], model.labels(table))
+    parts = audit(certificate, [model.learner.family])
+    files = dict.fromkeys(part.file for part in parts)
+    lines = {name: [part for part in parts if part.file == name] for name in files}
+    return {
+        "holds": report.holds,
+        "reason": report.reason,
+        "verdicts": [[one.claim, one.status, one.reason] for one in report.verdicts],
+        "audit": [
+            [name, sum(part.code for part in inside), ", ".join(f"{p.name} {p.first}-{p.last}" for p in inside)]
+            for name, inside in lines.items()
+        ],
+        "lines": list(sizes(parts)),
+    }
+
+
+def compare(source: Source, kinds: dict[str, Any], first: str, second: str) -> dict[str, Any]:
+    """Return whether one model is proved better than another on the rows that neither was fitted to."""
+    models = [persist.load(file) for file in (first, second)]
+    table = open_table(source, kinds)
+    found = compared(models[0], models[1], table.take(models[0].model.own_rows(table)))
+    return {
+        "task": models[0].model.task,
+        "rows": found.rows,
+        "losses": list(found.losses),
+        "verdict": found.verdict,
+        "sentences": list(found.sentences),
+    }

@@ -1,0 +1,160 @@
+"""A table at a glance: types, gaps, histograms, warnings. Large tables are summed up from a sample of their rows."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay import datasets
+from assay.data import Column, Table, read
+from assay.data.table import ColumnSummary
+
+SAMPLE = 50_000
+"""Rows that a summary looks at."""
+HEAD, HEAD_COLUMNS, BINS = 8, 40, 16
+Source = dict[str, str]
+
+
+def open_table(source: Source, kinds: dict[str, Any]) -> Table:
+    """Return the table of a file or of a bundled name; `kinds` are the corrections of a person: column -> "nominal", or
+    the levels of an ordered column from lowest to highest."""
+    if "bundled" in source:
+        return datasets.load(source["bundled"])
+    nominal = [name for name, kind in kinds.items() if kind == "nominal"]
+    ordered = {name: kind for name, kind in kinds.items() if isinstance(kind, list)}
+    return read(source["file"], nominal=nominal, ordered=ordered)
+
+
+def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dict[str, Any]:
+    """Return what the Table page shows; a sample of the rows goes to the file `sample`."""
+    table = open_table(source, kinds)
+    if not table.columns:
+        raise ValueError("the table has no columns.")
+    if target not in table.columns:
+        target = datasets.TARGETS.get(source.get("bundled", ""), table.names[-1])
+    rng = np.random.default_rng(0)
+    rows = np.arange(table.n_rows)
+    if table.n_rows > SAMPLE:
+        rows = np.sort(rng.choice(table.n_rows, SAMPLE, replace=False))
+    seen = table.take(rows)
+    wanted = seen.columns[target]
+    said = {one.name: one for one in seen.summary()}
+    columns = [_column(column, seen.n_rows, said[column.name]) for column in seen.columns.values()]
+    for one, column in zip(columns, seen.columns.values(), strict=True):
+        if column.name != target:
+            one["warnings"] += _suspicious(column, wanted)
+    left_out = [[one.name, one.note] for one in table.summary() if one.kind == "left out"] if table.left_out else []
+    _keep(seen, Path(sample))
+    return {
+        "rows": table.n_rows,
+        "sampled": len(rows) if len(rows) < table.n_rows else 0,
+        "columns": columns,
+        "target": target,
+        "task": _task(wanted),
+        "classes": _shares(wanted),
+        "duplicates": _duplicates(seen),
+        "head": _head(seen),
+        "left_out": left_out,
+        "gaps_in_target": int(wanted.missing.sum()),
+    }
+
+
+def _column(column: Column, rows: int, said: ColumnSummary) -> dict[str, Any]:
+    there = column.data[~column.missing]
+    values, counts = np.unique(there, return_counts=True)
+    found: dict[str, Any] = {
+        "name": column.name,
+        "kind": column.type.kind,
+        "missing": int(column.missing.sum()),
+        "distinct": len(values),
+        "holds": said.holds[:80],
+        "note": " ".join(part for part in (said.note, said.advice) if part)[:300],
+        "histogram": np.sort(counts)[::-1][:BINS].tolist(),
+        "warnings": [],
+    }
+    if column.type.kind in ("numeric", "date"):
+        found["histogram"] = _histogram(there)
+    if len(values) < 2:
+        found["warnings"].append("constant")
+    elif len(values) == rows > 20 and (column.type.kind != "numeric" or (there == np.round(there)).all()):
+        found["warnings"].append("identifier")
+    if rows and found["missing"] > 0.3 * rows:
+        found["warnings"].append("gaps")
+    return found
+
+
+def _histogram(there: np.ndarray) -> list[int]:
+    finite = there[np.isfinite(there)]
+    if not len(finite):
+        return []
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = float(finite.min()), float(finite.max())
+        wide = high > low and math.isfinite(high - low)
+        return np.histogram(finite, BINS, (low, high))[0].tolist() if wide else [len(finite)]
+
+
+def _task(target: Column) -> str:
+    values = np.unique(target.data[~target.missing])
+    return "regress" if target.type.kind == "numeric" and not _few_whole(values) else "classify"
+
+
+def _few_whole(values: np.ndarray) -> bool:
+    return len(values) <= 20 and bool((values == np.round(values)).all())
+
+
+def _shares(target: Column) -> list[list[Any]]:
+    """Return the classes of a target with their shares, the commonest first; empty for numbers."""
+    if _task(target) == "regress":
+        return []
+    values, counts = np.unique(target.data[~target.missing], return_counts=True)
+    names = [f"{v:g}" if target.type.kind == "numeric" else target.type.levels[int(v)] for v in values]
+    order = np.argsort(-counts, kind="stable")
+    return [[names[i], float(counts[i] / counts.sum())] for i in order[:20]]
+
+
+def _suspicious(column: Column, target: Column) -> list[str]:
+    """Warn of a column that gives the target away: in each of its levels, or twentieths, nearly one class alone."""
+    both = ~column.missing & ~target.missing
+    x, y = column.data[both], target.data[both]
+    names_rows = column.type.kind == "nominal" and len(np.unique(x)) > 0.5 * len(x)
+    if _task(target) == "regress" or len(y) < 50 or names_rows:
+        return []
+    if column.type.kind in ("numeric", "date"):
+        x = np.searchsorted(np.unique(np.quantile(x, np.linspace(0, 1, 21)[1:-1])), x)
+    groups, classes = (np.unique(part, return_inverse=True)[1] for part in (x, y))
+    table = np.zeros((groups.max() + 1, classes.max() + 1), dtype=np.int64)
+    np.add.at(table, (groups, classes), 1)
+    alone, base = table.max(axis=1).sum() / len(y), table.sum(axis=0).max() / len(y)
+    return ["leak"] if alone >= 0.99 and alone - base >= 0.03 else []
+
+
+def _duplicates(table: Table) -> int:
+    """Count rows that another row repeats, among those looked at."""
+    weights = np.random.default_rng(1).standard_normal(len(table.columns))
+    marks = np.zeros(table.n_rows)
+    for weight, column in zip(weights, table.columns.values(), strict=True):
+        values = np.where(column.missing, -1.2345, column.data)
+        marks += weight * np.unique(values, return_inverse=True)[1]
+    return table.n_rows - len(np.unique(marks))
+
+
+def _head(table: Table) -> dict[str, Any]:
+    first = table.take(slice(0, HEAD))
+    columns = list(first.columns.values())[:HEAD_COLUMNS]
+    cells = [[_cell(value) for value in column.values().tolist()] for column in columns]
+    return {"names": [column.name for column in columns], "rows": [list(row) for row in zip(*cells)]}
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:40]
+
+
+def _keep(table: Table, path: Path) -> None:
+    from pyarrow import parquet
+
+    most = min(table.n_rows, 2_000)
+    rows = np.sort(np.random.default_rng(2).choice(table.n_rows, most, replace=False))
+    parquet.write_table(table.take(rows).to_arrow(), path)

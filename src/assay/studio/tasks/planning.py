@@ -1,0 +1,53 @@
+"""How many rows for which error; and the cards of the learners."""
+
+import inspect
+import math
+import sys
+from typing import Any
+
+from assay.registry import learners
+from assay.theory import plan as theory
+from assay.theory.spaces import OfDimension
+
+_ROWS = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+
+def plan(error: float, width: float, confidence: float, candidates: int, dimension: int) -> dict[str, Any]:
+    """Return the hold-out rows for a width, the training rows for a class of some VC dimension, and curves of both."""
+    delta = 1 - confidence
+    held = theory.holdout_rows(width, delta, error=error, candidates=candidates)
+    space = OfDimension(dimension)
+    needed = theory.rows_needed(min(width, 0.999 - error), delta, space, training_error=error)
+    wrong = [math.ceil(error * n - 1e-9) for n in _ROWS]
+    above = [theory.holdout_width(n, delta / candidates, errors=k)[0] for n, k in zip(_ROWS, wrong, strict=True)]
+    return {
+        "holdout": held._asdict(),
+        "training": [[line.theorem, line.value, line.recommended] for line in needed],
+        "rows": list(_ROWS),
+        "bounds": [min(1.0, k / n + one) for n, k, one in zip(_ROWS, wrong, above, strict=True)],
+    }
+
+
+def methods(name: str = "") -> Any:
+    """Return every learner's card in short, or one learner's card with the page about it."""
+    known = {kind.__name__: kind for kind in learners()}
+    if not name:
+        return [[key, kind.card.name, kind.card.zh, kind.card.task] for key, kind in known.items()]
+    if name not in known:
+        raise ValueError(f"there is no learner {name[:60]!r}.")
+    kind = known[name]
+    card = kind.card
+    module = inspect.cleandoc(sys.modules[kind.__module__].__doc__ or "")
+    return {
+        "class": name,
+        "name": card.name,
+        "zh": card.zh,
+        "task": card.task,
+        "model": str(card.model),
+        "strategy": card.strategy,
+        "algorithm": card.algorithm,
+        "guarantee": list(card.guarantee),
+        "settings": "",
+        "page": module.splitlines(),
+        "about": inspect.cleandoc(kind.__doc__ or "").splitlines(),
+    }

@@ -1,0 +1,100 @@
+"""A row that a person typed: its prediction, and the nearest change of one column that would alter it."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from assay import persist
+from assay.learning import TableModel
+
+Values = dict[str, Any]
+
+
+@lru_cache(maxsize=4)
+def _model(file: str) -> TableModel:
+    return persist.load(file).model
+
+
+def predict(
+    file: str, values: dict[str, str], columns: list[dict[str, Any]], coverages: list[float], confidence: str
+) -> dict[str, Any]:
+    """Return prediction, probabilities, prediction sets at each coverage, and what would change the prediction.
+
+    `values` are texts by column, empty for a gap; `columns` are what the study found of them.
+    """
+    model = _model(file)
+    typed = {one["name"]: _value(one, values.get(one["name"], "")) for one in columns}
+    X = _encoded(model, {name: [value] for name, value in typed.items()})
+    said = model.learner.predict(X)[0]
+    found: dict[str, Any] = {"prediction": _text(said), "probabilities": []}
+    if model.task == "classify" and hasattr(model.learner, "predict_proba"):
+        shares = model.probabilities(X)[0]
+        order = np.argsort(-shares, kind="stable")[:20]
+        found["probabilities"] = [[_text(model.classes_[k]), float(shares[k])] for k in order]
+    delta = (1 - float(confidence)) / max(len(coverages), 1)
+    found["sets"] = [[coverage, _inside(model, X, coverage, delta)] for coverage in coverages]
+    found["changes"] = _changes(model, typed, said, columns)
+    return found
+
+
+def _inside(model: TableModel, X: np.ndarray, coverage: float, delta: float) -> str:
+    if model.task == "classify":
+        inside = np.flatnonzero(model.sets(X, coverage, delta)[0])
+        return ", ".join(_text(model.classes_[k]) for k in inside)
+    low, high = model.intervals(X, coverage, delta)
+    return f"{low[0]:.5g} … {high[0]:.5g}"
+
+
+def _encoded(model: TableModel, columns: dict[str, list[Any]]) -> np.ndarray:
+    X, unknown = model.encode(model.read(columns))
+    for name, words in unknown.items():
+        raise ValueError(f"{words[0][:60]!r} is not a value of the column {name!r}.")
+    return X
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _value(column: dict[str, Any], text: str) -> Any:
+    """Return a typed value as a table has it: a number, text, None for a gap."""
+    text = text.strip()
+    if not text:
+        return None
+    if column["kind"] != "numeric":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"the column {column['name']!r} needs a number; got {text[:60]!r}.") from None
+    if not np.isfinite(value):
+        raise ValueError(f"the column {column['name']!r} needs a finite number; got {text[:60]!r}.")
+    return value
+
+
+def _changes(model: TableModel, typed: Values, said: Any, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return, for each column, the nearest value that alters the prediction (a number: by a twentieth), nearest first.
+
+    Numbers are tried at twenty quantiles of the column, and nearness is in quarters' distances; names have no order.
+    """
+    tried = [
+        (one, value)
+        for one in columns[:200]
+        for value in (one.get("marks", ()) if one["kind"] == "numeric" else one["levels"][:40])
+        if value != typed[one["name"]]
+    ]
+    if not tried:
+        return []
+    rows = [typed | {one["name"]: value} for one, value in tried]
+    predicted = model.learner.predict(_encoded(model, {name: [row[name] for row in rows] for name in typed}))
+    limit = 0.05 * max(abs(float(said)), 1e-12) if model.task == "regress" else 0.0
+    found: dict[str, tuple[float, Any, str]] = {}
+    for (one, value), other in zip(tried, predicted, strict=True):
+        altered = abs(other - said) >= limit if model.task == "regress" else other != said
+        old, name = typed[one["name"]], one["name"]
+        away = abs(value - old) / one["spread"] if one["kind"] == "numeric" and old is not None else 1.0
+        if altered and (name not in found or away < found[name][0]):
+            found[name] = (away, value, _text(other))
+    nearest = sorted(found.items(), key=lambda item: item[1][0])[:8]
+    return [{"column": name, "to": _text(value), "prediction": other} for name, (_, value, other) in nearest]

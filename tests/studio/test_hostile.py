@@ -1,0 +1,219 @@
+"""Ten hostile inputs and their relatives: each is refused, or shown as text."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from assay.studio.app import studio
+from assay.studio.security import Settings
+from assay.studio.workspace import display_name
+from tests.studio.conftest import ORIGIN, PORT, Person
+
+SCRIPT = "<script>alert(1)</script>"
+NASTY = [SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "javascript:alert(1)", "\u202egnp.exe", "a\x1b[31mb"]
+
+
+def nasty_table() -> bytes:
+    head = ",".join('"' + name.replace('"', '""') + '"' for name in [*NASTY, "y"])
+    numbers = [[str((k * (j + 2)) % 11) for j in range(1, len(NASTY))] for k in range(80)]
+    rows = [",".join([f'"{SCRIPT}{k % 3}"', *row, f'"{SCRIPT}{k % 2}"']) for k, row in enumerate(numbers)]
+    return "\n".join([head, *rows]).encode()
+
+
+def harmless(page: str) -> None:
+    """Check that nothing of the table became markup: every script is ours, no attribute holds one."""
+    scripts = re.findall(r"<script[^>]*>", page)
+    assert scripts in ([], ['<script type="module" src="/static/studio.js">'])
+    assert "<img" not in page
+    assert not re.search(r"<[^>]*\son\w+\s*=\s*[a-z]", re.sub(r'"[^"]*"|\'[^\']*\'', '""', page))
+    assert "style=" not in re.sub(r'"[^"]*"', '""', page)
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+
+
+def test_script_in_names_and_labels_is_text_on_every_page(person: Person) -> None:
+    opened = person.upload(nasty_table(), name=f"{SCRIPT}.csv")
+    assert opened.status_code == 200
+    harmless(opened.text)
+    assert "&lt;script&gt;" in opened.text
+    assert "{{ 7 * 7 }}" in opened.text
+    run = person.learn(opened.url.path, learners="LogisticRegression GaussianNB")
+    paths = (run, f"{run}/live", f"{run}/model", f"{run}/try", "/compare", "/", "/learn/em")
+    answers = [person.get(path) for path in paths]
+    answers += [person.post(f"{run}/try"), person.post(f"{run}/verify")]
+    for answer in answers:
+        assert answer.status_code == 200, answer.url
+        harmless(answer.text)
+
+
+def test_a_report_of_a_nasty_table_has_no_script(person: Person) -> None:
+    run = person.learn(person.upload(nasty_table()).url.path, learners="GaussianNB")
+    report = person.get(f"{run}/files/report.html").text
+    assert "<script" not in report
+    assert "<img" not in report
+
+
+def test_an_upload_that_declares_two_gigabytes_is_refused_unread(person: Person) -> None:
+    headers = {**ORIGIN, "content-length": str(2 * 2**30), "content-type": "multipart/form-data; boundary=x"}
+    assert person.client.post("/tables", content=b"", headers=headers).status_code == 413
+
+
+def test_an_upload_that_grows_beyond_the_limit_is_refused(person: Person) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b'--x\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+        for _ in range(40):
+            yield b"1,2,3\n" * 10_000
+
+    headers = {**ORIGIN, "content-type": "multipart/form-data; boundary=x"}
+    answer = person.client.post("/tables", content=pieces(), headers=headers)
+    assert answer.status_code == 413
+    assert not list(person.workspace.folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", "", f"127.0.0.1:{PORT}.evil"]
+)
+def test_another_host_is_refused(person: Person, host: str) -> None:
+    assert person.get("/", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", f"https://127.0.0.1:{PORT}", "http://127.0.0.1"])
+def test_another_origin_is_refused(person: Person, origin: str) -> None:
+    data = {"csrf": person.csrf(), "bundled": "iris"}
+    assert person.client.post("/tables", data=data, headers={"origin": origin}).status_code == 403
+    assert person.client.post("/tables", data=data).status_code == 403
+    assert not person.workspace.tables
+
+
+def test_what_a_foreign_page_fetches_is_refused(person: Person) -> None:
+    for site in ("cross-site", "same-site"):
+        assert person.get("/", headers={"sec-fetch-site": site}).status_code == 403
+
+
+def test_a_form_without_the_sessions_secret_is_refused(person: Person) -> None:
+    for secret in ("", "guess"):
+        answer = person.client.post("/language", data={"csrf": secret, "language": "zh"}, headers=ORIGIN)
+        assert answer.status_code == 403
+    assert person.client.post("/language", content=b"{}", headers=ORIGIN).status_code == 415
+
+
+def test_a_token_works_once(door: TestClient, settings: Settings) -> None:
+    assert door.get("/").status_code == 403
+    assert door.get("/open?token=guess").status_code == 403
+    first = door.get(f"/open?token={settings.token}", follow_redirects=False)
+    assert first.status_code == 303
+    cookie = first.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    door.cookies.clear()
+    assert door.get(f"/open?token={settings.token}").status_code == 403
+    assert door.get("/", headers={"cookie": f"{settings.cookie}=guess"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../security.py", "/static/..%2f..%2fsecurity.py", "/static/%2e%2e/%2e%2e/setup.py",
+        "/static//etc/passwd",
+        "/tables/..%2f..%2fetc%2fpasswd", "/runs/../../etc/passwd", "/static/style.css%00.js", "/learn/..%2f..",
+    ],
+)  # fmt: skip
+def test_no_path_leaves_its_folder(person: Person, path: str) -> None:
+    answer = person.get(path)
+    assert answer.status_code in (200, 400, 403, 404)
+    assert "root:" not in answer.text
+    assert "import" not in answer.text
+
+
+def test_names_of_uploads_are_never_paths(person: Person) -> None:
+    for name in ("../../../etc/cron.d/x", "..\\..\\x.csv", "/etc/passwd", "C:\\x", "\0", "." * 300):
+        assert "/" not in display_name(name)
+        assert "\\" not in display_name(name)
+    person.upload(b"a,b\n1,2\n3,4\n", name="../../../evil.csv")
+    for entry in person.workspace.tables.values():
+        assert re.fullmatch(r"[0-9a-f]{32}\.csv", entry.source["file"].rsplit("/", 1)[1])
+
+
+def test_ten_thousand_columns_are_shown_in_parts(person: Person) -> None:
+    person.client.app.settings.most_bytes = 2**24
+    head = ",".join(f"c{i}" for i in range(10_000))
+    row = ",".join("1" for _ in range(10_000))
+    page = person.upload(f"{head}\n{row}\n{row}\n".encode())
+    assert page.status_code == 200
+    assert "10000 columns" in page.text
+    assert len(page.text) < 400_000
+    assert "c9999" in person.get(f"{page.url.path}?from=9900").text
+    assert person.get(f"{page.url.path}?from=-1e99").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0\1\2\3", b"PAR1 not a parquet file PAR1", b"a,a\n1,2\n", b"a,b\n1\n", b"\xff\xfe\xff"]
+)
+def test_a_broken_table_is_refused_in_words(person: Person, content: bytes) -> None:
+    page = person.upload(content)
+    assert page.status_code in (200, 400)
+    assert 'role="alert"' in page.text
+    assert "Traceback" not in page.text
+
+
+def test_every_answer_has_the_strict_headers(person: Person) -> None:
+    for path in ("/", "/nowhere", "/static/style.css", "/plan"):
+        headers = person.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+
+
+def test_the_language_form_sends_nobody_away(person: Person) -> None:
+    for back in ("https://evil.example", "//evil.example", "/\\evil.example", ""):
+        answer = person.post("/language", {"language": "en", "back": back}, follow_redirects=False)
+        assert answer.headers["location"] == "/"
+
+
+def test_another_address_needs_its_password() -> None:
+    settings = Settings(("10.0.0.5",), PORT, password="correct horse battery")
+    here = f"http://10.0.0.5:{PORT}"
+    with TestClient(studio(settings), base_url=here, raise_server_exceptions=False) as client:
+        assert client.get("/").url.path == "/login"
+        assert client.get(f"/open?token={settings.token}").status_code == 403
+        headers = {"origin": here}
+        for _ in range(5):
+            assert "not the password" in client.post("/login", data={"password": "guess"}, headers=headers).text
+        known = client.post("/login", data={"password": settings.password}, headers=headers)
+        assert known.status_code == 429
+        client.app._closed_until = 0.0
+        assert client.post("/login", data={"password": settings.password}, headers=headers).url.path == "/"
+
+
+def test_another_address_without_a_password_is_refused(monkeypatch: Any) -> None:
+    from assay.studio.server import serve
+
+    monkeypatch.setenv("ASSAY_STUDIO_PASSWORD", "short")
+    with pytest.raises(ValueError, match="password of at least 12"):
+        serve("", "0.0.0.0", 0, browser=False)
+
+
+def test_a_study_is_held_to_its_memory_and_time(person: Person) -> None:
+    child = person.workspace.desk
+    from assay.studio.jobs import Child, Refused
+
+    small = Child(60 * 2**20)
+    with pytest.raises(Refused):
+        person.client.portal.call(lambda: small.ask("methods", 30))
+    with pytest.raises(Refused, match="longer than"):
+        person.client.portal.call(lambda: child.ask("methods", 0.01))
+
+
+def test_the_child_ends_with_the_server() -> None:
+    command = [sys.executable, "-m", "assay.studio.child", '{"bytes": 8589934592}']
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+

@@ -1,0 +1,162 @@
+"""Every page does what a person came for, without JavaScript."""
+
+import re
+import string
+from html import unescape
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from assay import persist
+from assay.report.words import LANGUAGES, translator
+from tests.studio.conftest import Person
+
+
+def test_a_table_is_opened_and_summed_up(person: Person) -> None:
+    rows = "\n".join(f"{i},{i % 7},{'yes' if i % 3 else 'no'},same" for i in range(60))
+    page = person.upload(f"id,size,good,fixed\n{rows}\n".encode())
+    assert page.status_code == 200
+    assert page.url.path.startswith("/tables/")
+    assert "60 rows, 4 columns" in page.text
+    assert "identifier?" in page.text
+    assert "constant" in page.text
+
+
+def test_types_and_target_are_corrected(person: Person) -> None:
+    rows = "\n".join(f"{i % 5},{i % 2},{'abc'[i % 3]}" for i in range(60))
+    table = person.upload(f"code,y,size\n{rows}\n".encode()).url.path
+    page = person.post(f"{table}/look", {"target": "y", "kind0": "nominal", "kind2": "ordered", "levels2": "c, b, a"})
+    assert "Predict “y”" in page.text
+    seen = next(iter(person.workspace.tables.values())).seen
+    assert [one["kind"] for one in seen["columns"]] == ["nominal", "numeric", "ordered"]
+
+
+def test_a_column_that_gives_the_answer_away_is_named(person: Person) -> None:
+    rows = "\n".join(f"{i % 13},{i % 2},{'yes' if i % 2 else 'no'}" for i in range(200))
+    assert "gives the answer away?" in person.upload(f"a,copy,y\n{rows}\n".encode()).text
+
+
+def test_the_run_page_has_the_leaderboard_and_its_baseline(learnt: Any) -> None:
+    page = learnt.person.get(learnt.run).text
+    rows = next(iter(learnt.person.workspace.runs.values())).found["leaderboard"]
+    assert page.count('<th scope="row">') == len(rows) >= 4
+    assert "Baseline" in page
+    assert "chosen" in page
+    ended = learnt.person.get(f"{learnt.run}/events").text
+    assert "event: end" in ended
+
+
+def test_model_and_report_are_downloaded(learnt: Any, tmp_path: Any) -> None:
+    answer = learnt.person.get(f"{learnt.run}/files/model.assay")
+    assert "attachment" in answer.headers["content-disposition"]
+    (tmp_path / "m.assay").write_bytes(answer.content)
+    assert persist.load(tmp_path / "m.assay").certificate is not None
+    report = learnt.person.get(f"{learnt.run}/files/report.html").text
+    assert "What is certified" in report
+    assert "http" not in re.sub(r"<style>.*</style>", "", report, flags=re.DOTALL)
+
+
+def test_the_model_page_explains_every_claim(learnt: Any) -> None:
+    page = learnt.person.get(f"{learnt.run}/model").text
+    found = next(iter(learnt.person.workspace.runs.values())).found
+    said = unescape(page)
+    for claim in found["claims"]:
+        assert claim["says"] in said
+        assert translator("en")(claim["means"]) in said
+    assert page.count("What this means") == len(found["claims"])
+
+
+def test_the_certificate_is_verified_again_with_its_audit(learnt: Any) -> None:
+    page = learnt.person.post(f"{learnt.run}/verify").text
+    assert "The certificate holds" in page
+    assert "checker/verify.py" in page
+
+
+def test_the_band_holds_at_every_threshold_and_the_cost_follows(learnt: Any) -> None:
+    curve = next(iter(learnt.person.workspace.runs.values())).found["figures"]["threshold"]
+    assert curve["missed"][0] == 0
+    assert curve["alarms"][0] == 1
+    assert all(a <= b for a, b in zip(curve["missed"], curve["missed"][1:]))
+    page = unescape(learnt.person.get(f"{learnt.run}/model?threshold=0.2&miss=10&alarm=1").text)
+    i = 20
+    cost = 10 * curve["share"] * curve["missed"][i] + (1 - curve["share"]) * curve["alarms"][i]
+    assert f"{cost:.4g}" in page
+
+
+def test_a_row_is_tried(learnt: Any) -> None:
+    form = learnt.person.get(f"{learnt.run}/try").text
+    assert "<select" in form
+    usual = dict(re.findall(r'name="(c\d+)" type="text"[^>]*value="([^"]*)"', form))
+    page = learnt.person.post(f"{learnt.run}/try", usual)
+    assert page.status_code == 200, page.text
+    assert "Probabilities" in page.text
+    assert "What would change it" in page.text
+    refused = learnt.person.post(f"{learnt.run}/try", {"c0": "twelve"})
+    assert refused.status_code == 400
+    assert "needs a number" in refused.text or "is not a value" in refused.text
+
+
+def test_two_models_are_compared(learnt: Any) -> None:
+    assert "Two finished studies" in learnt.person.get("/compare").text
+    learnt.person.learn(learnt.table, learners="GaussianNB")
+    page = learnt.person.get("/compare").text
+    assert "proved better" in page
+    assert "with 95 % confidence" in page
+
+
+def test_rows_are_planned(learnt: Any) -> None:
+    from assay.theory.plan import holdout_rows
+
+    page = learnt.person.get("/plan?error=10&width=2&confidence=95&candidates=3").text
+    assert f"{holdout_rows(0.02, 0.05, error=0.1, candidates=3).safe:,}" in page
+    assert learnt.person.get("/plan?error=abc&width=-5&dimension=1e99").status_code == 200
+
+
+def test_methods_have_cards_and_pages(learnt: Any) -> None:
+    assert "LogisticRegression" in learnt.person.get("/learn").text
+    page = learnt.person.get("/learn?name=LogisticRegression").text
+    assert "逻辑" in page or "对数几率" in page or "斯谛" in page
+    assert learnt.person.get("/learn?name=os.system").status_code == 400
+
+
+@pytest.mark.parametrize("which", ["perceptron", "kmeans", "adaboost", "smo", "em", "backprop"])
+def test_algorithms_are_followed_step_by_step(learnt: Any, which: str) -> None:
+    first = learnt.person.get(f"/learn/{which}")
+    assert first.status_code == 200
+    assert "Step 0 of" in first.text
+    assert 'role="alert"' not in first.text
+    second = learnt.person.get(f"/learn/{which}?step=1").text
+    assert re.search(r'data-step="1">', second)
+
+
+def test_pages_speak_chinese(learnt: Any) -> None:
+    learnt.person.post("/language", {"language": "zh", "back": "/plan"})
+    try:
+        of_run = (learnt.run, f"{learnt.run}/model", f"{learnt.run}/try")
+        for path in ("/", learnt.table, *of_run, "/compare", "/plan", "/learn"):
+            page = learnt.person.get(path)
+            assert page.status_code == 200
+            assert '<html lang="zh">' in page.text
+        assert "需要多少行" in learnt.person.get("/plan").text
+    finally:
+        learnt.person.client.cookies.delete("assay_language")
+
+
+def test_every_key_exists_in_both_languages_with_the_same_blanks() -> None:
+    tables = [words for _, words in LANGUAGES.values()]
+    assert tables[0].keys() == tables[1].keys()
+    for key in tables[0]:
+        blanks = [{name for _, name, _, _ in string.Formatter().parse(words[key]) if name} for words in tables]
+        assert blanks[0] == blanks[1], key
+
+
+def test_every_key_that_a_template_names_exists() -> None:
+    named = set()
+    for room in ("report", "studio"):
+        for place in (files(f"assay.{room}") / "templates").iterdir():
+            texts = [place] if place.is_file() else list(place.iterdir())
+            for one in texts:
+                named |= set(re.findall(r"""\bt\(["']([a-zA-Z_.]+)["'][,)]""", one.read_text(encoding="utf-8")))
+    assert named
+    assert named <= LANGUAGES["en"][1].keys()

@@ -26,6 +26,8 @@ from assay.data.written import GAP_SPELLINGS
 
 MISSING_WORDS = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
 """What counts as a missing name in a CSV file; `written.GAPS` are what counts as a missing number."""
+WIDE = 2000
+"""In files of more columns the rarer spellings of a gap are left to `data.written`: Arrow sorts them per column."""
 STDIN = "-"
 """The source that is the standard input, a CSV file."""
 
@@ -201,7 +203,7 @@ def _csv_options(place: "Place", as_text: Collection[str], only: list[str] | Non
         "read_options": read,
         "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         "convert_options": pyarrow.csv.ConvertOptions(
-            null_values=GAP_SPELLINGS,  # of numbers; those of names are `_with_gaps`
+            null_values=GAP_SPELLINGS if len(names) <= WIDE else MISSING_WORDS,  # of numbers; of names: `_with_gaps`
             true_values=[],  # yes/no and true/false stay words, in the file's spelling
             false_values=[],
             include_columns=only,

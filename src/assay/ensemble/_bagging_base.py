@@ -318,8 +318,9 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         return found.model, found.errors
 
     def _takes_weights(self, model: Any, n_classes: int, present: int) -> bool:
-        """Tell whether a sample is told to a member as how often each row counts; not if a class is missing in it."""
-        return consumes_weights(model) and (not n_classes or present == n_classes)
+        """Tell whether a sample is told to a member as how often each row counts; not to a classifier if a class is
+        missing in it, since some divide by its weight."""
+        return consumes_weights(model) and (not is_classifier(model) or present == n_classes)
 
     def _part(self, X: Any, rows: np.ndarray | None, columns: np.ndarray) -> Any:
         """Return rows (None: all) and columns of an array or of sparse rows, copied only where they differ."""

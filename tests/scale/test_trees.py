@@ -31,9 +31,9 @@ LEARNERS = {
     "forest": RandomForestClassifier(6, random_state=0),
     "weighted forest": RandomForestClassifier(3, random_state=0, class_weight="balanced"),
     "regression forest": RandomForestRegressor(4, max_features=0.5, random_state=0),
-    "boosting": HistGradientBoostingClassifier(max_iter=5, random_state=0),
-    "three classes": HistGradientBoostingClassifier(max_iter=3, subsample=0.5, random_state=0),
-    "regression boosting": HistGradientBoostingRegressor(loss="huber", max_iter=5, random_state=0),
+    "boosting": HistGradientBoostingClassifier(max_iter=5, early_stopping=False, random_state=0),
+    "three classes": HistGradientBoostingClassifier(max_iter=3, subsample=0.5, early_stopping=False, random_state=0),
+    "regression boosting": HistGradientBoostingRegressor(loss="huber", max_iter=5, early_stopping=False),
     "one tree": DecisionTreeClassifier(max_depth=5),
 }
 weighted = ("regression forest", "boosting", "regression boosting", "one tree")
@@ -133,7 +133,7 @@ def used():
 
 made, on_disk = [], _bins._on_disk
 _bins._on_disk = lambda shape: made.append(shape) or on_disk(shape)
-kinds = {"boosting": HistGradientBoostingClassifier(max_iter=3, random_state=0, n_jobs=2)}
+kinds = {"boosting": HistGradientBoostingClassifier(max_iter=3, early_stopping=False, random_state=0, n_jobs=2)}
 kinds["forest"] = RandomForestClassifier(4, max_leaf_nodes=200, random_state=0, n_jobs=2)
 path, model, held = sys.argv[1], kinds[sys.argv[2]], float(sys.argv[3])
 X = np.random.default_rng(0).normal(size=(6_000, rows(path, "y").n_features))
@@ -167,7 +167,8 @@ def test_rows_larger_than_the_memory_they_may_use(name, tmp_path):
     assert too_large == "too large"
     assert int(spilled) > 0  # the bins, an eighth of the data, were more than their share of what is left
     forest = RandomForestClassifier(4, max_leaf_nodes=200, random_state=0)
-    plain = (forest if name == "forest" else HistGradientBoostingClassifier(max_iter=3, random_state=0)).fit(X, y)
+    boosting = HistGradientBoostingClassifier(max_iter=3, early_stopping=False, random_state=0)
+    plain = (forest if name == "forest" else boosting).fit(X, y)
     assert plain.trees_["threshold"].tobytes().hex() == thresholds
 
 

@@ -63,10 +63,11 @@ class Course:
     def _stalled(self, i: int) -> bool:
         """Tell whether the loss on the validation rows is better than none of the last ones."""
         held: Any = self.held
-        loss, recent = held.score(), self.recent
+        recent: Any = self.recent
+        loss = held.score()
         if not np.any(loss + self.learner.tol < recent):
             return True
-        recent[i % len(recent)] = loss  # type: ignore[index]
+        recent[i % len(recent)] = loss
         return False
 
     def publish(self) -> None:

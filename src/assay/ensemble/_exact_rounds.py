@@ -150,10 +150,9 @@ def quantile_of(values: np.ndarray, weight: np.ndarray, level: float) -> float:
 
 
 def _drawn(n: int, size: int, rng: Any) -> np.ndarray:
-    """Return a mask of `size` of n rows: each row, in turn, is taken with the chance that fills the sample."""
-    chances, mask, taken = rng.uniform(size=n), np.zeros(n, dtype=bool), 0
-    for i, chance in enumerate(chances.tolist()):
-        if chance * (n - i) < size - taken:
-            mask[i] = True
-            taken += 1
+    """Return a mask of `size` of n rows."""
+    from assay.ensemble._loss_loops import draw_rows
+
+    mask = np.zeros(n, dtype=bool)
+    draw_rows(rng.uniform(size=n), size, mask)
     return mask

@@ -83,7 +83,7 @@ def groups_of(learner: Any, d: int) -> list[set[int]] | None:
             f"{learner.interaction_cst!r}.",
         ) from None
     for group in groups:
-        if not all(isinstance(i, Integral) and 0 <= i < d for i in group):
+        if not all(isinstance(i, Integral) and 0 <= int(i) < d for i in group):
             raise refuse(
                 learner,
                 f"Interaction constraints must consist of integer indices in [0, n_features - 1] = [0, {d - 1}], "

@@ -127,3 +127,13 @@ def residual(y, f, weight, parameter, start, stop, g, h):
             h[i] = w
             top_h = max(top_h, w)
     return total, top_g, top_h
+
+
+@compiled
+def draw_rows(chances, size, mask):
+    """Mark `size` of the rows: each row, in turn, is taken with the chance that fills the sample."""
+    n, taken = chances.shape[0], 0
+    for i in range(n):
+        if chances[i] * (n - i) < size - taken:
+            mask[i] = True
+            taken += 1

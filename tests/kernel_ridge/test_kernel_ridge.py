@@ -108,7 +108,8 @@ def test_more_kernels_sparse_rows_and_several_targets_agree_with_scikit_learn(ke
 
     rng = np.random.default_rng(0)
     X, Y = rng.random((30, 4)), rng.normal(size=(30, 2))
-    options = {"kernel": kernel, "kernel_params": {"power": 2}} if callable(kernel) else {"kernel": kernel, "gamma": 0.5}
+    more = {"kernel_params": {"power": 2}} if callable(kernel) else {"gamma": 0.5}
+    options = {"kernel": kernel, **more}
     ours, peer = KernelRidge([0.5, 2.0], **options).fit(X, Y), Peer([0.5, 2.0], **options).fit(X, Y)
     np.testing.assert_allclose(ours.predict(X), peer.predict(X), rtol=1e-8, atol=1e-10)
     assert ours.dual_coef_.shape == (30, 2)

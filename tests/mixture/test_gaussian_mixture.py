@@ -304,7 +304,7 @@ def test_rows_without_any_spread_are_refused_in_words():
     X = np.ones((20, 2))
     assert np.isfinite(GaussianMixture(1).fit(X).score(X))
     for kind in KINDS:
-        with pytest.raises(ValueError, match=r"GaussianMixture: .*ill-defined empirical covariance.*increase reg_covar"):
+        with pytest.raises(ValueError, match=r"GaussianMixture: .*ill-defined empirical.*increase reg_covar"):
             GaussianMixture(1, covariance_type=kind, reg_covar=0.0).fit(X)
 
 

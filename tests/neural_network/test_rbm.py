@@ -172,3 +172,12 @@ def test_a_stack_hands_its_weights_to_a_network():
     assert np.allclose(stack.transform(X), values)
     with pytest.raises(ValueError, match="follows from the machines"):
         stack.classifier(X, y, activation="relu")
+
+
+def test_sparse_rows_are_read_batch_by_batch():
+    from scipy.sparse import csr_array
+
+    X = (np.random.default_rng(0).random((40, 6)) < 0.5).astype(float)
+    plain, sparse = (BernoulliRBM(3, n_iter=3, random_state=0).fit(rows) for rows in (X, csr_array(X)))
+    assert np.array_equal(plain.components_, sparse.components_)
+    assert np.allclose(plain.transform(X), sparse.transform(csr_array(X)))

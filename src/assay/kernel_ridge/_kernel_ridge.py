@@ -109,7 +109,7 @@ class KernelRidge(RegressorMixin, MoreKernels):
             self.pair_coef_ = np.ascontiguousarray((root[:, None] * coefficients).T)
             self.intercept_ = np.zeros(len(self.pair_coef_))
             self._one = np.ndim(target) == 1
-            self._store_all(features.copy() if np.shares_memory(features, X) else features)
+            self._store_all(features.copy())
             residual = columns - self._expansion(features, self.pair_coef_)
             names = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_")
             fitted = {name: getattr(self, name) for name in names}

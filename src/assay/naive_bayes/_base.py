@@ -135,9 +135,8 @@ class BayesClassifier(ClassifierMixin, Learner):
             self.classes_ = listed
         unknown = [] if y is None or isinstance(y, str) else np.setdiff1d(np.asarray(y), self.classes_).tolist()
         if unknown:
-            raise refuse(
-                self, f"The target label(s) {unknown} in y do not exist in the initial classes {self.classes_.tolist()}."
-            )
+            listed = self.classes_.tolist()
+            raise refuse(self, f"The target label(s) {unknown} in y do not exist in the initial classes {listed}.")
         return first
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:

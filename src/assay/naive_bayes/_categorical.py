@@ -181,7 +181,10 @@ class CategoricalNB(ColumnsNB):
         return "given" if self.class_prior is not None else "rows" if self.fit_prior else "uniform"
 
     def _read(self, X: Any) -> np.ndarray:
-        return validate_data(self, X, reset=False, dtype=_WHOLE)
+        X = validate_data(self, X, reset=False, dtype=_WHOLE)
+        if X.dtype.kind != "u" and X.min(initial=0) < 0:
+            raise refuse(self, "Negative values in data passed to CategoricalNB (input X); levels are 0, 1, 2, ...")
+        return X
 
     @property
     def smoothing_(self) -> np.ndarray:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dgemm, sgemm
+from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state, gen_even_slices
@@ -145,8 +146,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         data = self._read(X, afresh=True)
         random = check_random_state(self.random_state)
         self._begin(data, random)
-        batches = math.ceil(len(data) / self.batch_size)
-        cuts = list(gen_even_slices(batches * self.batch_size, batches, n_samples=len(data)))
+        batches = math.ceil(data.shape[0] / self.batch_size)
+        cuts = list(gen_even_slices(batches * self.batch_size, batches, n_samples=data.shape[0]))
         with fit_log(self, self.n_iter, X, None) as log:
             self._run(data, cuts, random, log)
         return self
@@ -161,14 +162,15 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         if first:
             self._begin(data, self.random_state_)
         with fit_log(self, 1, X, None) as log, np.errstate(over="ignore"):
-            self._update(data, self.random_state_)
+            self._update(dense(data), self.random_state_)
             log.step(-self._shown(data), 0.0)
         return self
 
-    def _read(self, X: Any, afresh: bool) -> np.ndarray:
+    def _read(self, X: Any, afresh: bool) -> Any:
+        """Return the rows as an array, or sparse as they are: each batch of those becomes one."""
         rows = read_rows(self, X, None, reset=afresh, dtype=[np.float64, np.float32])
         require_finite(rows, self)
-        if hasattr(rows, "X") and isinstance(rows.X, np.ndarray):
+        if hasattr(rows, "X") and (isinstance(rows.X, np.ndarray) or issparse(rows.X)):
             return rows.X
         return np.concatenate([block.X for block in rows.blocks()])
 
@@ -185,7 +187,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
             with one_blas_thread(), np.errstate(over="ignore"):
                 for turn in range(1, self.n_iter + 1):
                     for cut in cuts:
-                        self._update(X[cut], random)
+                        self._update(dense(X[cut]), random)
                     if not np.isfinite(self.components_).all():
                         raise refuse(self, f"the weights grew beyond all bounds in pass {turn}; lower learning_rate.")
                     told = self._shown(X)
@@ -242,14 +244,14 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         return sigmoid(Z)
 
     def _shown(self, X: np.ndarray) -> float:
-        return float(self._pseudo(X[:_SHOWN], np.random.RandomState(0)).mean())
+        return float(self._pseudo(dense(X[:_SHOWN]), np.random.RandomState(0)).mean())
 
     # What a fitted machine says
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the chance of each hidden unit given each row, (n, n_components)."""
         check_is_fitted(self)
-        V = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        V = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr")
         with np.errstate(over="ignore"):
             return self._mean_hiddens(V)
 
@@ -261,8 +263,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-log-likelihood of each row, d ln P(v_j | the others) of one entry j drawn at random."""
         check_is_fitted(self)
-        V = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return self._pseudo(V, check_random_state(self.random_state))
+        V = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr")
+        return self._pseudo(dense(V), check_random_state(self.random_state))
 
     def _pseudo(self, V: np.ndarray, random: np.random.RandomState) -> np.ndarray:
         at = np.arange(len(V)), random.randint(0, V.shape[1], len(V))
@@ -278,7 +280,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
         with np.errstate(over="ignore"):
-            H = self._drawn(self._mean_hiddens(np.asarray(v, dtype=self.components_.dtype)), self.random_state_)
+            H = self._drawn(self._mean_hiddens(np.asarray(dense(v), dtype=self.components_.dtype)), self.random_state_)
             return self._drawn(sigmoid(H @ self.components_ + self.intercept_visible_), self.random_state_) > 0
 
     def sample(self, n_samples: int = 1, *, steps: int = 1000, random_state: Any = None) -> np.ndarray:
@@ -311,6 +313,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -327,6 +330,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
             return
         yield NotApplicable("D34/6", why)
         yield NotApplicable("D34/7", why)
+
+
+def dense(V: Any) -> np.ndarray:
+    """Return rows as an array."""
+    return V.toarray() if issparse(V) else V
 
 
 def _is_binary(block: Block) -> bool:

@@ -21,8 +21,8 @@ class Outcome(NamedTuple):
 
 
 DIVERGED = (
-    "Solver produced non-finite parameter weights. The input data may contain large values and need to be preprocessed: "
-    "scale the columns, or lower learning_rate_init."
+    "Solver produced non-finite parameter weights. The input data may contain large values and need to be "
+    "preprocessed: scale the columns, or lower learning_rate_init."
 )
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 NAMES = (
     "cluster",
     "combine",
+    "dropin",
     "linear",
     "linear_full",
     "parquet",
@@ -23,6 +24,7 @@ NAMES = (
     "hmm",
     "topics",
     "features",
+    "learn",
 )
 
 

@@ -65,10 +65,15 @@ def count(owner: Any, name: str, *, low: int = 1, why: str = "") -> int:
 def choice(owner: Any, name: str, allowed: Collection[Any]) -> Any:
     """Return the named parameter, which must be one of `allowed`."""
     value = getattr(owner, name)
-    if any(value is option or (type(value) is type(option) and value == option) for option in allowed):
+    if any(value is option or (_kind(value) is _kind(option) and value == option) for option in allowed):
         return value
     listed = ", ".join(repr(option) for option in allowed)
     raise refuse(owner, f"{name} must be one of {listed}; got {value!r}.")
+
+
+def _kind(value: Any) -> type:
+    """Return the type of a value; text of NumPy's is text."""
+    return str if isinstance(value, str) else type(value)
 
 
 def flag(owner: Any, name: str) -> bool:

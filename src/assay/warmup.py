@@ -1,5 +1,6 @@
 """Compile the usual loops once: fit, predict and certify each learner on a few rows."""
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -48,7 +49,8 @@ def _exercise(kind: type[Learner]) -> None:
         for X in (easy, hard):
             for y in _targets(kind, X):
                 for weight in weights:
-                    _run(kind(), X, y, weight)
+                    with contextlib.suppress(*(() if X is easy else (ValueError,))):  # some refuse dependent columns
+                        _run(kind(), X, y, weight)
         for setting in _SETTINGS.get(kind.__name__, ()):
             X = many[:, :1] if setting.get("algorithm") == "exact" else many
             _run(kind(**setting), X, _targets(kind, many)[0], {})

@@ -117,11 +117,11 @@ def test_the_certificate_tells_that_centres_are_not_means_and_forgeries_fail():
 
 def test_refusals_and_examples():
     X = heaps(8, n=50)
-    with pytest.raises(ValueError, match="needs as many rows"):
+    with pytest.raises(ValueError, match="should be >= n_clusters=51"):
         MiniBatchKMeans(51).fit(X)
-    with pytest.warns(RuntimeWarning, match="init_size=3 must not be below"):
+    with pytest.warns(RuntimeWarning, match="init_size=3 should be larger than"):
         MiniBatchKMeans(5, init_size=3, random_state=0).fit(X)
-    with pytest.warns(UserWarning, match="one start is made"):
+    with pytest.warns(RuntimeWarning, match="performing only one init"):
         MiniBatchKMeans(5, init=X[:5], n_init=4).fit(X)
     with pytest.raises(ValueError, match="reassignment_ratio"):
         MiniBatchKMeans(reassignment_ratio=-1.0).fit(X)

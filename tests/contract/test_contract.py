@@ -91,7 +91,7 @@ def not_met(model):
         if type(model).__name__ == "NuSVC":
             unmet["check_class_weight_classifiers"] = "weights bound the dual variables and make nu infeasible"
         return unmet
-    if type(model).__name__ in ("SGDClassifier", "SGDRegressor"):
+    if type(model).__name__ in ("SGDClassifier", "SGDRegressor", "Perceptron"):
         reason = "a row of weight two is visited once, not twice, and rows are counted, not weights, as in scikit-learn"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if getattr(model, "C", None) == np.inf:
@@ -135,7 +135,8 @@ def not_met(model):
     drawn += ("AdaBoostRegressor",)
     if type(model).__name__ in drawn:
         reason = "bootstrap samples and folds are drawn from the rows, so that a weight of two is not two rows"
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
+        kinds = ("dense", "sparse") if get_tags(model).input_tags.sparse else ("dense",)
+        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
     if "HMM" in type(model).__name__:
         reason = "rows of one sequence depend on each other, so that each is judged by all of them"
         return {"check_methods_subset_invariance": reason, "check_methods_sample_order_invariance": reason}

@@ -75,7 +75,7 @@ def test_each_form_gives_the_model_and_the_error_of_the_plain_table(form, tmp_pa
     for one in ("plain", form):
         path = tmp_path / f"{one}.csv"
         path.write_text(written(one, [(5, "missing"), (6, ".")]), "utf-8")
-        result = assay.learn(path, "y", learners=["LogisticRegression"])
+        result = assay.learn(path, "y", learners=["LogisticRegression"], trials=1, workers=0)
         found.append((result.chosen.holdout_error, result.model.learner.coef_.tolist()))
         assay.save(result.model, tmp_path / "m.assay", result.certificate)
         model = assay.load(tmp_path / "m.assay").model
@@ -218,7 +218,7 @@ def test_rows_without_a_target_are_left_out_and_the_certificate_holds(tmp_path):
     text = written("plain").split("\n")
     text[4], text[50] = text[4].split(";")[0] + ";", text[50].split(";")[0] + ";?"
     path.write_text("\n".join(text))
-    found = assay.learn(path, "y", learners=["LogisticRegression"])
+    found = assay.learn(path, "y", learners=["LogisticRegression"], trials=1, workers=0)
     assert found.notes == ["2 of 300 rows have no value of the target 'y'; they are left out."]
     assert sum(found.rows) == 298
     table = read(path).with_target("y")[0]

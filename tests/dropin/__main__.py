@@ -39,7 +39,6 @@ FILES = (
     "ensemble/tests/test_gradient_boosting.py",
     "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py",
     "ensemble/_hist_gradient_boosting/tests/test_monotonic_constraints.py",
-    "ensemble/_hist_gradient_boosting/tests/test_warm_start.py",
     "ensemble/tests/test_weight_boosting.py",
     "ensemble/tests/test_bagging.py",
     "ensemble/tests/test_common.py",
@@ -53,6 +52,11 @@ FILES = (
     "mixture/tests/test_gaussian_mixture.py",
     "mixture/tests/test_mixture.py",
     "metrics/cluster/tests/test_unsupervised.py",
+    "neural_network/tests/test_rbm.py",
+    "decomposition/tests/test_online_lda.py",
+    "semi_supervised/tests/test_self_training.py",
+    "semi_supervised/tests/test_label_propagation.py",
+    "tests/test_multiclass.py",
 )
 
 

@@ -165,7 +165,8 @@ def test_sequence_of_scikit_learn(data):
     assert list(own.staged_score(X, y)) == pytest.approx(list(other.staged_score(X, y)))
     if data is load_breast_cancer:  # two columns of the flowers split alike, and scikit-learn draws one of them
         assert own.feature_importances_ == pytest.approx(other.feature_importances_, abs=1e-9)
-    assert len(own) == len(own.estimators_) == 15 and own[3].get_depth() == 1
+    assert len(own) == len(own.estimators_) == 15
+    assert own[3].get_depth() == 1
     order = np.argsort(own.estimator_errors_)
     assert (np.diff(own.estimator_weights_[order]) <= 1e-12).all()
 

@@ -1,5 +1,7 @@
 """Explanations on hold-out rows: known causes are found, limits are those of the binomial, comparisons are paid for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -20,13 +22,13 @@ def columns(n, seed):
 
 def learnt(target, learners, n=900, names=("x", "noise", "town")):
     table = read({name: columns(n, 0)[name] for name in (*names, target)})
-    return assay.learn(table, target, learners=learners), table
+    return assay.learn(table, target, learners=learners, trials=1, workers=0), table
 
 
 @pytest.fixture(scope="module")
 def classes():
     found, table = learnt("label", ["LogisticRegression"])
-    return explain(found.model, table, found.certificate.split["holdout"]), found, table
+    return found.explain(), found, table
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,7 @@ def test_frames_and_figure(classes, numbers):
 
 
 def test_a_better_model_is_proved_better_and_the_choice_is_paid_for(tmp_path):
-    good, table = learnt("label", ["LogisticRegression", "GaussianNB"])
+    good, table = learnt("label", ["LogisticRegression"])
     poor, _ = learnt("label", ["LogisticRegression"], names=("noise",))
     for found, name in ((good, "a"), (poor, "b")):
         assay.save(found.model, tmp_path / f"{name}.assay", found.certificate)
@@ -96,7 +98,10 @@ def test_a_better_model_is_proved_better_and_the_choice_is_paid_for(tmp_path):
     same = compare(a, b, table)
     assert same.verdict == "first"
     assert same.rows == len(np.intersect1d(good.certificate.split["holdout"], poor.certificate.split["holdout"]))
-    assert "among 2 is paid for" in " ".join(same.sentences)
+    good.model.memory = replace(good.model.memory, compared=100)
+    paid = compare(_saved(good), b, table)
+    assert "among 100 is paid for" in " ".join(paid.sentences)
+    assert paid.low < same.low <= same.high < paid.high
     new = compare(b, a, columns(500, 5))
     assert (new.verdict, new.rows) == ("second", 500)
     assert "is assumed" in new.sentences[0]

@@ -100,3 +100,29 @@ def test_both_dual_vectors_bound_the_distance_to_the_minimum(dual, alpha, weight
 def test_an_indefinite_gram_matrix_is_refused():
     with pytest.raises(ValueError, match="indefinite"):
         KernelRidge(0.1, kernel="precomputed").fit(np.array([[0.0, 1.0], [1.0, 0.0]]), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("kernel", ["cosine", "chi2", lambda a, b, power=1: float((a @ b) ** power)])
+def test_more_kernels_sparse_rows_and_several_targets_agree_with_scikit_learn(kernel):
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((30, 4)), rng.normal(size=(30, 2))
+    options = {"kernel": kernel, "kernel_params": {"power": 2}} if callable(kernel) else {"kernel": kernel, "gamma": 0.5}
+    ours, peer = KernelRidge([0.5, 2.0], **options).fit(X, Y), Peer([0.5, 2.0], **options).fit(X, Y)
+    np.testing.assert_allclose(ours.predict(X), peer.predict(X), rtol=1e-8, atol=1e-10)
+    assert ours.dual_coef_.shape == (30, 2)
+    with pytest.raises(ValueError, match="several targets"):
+        ours.certify(X, Y)
+    if not callable(kernel):
+        sparse = KernelRidge(1.0, **options).fit(csr_array(X), Y[:, 0])
+        np.testing.assert_allclose(sparse.predict(csr_array(X)), KernelRidge(1.0, **options).fit(X, Y[:, 0]).predict(X))
+
+
+def test_without_penalty_it_is_least_squares_and_nothing_is_proved():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    with pytest.warns(UserWarning, match="no inverse"):
+        model = KernelRidge(0).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), X @ np.linalg.lstsq(X, y)[0], atol=1e-8)
+    assert any("alpha = 0" in one.reason for one in model.certify(X, y).not_applicable)

@@ -5,12 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model as theirs
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 import assay
-from assay.linear_model import LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
+from assay.linear_model import LogisticRegression, Perceptron, Ridge, SGDClassifier, SGDRegressor
 
 X, y = make_classification(200, 5, random_state=0)
 
@@ -92,3 +93,26 @@ def test_a_penalty_that_outweighs_a_step_leaves_coefficients_near_zero():
 def test_rows_kept_out_must_leave_rows_to_learn_from():
     with pytest.raises(ValueError, match="leaves none for training"):
         SGDClassifier(early_stopping=True, validation_fraction=0.99).fit(X[:20], y[:20])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_thin_rows_are_multiplied_with_and_reach_the_minimum_of_dense_ones(n_classes):
+    random = np.random.default_rng(0)
+    thin = sp.random(300, 150, 0.05, format="csr", random_state=random)
+    labels = random.integers(0, n_classes, 300)
+    weight = random.integers(1, 3, 300).astype(float)
+    params = {"tol": 1e-8, "class_weight": {0: 2.0}}
+    sparse, dense = (LogisticRegression(**params).fit(rows, labels, weight) for rows in (thin, thin.toarray()))
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
+    np.testing.assert_allclose(sparse.intercept_, dense.intercept_, atol=1e-6)
+    certificate = sparse.certify(thin, labels, sample_weight=weight)
+    assert assay.verify(certificate, sparse, thin, labels, sample_weight=weight).holds
+
+
+def test_ridge_of_thin_rows_is_that_of_dense_ones():
+    random = np.random.default_rng(1)
+    thin = sp.random(500, 300, 0.02, format="csr", random_state=random)
+    target = random.normal(size=500)
+    sparse, dense = (Ridge(tol=1e-12).fit(rows, target) for rows in (thin, thin.toarray()))
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-8)
+    assert assay.verify(sparse.certify(thin, target), sparse, thin, target).holds

@@ -190,7 +190,7 @@ def test_gradient_and_hessian_by_finite_differences(classes, C, intercept, weigh
         assert gradient == pytest.approx(
             numerical_gradient(lambda t: problem.value_gradient(t)[0], x), rel=1e-6, abs=1e-6
         )
-        H = np.column_stack([problem._multiply(*problem.unpack(x), e) for e in np.eye(size)])
+        H = np.column_stack([problem._multiply(problem._products(*problem.unpack(x)), e) for e in np.eye(size)])
         slope = np.column_stack(
             [numerical_gradient(lambda t, k=k: problem.value_gradient(t)[1][k], x) for k in range(size)]
         )

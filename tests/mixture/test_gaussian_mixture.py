@@ -304,7 +304,7 @@ def test_rows_without_any_spread_are_refused_in_words():
     X = np.ones((20, 2))
     assert np.isfinite(GaussianMixture(1).fit(X).score(X))
     for kind in KINDS:
-        with pytest.raises(ValueError, match=r"GaussianMixture: a covariance has no inverse.* Raise reg_covar"):
+        with pytest.raises(ValueError, match=r"GaussianMixture: .*ill-defined empirical covariance.*increase reg_covar"):
             GaussianMixture(1, covariance_type=kind, reg_covar=0.0).fit(X)
 
 
@@ -341,7 +341,7 @@ def test_draws_have_the_moments_of_the_mixture(kind):
         spread = np.sqrt(np.diag(S) / len(own))
         assert np.all(np.abs(own.mean(axis=0) - model.means_[k]) < 5 * spread)
         assert np.cov(own.T) == pytest.approx(S, abs=0.05 * np.abs(S).max())
-    with pytest.raises(ValueError, match="n_samples must be an integer >= 1; got 0"):
+    with pytest.raises(ValueError, match="Invalid value for 'n_samples'"):
         model.sample(0)
 
 
@@ -389,13 +389,13 @@ BAD = [
     ({"init_params": "best"}, "init_params must be one of"),
     ({"assignment": "maybe"}, "assignment must be one of 'soft', 'hard'; got 'maybe'"),
     ({"max_iter": -1}, "max_iter must be an integer >= 0; got -1"),
-    ({"n_components": 2, "weights_init": [0.9, 0.3]}, "weights_init must be numbers >= 0 that sum to 1"),
+    ({"n_components": 2, "weights_init": [0.9, 0.3]}, "weights_init: The parameter 'weights' should be normalized"),
     (
         {"n_components": 2, "means_init": [[0.0]]},
-        r"means_init must be finite numbers of shape \(2, 3\); got shape \(1, 1\)",
+        r"means_init: The parameter 'means' should have the shape of \(2, 3\), but got \(1, 1\)",
     ),
-    ({"precisions_init": -np.eye(3)[None]}, "precisions_init must be positive"),
-    ({"n_components": 1000}, "needs at least 1000 rows for 1000 components; got n_samples = 900"),
+    ({"precisions_init": -np.eye(3)[None]}, "precisions_init: 'full precision' should be symmetric"),
+    ({"n_components": 1000}, "Expected n_samples >= n_components"),
 ]
 
 

@@ -11,6 +11,7 @@ from assay.checker.numerics import LARGEST, SMALLEST
 from assay.claims.claim import FORMAT, Certificate, Claim
 from assay.claims.definitions import Definition, definition
 
+_PRODUCER = re.compile(r"[a-z0-9_.+-]{1,40}/[a-z0-9_.+-]{1,40}")
 SURPRISES = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 """What malformed input makes NumPy and Python raise; each is a verdict, never a traceback."""
 _DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
@@ -111,6 +112,8 @@ def _check_claim(claim: Claim, certificate: Certificate, allowed: Mapping[str, D
     number(claim.value, f"value of {name}", zero=True)
     if claim.direction not in template.directions:
         raise Rejected(f"{name} cannot have the direction {str(claim.direction)[:20]!r}")
+    if not isinstance(claim.producer, str) or not _PRODUCER.fullmatch(claim.producer):
+        raise Rejected(f"{name}: the producer must be a name and a version, such as assay/0.1.0")
     if sorted(map(str, claim.assumptions)) != sorted(template.assumptions):
         raise Rejected(f"{name} must carry exactly the assumptions {list(template.assumptions)}")
     if template.fact and delta:

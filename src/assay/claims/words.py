@@ -102,7 +102,7 @@ def _ledger(certificate: Certificate) -> Iterator[str]:
     )
     if certificate.unreported:
         names = ", ".join(f"{_name(template)} ({delta})" for template, delta in certificate.unreported)
-        yield f"Paid for but not shown, because they say nothing here: {names}."
+        yield f"Paid for but not shown, being about models that were not chosen or saying nothing here: {names}."
 
 
 def _percent(delta: str) -> str:

@@ -22,7 +22,9 @@ app = typer.Typer(
 
 Source = Annotated[
     str,
-    typer.Argument(help="A CSV or Parquet file, or the name of a bundled table such as credit.", show_default=False),
+    typer.Argument(
+        help="A CSV or Parquet file, - for standard input, or a bundled table such as credit.", show_default=False
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A file written by assay learn.", show_default=False)]
 

@@ -82,6 +82,7 @@ def _memory_is_honest(model: TableModel, data: Table, certificate: Certificate) 
         return False
     again = model.recall(data, held, model.memory.compared)
     paid = [int(claim.params["compared"]) for claim in certificate.claims if "compared" in claim.params]
+    paid.append(1 + sum(code in ("P01/1", "P05/1") for code, _ in certificate.unreported))
     return (
         again is not None
         and again.rows == model.memory.rows

@@ -16,6 +16,7 @@ from rich.table import Table as Grid
 from assay import datasets, learning
 from assay.claims.definitions import percent as percent_up
 from assay.claims.definitions import up
+from assay.cli import columns
 from assay.cli.paths import keep_apart
 from assay.cli.screen import say
 from assay.data import Table, read
@@ -74,6 +75,8 @@ def learn(source: str, target: str, options: Options, reading: Reading, output: 
     keep_apart([source], files if output.log is None else files | {"--log": output.log})
     console = Console(quiet=output.quiet or output.as_json)
     data, target = _read(source, target, reading)
+    for sentence in columns.sentences(data):
+        say(console, sentence, "dim")
     found = _learn_row_by_row(data, target, options, output)
     found.source = source
     _show(console, source, data, target, found)

@@ -32,7 +32,7 @@ from assay.cluster._lloyd import Found, descend
 from assay.cluster._seeding import starting_centers
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Evidence
-from assay.params import Choice, Count, NameOr, Number, check, refuse
+from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.prototypes import PrototypeMixin
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
@@ -70,6 +70,15 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
         """Return the number of the centre that is nearest to each row."""
         return self._nearest(X)[0]
 
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit to rows X and return the number of each row's centre."""
+        fitted = self.fit(X, sample_weight=sample_weight)  # type: ignore[attr-defined]
+        return fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(X)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit to rows X and return the distance of each to each centre."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)  # type: ignore[attr-defined]
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the weighted sum of squared distances of rows to their nearest centre."""
         return -self._nearest(X, sample_weight)[1]
@@ -97,6 +106,17 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
         """Yield the squared distance of each row to the nearest centre, and the bound of its mean for new rows."""
         centers = self.cluster_centers_
         yield Distances(_least_squares, (centers,), "P26/1", partial(distance_bound, len(centers)))
+
+
+def warn_of_given_centers(learner: Any, level: int) -> None:
+    """Say that starting centres which are given allow one start only."""
+    name = type(learner).__name__
+    warnings.warn(
+        f"{name}: Explicit initial center position passed: performing only one init in {name} instead of "
+        f"n_init={learner.n_init}.",
+        RuntimeWarning,
+        stacklevel=level,
+    )
 
 
 def distance_bound(
@@ -131,6 +151,10 @@ class KMeans(Centroids):
     tol : float >= 0
         A run stops when the squared movement of all centres is at most tol times the mean variance of the columns.
         With 0 it stops when no row changes its centre.
+    verbose : int
+        1 prints a line for each iteration.
+    copy_x : bool
+        Accepted, without effect: rows are never written to.
     random_state : int, RandomState or None
     algorithm : "auto", "lloyd", "elkan" or "exact"
         "lloyd" computes every distance in each iteration, n k of them; "elkan" and "auto" leave out those which bounds
@@ -178,6 +202,8 @@ class KMeans(Centroids):
         "n_clusters": Count(),
         "max_iter": Count(),
         "tol": Number(low=0.0),
+        "verbose": Maybe(Count(low=0), True, False),
+        "copy_x": Flag,
         "algorithm": Choice("auto", "lloyd", "elkan", "exact"),
         "init": NameOr(None, "k-means++", "random"),
         "n_init": NameOr(Count(), "auto"),
@@ -189,7 +215,9 @@ class KMeans(Centroids):
     n_init: Any = "auto"
     max_iter: int = 300
     tol: float = 1e-4
+    verbose: int = 0
     random_state: Any = None
+    copy_x: bool = True
     algorithm: str = "auto"
     n_jobs: int | None = None
 
@@ -200,7 +228,13 @@ class KMeans(Centroids):
         k, runs = self.n_clusters, self._runs()
         rows = read_rows(self, X, y, sample_weight)
         if rows.n_rows < k:
-            raise refuse(self, f"n_clusters={k} needs as many rows; n_samples={rows.n_rows}.")
+            raise refuse(self, f"n_samples={rows.n_rows} should be >= n_clusters={k}.")
+        if self.algorithm == "elkan" and k == 1:
+            warnings.warn(
+                f"{type(self).__name__}: algorithm='elkan' doesn't make sense for a single cluster.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         known = summary(rows, self)
         dense = isinstance(rows, MemoryRows) and isinstance(rows.X, np.ndarray)
         passes = MemoryPasses(rows, known, self.algorithm != "lloyd") if dense else StreamedPasses(rows, known)
@@ -212,7 +246,7 @@ class KMeans(Centroids):
         with fit_log(self, self.max_iter * runs, X, None, sample_weight) as log:
             for _ in range(1 if exact else runs):
                 centers = best_centers(rows, k) if exact else starting_centers(self, rows, k, random_state)
-                found = descend(passes, centers, self.max_iter, self.tol * known.variance, log)
+                found = descend(passes, centers, self.max_iter, self.tol * known.variance, log, bool(self.verbose))
                 if best is None or found.inertia < best.inertia:
                     best = found._replace(labels=found.labels.copy())
                 if log.stopped:
@@ -227,9 +261,7 @@ class KMeans(Centroids):
             return 10 if callable(self.init) or (named and self.init == "random") else 1
         if named or callable(self.init) or self.n_init == 1:
             return self.n_init
-        warnings.warn(
-            f"{type(self).__name__}: init is given, so one run is made instead of n_init={self.n_init}.", stacklevel=4
-        )
+        warn_of_given_centers(self, 5)
         return 1
 
     def _keep(self, best: Found) -> "KMeans":
@@ -238,8 +270,8 @@ class KMeans(Centroids):
         distinct = len(np.unique(best.labels))
         if distinct < len(best.centers):
             warnings.warn(
-                f"{type(self).__name__}: {distinct} distinct clusters found where n_clusters={len(best.centers)}; "
-                "the rows may hold duplicates.",
+                f"{type(self).__name__}: Number of distinct clusters ({distinct}) found smaller than n_clusters "
+                f"({len(best.centers)}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -26,7 +26,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.cluster._assignment import nearest, summary
 from assay.cluster._claims import fixed_point, floor
 from assay.cluster._exact_1d import line_excess
-from assay.cluster._kmeans import Centroids, Voronoi
+from assay.cluster._kmeans import Centroids, Voronoi, warn_of_given_centers
 from assay.cluster._seeding import drawn, starting_centers
 from assay.params import Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -190,7 +190,7 @@ class MiniBatchKMeans(Centroids):
 
     def _enough(self, rows: Rows) -> None:
         if rows.n_rows < self.n_clusters:
-            raise refuse(self, f"n_clusters={self.n_clusters} needs as many rows; n_samples={rows.n_rows}.")
+            raise refuse(self, f"n_samples={rows.n_rows} should be >= n_clusters={self.n_clusters}.")
 
     # Start
 
@@ -215,7 +215,7 @@ class MiniBatchKMeans(Centroids):
             size = 3 * self.n_clusters if size < self.n_clusters else size
         elif size < self.n_clusters:
             warnings.warn(
-                f"{type(self).__name__}: init_size={size} must not be below n_clusters={self.n_clusters}; "
+                f"{type(self).__name__}: init_size={size} should be larger than n_clusters={self.n_clusters}; "
                 f"{3 * self.n_clusters} is used.",
                 RuntimeWarning,
                 stacklevel=5,
@@ -229,9 +229,7 @@ class MiniBatchKMeans(Centroids):
             return 3 if callable(self.init) or (named and self.init == "random") else 1
         if named or callable(self.init) or self.n_init == 1:
             return self.n_init
-        warnings.warn(
-            f"{type(self).__name__}: init is given, so one start is made instead of n_init={self.n_init}.", stacklevel=5
-        )
+        warn_of_given_centers(self, 6)
         return 1
 
     # Steps

@@ -29,9 +29,11 @@ def starting_centers(learner: Any, rows: Rows, k: int, random_state: np.random.R
         init = init(rows.X, k, random_state=random_state)
     centers = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
     if centers.shape != (k, rows.n_features):
+        wrong = "clusters" if len(centers) != k else "features of the data"
         raise refuse(
             learner,
-            f"init must hold {k} centres (n_clusters) of {rows.n_features} columns; its shape is {centers.shape}.",
+            f"init: The shape of the initial centers {centers.shape} does not match the number of {wrong}; "
+            f"{(k, rows.n_features)} is needed.",
         )
     return centers
 

@@ -7,7 +7,7 @@ is missing.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class ColumnType:
     name: str
     kind: str
     levels: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
+    written: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

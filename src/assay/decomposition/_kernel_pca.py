@@ -19,22 +19,23 @@ from scipy.linalg import cholesky, eigh
 from scipy.sparse.linalg import eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import _randomized_eigsh, svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
-from assay.kernels import Kernel, Linear
+from assay.kernels import Precomputed
 from assay.kernels._expand import expand
 from assay.optim.duality import outward
 from assay.params import Choice, Count, Flag, Maybe, Number, Positive, check, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, KernelMachine, dense
+from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import blas_for, same_rows, whole_gram
 from assay.svm._facts import kernel_magnitude
+from assay.svm._more_kernels import MoreKernels
 
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue: below it an eigenvalue counts as zero
 _INDEFINITE = 1e-5  # of the largest: more on the negative side is no rounding
@@ -43,7 +44,7 @@ _ITERATIVE_FROM, _FEW = 200, 10  # eigen_solver="auto": Lanczos for few componen
 
 
 @dataclass(eq=False, repr=False)
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MoreKernels):
     """Principal components in the space of a kernel.
 
     Parameters
@@ -51,10 +52,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     n_components : int or None
         Components kept; None keeps all with a positive eigenvalue.
     kernel : str, Kernel or function
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed", "auto", a kernel object, or a
-        function of two arrays of rows that returns their Gram matrix.
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "additive_chi2", "precomputed", "auto", a
+        kernel object, or a function of two rows, or of two arrays of rows that returns their Gram matrix.
     gamma, degree, coef0
         Parameters of the kernel; gamma=None is 1 / n_features.
+    kernel_params : dict, optional
+        What a function takes beside rows.
     alpha : float > 0
         Ridge penalty of the map back to the columns.
     fit_inverse_transform : bool
@@ -69,6 +72,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Drop components of eigenvalue zero also when n_components is given.
     random_state : int, RandomState or None
         Start of "arpack", sketch of "randomized".
+    copy_X : bool
+        Whether the model keeps a copy of X; without it, changing X later changes the model.
     n_jobs : int or None
         Threads of `transform`; None uses all cores.
 
@@ -119,6 +124,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         "iterated_power": Maybe(Count(low=0), "auto"),
         "remove_zero_eig": Flag,
         "fit_inverse_transform": Flag,
+        "copy_X": Flag,
         "alpha": Positive(why="without it the map back need not be determined"),
     }
 
@@ -128,6 +134,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     gamma: float | None = None
     degree: int = 3
     coef0: float = 1.0
+    kernel_params: Any = None
     alpha: float = 1.0
     fit_inverse_transform: bool = False
     eigen_solver: str = "auto"
@@ -136,21 +143,22 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     iterated_power: Any = "auto"
     remove_zero_eig: bool = False
     random_state: Any = None
+    copy_X: bool = True
     n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelPCA":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed"); y is not used."""
         self._check()
-        rows = read_rows(self, X, y)
-        require_finite(rows, self)
-        X_fit = dense(rows)[0]
+        X_fit = dense(self._read_rows(X, y, None))[0]
+        if self.copy_X:
+            X_fit = X_fit.copy()
         kernel = self._set_kernel(X_fit)
         self._store_all(X_fit)
         with FitLog(self, 1, X, None) as log, blas_for(len(X_fit)):
             gram = whole_gram(self, kernel, X_fit, copies=2)
             means = gram.mean(axis=0)
-            total = _centre(gram, means)
+            total = _centre(gram, means, gram.mean(axis=1) if isinstance(kernel, Precomputed) else means)
             self.eigenvalues_, self.eigenvectors_ = self._decompose(gram)
             self.explained_variance_ratio_ = self.eigenvalues_ / max(total, 1e-300)
             length = np.sqrt(self.eigenvalues_)
@@ -174,7 +182,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     def _check(self) -> None:
         check(self)
         if self.fit_inverse_transform and self.kernel == "precomputed":
-            raise refuse(self, "fit_inverse_transform needs rows; kernel='precomputed' has only their Gram matrix.")
+            raise refuse(
+                self, "Cannot fit_inverse_transform with a precomputed kernel: that has no rows to map back to."
+            )
 
     def _decompose(self, gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest eigenvalues, falling, and their eigenvectors with scikit-learn's signs."""
@@ -195,7 +205,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         if values.min() < -_INDEFINITE * max(abs(values).max(), 1e-300):
             raise refuse(
                 self,
-                f"the centred Gram matrix has the eigenvalue {values.min():.3g} < 0: this kernel is no inner product.",
+                f"There are significant negative eigenvalues of the centred Gram matrix, {values.min():.3g}: this "
+                "kernel is no inner product.",
             )
         values = np.where(values > _NEGLIGIBLE * max(values.max(), 0.0), values, 0.0)
         order = np.argsort(-values, kind="stable")
@@ -232,7 +243,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         """Return rows whose components are about X, (n, n_features); needs fit_inverse_transform=True."""
         check_is_fitted(self)
         if not self.fit_inverse_transform:
-            raise refuse(self, "inverse_transform needs fit_inverse_transform=True when fitting.")
+            raise NotFittedError(
+                f"{type(self).__name__}: inverse_transform needs fit_inverse_transform=True when fitting."
+            )
         X = np.asarray(X, dtype=np.float64)
         return expand(self._kernel(), self.X_transformed_fit_, self.dual_coef_.T, X, self.n_jobs)
 
@@ -257,28 +270,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         size, slack = kernel_magnitude(kernel, self.X_fit_, self.X_fit_)
         rounding = n * float(np.max(slack)) + 4e-15 * n * n * float(size.max())  # of the centred Gram matrix, in norm
         gram = kernel(self.X_fit_)
-        _centre(gram, gram.mean(axis=0))
+        means = gram.mean(axis=0)
+        _centre(gram, means, means)
         V = self.pair_coef_[used].T
         yield _optimality(gram, V / np.linalg.norm(V, axis=0), rounding)
 
-    # The kernel
 
-    def _set_kernel(self, X: np.ndarray) -> Kernel:
-        if self.kernel != "cosine":
-            return super()._set_kernel(X)
-        self._set_kernel_numbers("cosine", 1.0, X.shape[1])
-        return self._kernel()
-
-    def _kernel(self) -> Kernel:
-        return Linear().rescaled(_inverse_length) if self.chosen_kernel_ == "cosine" else super()._kernel()
-
-    def _gamma(self, X: np.ndarray) -> float:
-        return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
-
-
-def _centre(gram: np.ndarray, means: np.ndarray) -> float:
-    """Write H K H to `gram`, a symmetric matrix with these column means; return its trace."""
-    gram -= means[:, None]
+def _centre(gram: np.ndarray, means: np.ndarray, row_means: np.ndarray) -> float:
+    """Write H K H to `gram`, a matrix with these means of its columns and rows; return its trace."""
+    gram -= row_means[:, None]
     gram -= means[None, :] - means.mean()
     return float(np.trace(gram))
 
@@ -306,9 +306,3 @@ def _positive_definite(matrix: np.ndarray) -> bool:
     except np.linalg.LinAlgError:
         return False
     return True
-
-
-def _inverse_length(X: np.ndarray) -> np.ndarray:
-    """Return 1 / |x| for each row, 0 for a row of zeros."""
-    length = np.sqrt(np.einsum("ij,ij->i", X, X))
-    return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

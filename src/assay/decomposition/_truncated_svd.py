@@ -77,6 +77,8 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
         `tol`. "auto" is "gram" up to 1,000 columns, else "randomized".
     n_iter, n_oversamples : int
         Of "randomized".
+    power_iteration_normalizer : "auto", "QR", "LU" or "none"
+        Of "randomized": how directions are kept apart between power iterations.
     tol : float >= 0
         Of "arpack"; 0 is machine precision.
     random_state : int, RandomState or None
@@ -117,6 +119,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
         "algorithm": Choice("auto", "gram", "randomized", "arpack"),
         "n_iter": Count(low=0),
         "n_oversamples": Count(low=0),
+        "power_iteration_normalizer": Choice("auto", "QR", "LU", "none"),
         "tol": Number(low=0.0),
     }
 
@@ -125,6 +128,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
     algorithm: str = "auto"
     n_iter: int = 5
     n_oversamples: int = 10
+    power_iteration_normalizer: str = "auto"
     random_state: Any = None
     tol: float = 0.0
     n_jobs: int | None = None
@@ -166,7 +170,8 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearne
             start = random_state.uniform(-1, 1, min(A.shape))
             return svds(A.astype(np.float64), k, tol=self.tol, v0=start)[2][::-1]
         k = min(k, *A.shape)
-        return randomized_svd(A, k, n_iter=self.n_iter, n_oversamples=self.n_oversamples, random_state=random_state)[2]
+        given = {name: getattr(self, name) for name in ("n_iter", "n_oversamples", "power_iteration_normalizer")}
+        return randomized_svd(A, k, random_state=random_state, **given)[2]
 
     def _measure(self, rows: Rows) -> None:
         """Set singular values and variances from the rows as they are seen along the directions."""

@@ -27,9 +27,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
 from assay.ensemble._adaboost_base import Boosted
-from assay.ensemble._members import any_given
+from assay.ensemble._boost_claims import margin_facts, margin_statement, vote_space
+from assay.ensemble._members import any_given, seed_parts
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Scores
 from assay.guarantees.ledger import FIT_NOT_KEPT, Statement
@@ -73,7 +73,8 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
     ----------
     classes_, n_classes_, estimators_, estimator_, members_ (other base learners), trees_ (stumps)
     feature_importances_ : of members that have them
-    estimator_weights_ : alpha_t, half of scikit-learn's;  estimator_errors_ : err_t;  edges_ : 1/2 - err_t;  normalisers_ : Z_t
+    estimator_weights_ : alpha_t, half of scikit-learn's;  estimator_errors_ : err_t;  edges_ : 1/2 - err_t
+    normalisers_ : Z_t
     margins_ : (rows,) y f(x) / sum |alpha| of the training rows (two classes)
     sample_weights_ : D after the last round
 
@@ -213,7 +214,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
             return stump.nodes, *_judged(stump, y, weight)
         for _ in range(_DRAWS):
             if self.how == "reweight":
-                member = _seeded(self.estimator, seed).fit(X, self.classes_[y], sample_weight=weight)
+                member = seed_parts(clone(self.estimator), seed).fit(X, self.classes_[y], sample_weight=weight)
             else:
                 drawn = rng.choice(len(y), len(y), p=weight)
                 if len(np.unique(y[drawn])) < 2:
@@ -228,7 +229,7 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
 
     def _resampled(self, X: Any, y: np.ndarray, drawn: np.ndarray, K: int, seed: int) -> Any:
         if self.estimator is not None:
-            return _seeded(self.estimator, seed).fit(X[drawn], self.classes_[y[drawn]])
+            return seed_parts(clone(self.estimator), seed).fit(X[drawn], self.classes_[y[drawn]])
         part = X[drawn]
         columns, one = sort_columns(part, self.n_jobs), np.ones(len(drawn))
         return best_stump(part, columns, y[drawn], one, K, self.stump, self.n_jobs).nodes
@@ -402,12 +403,3 @@ def _judged(stump: Stump, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray
 
     classes, right = stump.nodes.value.argmax(axis=1), np.empty(len(y), dtype=bool)
     return right, mark_right(stump.left, y, classes[min(1, len(classes) - 1)], classes[-1], weight, right)
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    """Return a copy of a learner whose parameters `random_state`, its own and those of its parts, follow from a
-    seed."""
-    member = clone(estimator)
-    names = sorted(name for name in member.get_params() if name.rpartition("__")[2] == "random_state")
-    rng = np.random.RandomState(seed)
-    return member.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})

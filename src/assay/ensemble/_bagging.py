@@ -15,11 +15,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn.ensemble as scikit
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from assay.base import streams
 from assay.card import Card
 from assay.ensemble._bagging_base import Bagging, Fitted
+from assay.ensemble._members import Given
+from assay.ensemble._routing import asked_by, routed_to
 from assay.ensemble._voting import Mean, Vote
-from assay.params import Choice, Number, check, refuse
+from assay.params import Choice, Number
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._reading import Read, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
@@ -34,8 +41,9 @@ class BaggingClassifier(Vote, Bagging):
     estimator : classifier or None
         Base learner of Assay or in scikit-learn's style; None is an unpruned `DecisionTreeClassifier`.
     n_estimators : int
-    max_samples : int, or share in (0, 1]
-        Rows drawn for each member.
+    max_samples : None (as many as there are), int, or share > 0 of the rows or of the sum of their weights
+        Rows drawn for each member, in proportion to their weights. Members that take weights are told how often each
+        row was drawn, others get the rows drawn.
     max_features : None, int, share in (0, 1], "sqrt" or "log2"
         Columns drawn for each member.
     bootstrap, bootstrap_features : bool
@@ -93,44 +101,92 @@ class BaggingClassifier(Vote, Bagging):
     voting: str = "soft"
     flip_labels: float = 0.0
 
-    def _told(self, data: Read, seed: int) -> Read:
+    def _told(self, data: Any, seed: int) -> Any:
         if not self.flip_labels:
             return data
         rng, n = np.random.default_rng([int(seed), 2]), len(data.y)
         flipped = rng.permutation(n)[: round(float(self.flip_labels) * n)]
+        y = data.y.copy()
+        y[flipped] = (data.y[flipped] + rng.integers(1, len(self.classes_), len(flipped))) % len(self.classes_)
+        if isinstance(data, Given):
+            return data._replace(y=y)
         told = copy(data)
-        told.y = data.y.copy()
-        told.y[flipped] = (data.y[flipped] + rng.integers(1, len(self.classes_), len(flipped))) % len(self.classes_)
+        told.y = y
         return told
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows X and labels y; weights go to the base learner."""
-        check(self)
-        before = self.classes_ if self.warm_start and hasattr(self, "member_columns_") else None
-        data = read_labelled(self, X, y, sample_weight)
-        if before is not None and not np.array_equal(before, self.classes_):
-            raise refuse(self, "warm_start: the classes are not those of the members already fitted.")
-        self._fit(data, len(self.classes_))
-        return self
+    def _read_trees(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        y = y if y is None or streams(X, y) else column_or_1d(y, warn=True)
+        return read_labelled(self, X, y, sample_weight, one_class=True)
 
-    def _join(self, base: Any, made: list[Fitted]) -> None:
-        super()._join(base, made)
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
+    def _join(self, trees: bool, made: list[Fitted]) -> None:
+        super()._join(trees, made)
         if self.voting == "hard" and self.has_nodes:
             self.node_value_ = np.eye(len(self.classes_))[self.node_value_.argmax(axis=1)]
 
-    def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
+    def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         if self.voting == "soft" and hasattr(member, "predict_proba"):
-            shares = np.zeros((len(X), len(self.classes_)))
-            shares[:, member.classes_] = member.predict_proba(X)
+            said = np.asarray(member.predict_proba(X, **given), dtype=np.float64)
+            shares = np.zeros((len(said), len(self.classes_)))
+            shares[:, member.classes_] = said
             return shares
-        return np.eye(len(self.classes_))[member.predict(X)]
+        said = np.asarray(member.predict(X, **given))
+        return np.eye(len(self.classes_))[said.astype(np.int64)]
 
-    def _training_error(self, data: Read) -> float:
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the class with the largest mean probability, or the most votes; the first of equals. `params` are
+        metadata for the members."""
+        given = routed_to(self, "predict", params, asked_by(self._base(), "predict"))
+        shares = self._values(X, **given)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the mean of the members' probabilities; of votes, for members without or with hard voting."""
+        return self._values(X, **routed_to(self, "predict_proba", params, asked_by(self._base(), "predict_proba")))
+
+    def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the logarithm of `predict_proba`."""
+        callee = asked_by(self._base(), "predict_log_proba")
+        given = routed_to(self, "predict_log_proba", params, callee)
+        if given and callee == "predict_log_proba":
+            return self._log_means(X, given)
+        with np.errstate(divide="ignore"):
+            return np.log(self._values(X, **given))
+
+    def _log_means(self, X: Any, given: dict[str, Any]) -> np.ndarray:
+        X, total = self._rows(X), None
+        for member, columns in zip(self.members_, self.member_columns_):
+            said = np.full((X.shape[0], len(self.classes_)), -np.inf)
+            said[:, member.classes_] = member.predict_log_proba(self._part(X, None, columns), **given)
+            total = said if total is None else np.logaddexp(total, said)
+        return np.asarray(total) - np.log(len(self.members_))
+
+    @available_if(lambda model: _all_have(model, "decision_function"))
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the mean of the members' scores."""
+        given = routed_to(self, "decision_function", params)
+        X = self._rows(X)
+        parts = zip(self.members_, self.member_columns_)
+        return np.mean([one.decision_function(self._part(X, None, at), **given) for one, at in parts], axis=0)
+
+    def _training_error(self, data: Any) -> float:
         total = sum(self._every_value(data.X))
         return float((np.asarray(total).argmax(axis=1) != data.y).mean())
+
+
+def _all_have(model: Any, method: str) -> bool:
+    """Tell whether the members, or before the fit the base learner, have a method; raise the reason if not."""
+    for one in getattr(model, "members_", None) or [model._base()]:
+        getattr(one, method)
+    return True
 
 
 class BaggingRegressor(Mean, Bagging):
@@ -161,15 +217,28 @@ class BaggingRegressor(Mean, Bagging):
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit to rows X and numbers y; weights go to the base learner."""
-        check(self)
-        self._fit(read_columns(self, X, y, sample_weight, reset=True), 0)
-        return self
+    def _read_trees(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        return read_columns(self, X, y, sample_weight, reset=True)
 
-    def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
-        return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the mean of the members' predictions; `params` are metadata for the members."""
+        values = self._values(X, **routed_to(self, "predict", params))
+        return values[:, 0] if values.shape[1] == 1 else values
 
-    def _training_error(self, data: Read) -> float:
-        mean = np.asarray(sum(self._every_value(data.X)))[:, 0] / self._n_members
-        return float(((mean - data.y) ** 2).mean())
+    def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
+        said = np.asarray(member.predict(X, **given), dtype=np.float64)
+        return said[:, None] if said.ndim == 1 else said
+
+    def _training_error(self, data: Any) -> float:
+        mean = np.asarray(sum(self._every_value(data.X))) / self._n_members
+        return float(((mean - data.y.reshape(mean.shape)) ** 2).mean())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = get_tags(self._base()).target_tags.multi_output
+        return tags
+
+
+# Tools that ask for scikit-learn's classes read ours by `estimators_`.
+scikit.BaggingClassifier.register(BaggingClassifier)
+scikit.BaggingRegressor.register(BaggingRegressor)

@@ -4,31 +4,37 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _check_method_params, _check_sample_weight, check_is_fitted
 
-from assay.ensemble._bootstrap import bag
-from assay.ensemble._members import OfMembers
-from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped
+from assay.base import streams
+from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
+from assay.ensemble._combined import MemberError
+from assay.ensemble._members import Indexed, OfMembers, any_given, any_rows, grows_nodes, seed_parts
+from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped, warn_of_unseen
 from assay.ensemble._permutation_importance import Analysed
+from assay.ensemble._routing import consumes_weights, routed_to, routing_of
 from assay.ensemble._vote_claims import sampling
 from assay.ensemble._votes import member_values
 from assay.ensemble._voting import Members
 from assay.fitlog import FitLog
-from assay.params import Choice, Count, Flag, refuse
+from assay.params import Choice, Count, Flag, check, refuse
 from assay.scan import Rows, thread_map
 from assay.tree import DecisionTreeClassifier
-from assay.tree._decision_tree import DecisionTree, known_rows
-from assay.tree._limits import feature_count, row_count
+from assay.tree._decision_tree import known_rows
+from assay.tree._limits import feature_count
 from assay.tree._nodes import Nodes, joined, one_leaf, tree_at
 from assay.tree._predict import mean_values
 from assay.tree._readable import impurity_importances
 from assay.tree._reading import Read, read_columns
+from assay.tree.growth._crew import grown_trees
 
 
 class Sample(NamedTuple):
@@ -48,17 +54,17 @@ class Fitted(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Bagging(Members, Analysed, OfMembers):
+class Bagging(Indexed, Members, Analysed, OfMembers):
     """What bagging of classifiers and of regressors shares."""
 
     estimator: Any = None
     n_estimators: int = 10
     _: KW_ONLY
-    max_samples: Any = 1.0
+    max_samples: Any = None
     max_features: Any = 1.0
     bootstrap: bool = True
     bootstrap_features: bool = False
-    oob_score: bool = False
+    oob_score: Any = False
     out_of_bag: str | None = None
     max_epochs: int = 200
     patience: int = 10
@@ -66,6 +72,7 @@ class Bagging(Members, Analysed, OfMembers):
     parameters: Any = None
     random_state: Any = None
     n_jobs: int | None = None
+    verbose: int = 0
     seeds_: np.ndarray = field(init=False)
     more_arrays: ClassVar = ("member_columns_",)
     constraints: ClassVar = {
@@ -74,6 +81,7 @@ class Bagging(Members, Analysed, OfMembers):
         "bootstrap_features": Flag,
         "oob_score": Flag,
         "warm_start": Flag,
+        "verbose": Count(low=0),
         "out_of_bag": Choice(None, "prune", "stop"),
         "max_epochs": Count(),
         "patience": Count(),
@@ -82,57 +90,125 @@ class Bagging(Members, Analysed, OfMembers):
     # Fitting
     # ----------------------------------------------------------------------------------------
 
-    def _fit(self, data: Read, n_classes: int) -> None:
-        n, d = data.X.shape
-        base = self._checked_base(data)
-        size, width = row_count(self, "max_samples", n, 1), feature_count(self, d)
-        if size > n and not self.bootstrap:
-            raise refuse(self, f"max_samples={size} rows cannot be drawn from {n} without replacement.")
-        kept, seeds = self._earlier(self.n_estimators, (n, d))
-        self.seeds_, self.bag_size_, self.n_columns_, self.n_rows_ = seeds, size, width, n
-        self.kept_members_, self.sampled_by_ = len(kept), sampling(self)
-        if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
-            raise refuse(self, "out-of-bag rows need bootstrap=True or max_samples below the number of rows.")
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
+        """Fit to rows X and targets y. Rows are drawn in proportion to their weights; `fit_params` go to the members,
+        if scikit-learn's metadata routing is on."""
+        check(self)
+        routed = routed_to(self, "fit", fit_params)
+        if sample_weight is not None and not self.bootstrap:
+            warnings.warn(
+                f"When fitting {type(self).__name__} with sample_weight it is recommended to use bootstrap=True: "
+                "without replacement, heavy rows are drawn once at most.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if self.warm_start and self._fitted and self._kept_count() == self.n_estimators:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning, stacklevel=2
+            )
+            return self
+        before = getattr(self, "classes_", None) if self.warm_start and self._fitted else None
+        data = self._read(X, y, sample_weight)
+        if before is not None and not np.array_equal(before, self.classes_):
+            self.classes_ = before
+            raise refuse(self, "warm_start: the classes are not those of the members already fitted.")
+        self._fit(data, len(self.classes_) if is_classifier(self) else 0, routed)
+        return self
 
-        def member(seed: int) -> Fitted:
-            began = time.perf_counter()
-            sample = self._sample(seed)
-            fit = self._tree if isinstance(base, DecisionTree) else self._other
-            model, epochs = fit(clone(base).set_params(**self._drawn(seed)), sample, self._told(data, seed), n_classes)
+    @property
+    def _fitted(self) -> bool:
+        return hasattr(self, "member_columns_")
+
+    def _kept_count(self) -> int:
+        kept = len(self.member_columns_)
+        if kept > self.n_estimators:
+            raise refuse(
+                self,
+                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={kept} when "
+                "warm_start==True.",
+            )
+        return kept
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Return checked rows: as trees see them, or as they are for members that check them by themselves."""
+        if not grows_nodes(self._base()):
+            return any_given(self, X, y, sample_weight)
+        later = sample_weight is not None and not streams(X, y)
+        data = self._read_trees(X, y, None if later else sample_weight)
+        if later:
+            data.weight = _check_sample_weight(sample_weight, data.X, dtype=np.float64, ensure_non_negative=True)
+            if not data.weight.sum() > 0:
+                raise refuse(self, "the sample weights are all zero; at least one row must count.")
+        return data
+
+    def _read_trees(self, X: Any, y: Any, sample_weight: Any) -> Read:
+        raise NotImplementedError
+
+    def _fit(self, data: Any, n_classes: int, routed: dict[str, Any]) -> None:
+        n, d = data.X.shape[0], data.X.shape[1]
+        base = self._checked_base()
+        size, width = sample_size(self, n, data.weight), feature_count(self, d)
+        if isinstance(self.max_features, Integral) and self.max_features > d:
+            raise refuse(self, f"max_features must be <= n_features; got {self.max_features} of {d}.")
+        if size > n and not self.bootstrap:
+            raise refuse(
+                self, f"Effective max_samples={size} must be <= n_samples={n} to be able to sample without replacement."
+            )
+        if (self.oob_score or self.out_of_bag) and size == n and not self.bootstrap:
+            raise refuse(self, "Out of bag estimation only available if bootstrap=True, or max_samples below all rows.")
+        if self.oob_score and self.warm_start and self._fitted:
+            require_one_sample(self, n)
+        self.n_columns_, self.bag_size_, self.n_rows_ = width, size, n
+        draw = Draw(n, size, bool(self.bootstrap), data.weight)
+        kept, seeds = self._earlier(draw)
+        self.drawn_by_weight_ = data.weight is not None
+        self.kept_members_, self.sampled_by_ = len(kept), sampling(self)
+        trees = grows_nodes(base)
+
+        def member(t: int) -> Fitted:
+            began, seed = time.perf_counter(), int(seeds[t])
+            if self.verbose > 1:
+                print(f"Building estimator {t + 1} of {len(seeds)}")
+            sample = self._sample(seed, draw)
+            model = clone(base).set_params(**self._drawn(seed))
+            try:
+                fit = self._tree if trees else partial(self._other, routed=routed)
+                model, epochs = fit(model, sample, self._told(data, seed), n_classes)
+            except Exception as error:
+                raise MemberError(
+                    f"{type(self).__name__}: the member {t} ({type(base).__name__}) failed: {error}"
+                ) from error
             return Fitted(model, time.perf_counter() - began, epochs)
 
         with FitLog(self, 1, *data.shown) as log:
-            made = kept + thread_map(member, seeds[len(kept) :].tolist(), n_jobs=self.n_jobs)
-            self._join(base, made)
+            made = kept + grown_trees(member, range(len(kept), len(seeds)), self.n_jobs)
+            log.stopped |= len(made) < len(seeds)
+            self.seeds_, self.draws_ = seeds[: len(made)], self.draws_[: len(made)]
+            self._join(trees, made)
+            for name in ("oob_score_", "oob_decision_function_", "oob_prediction_", "oob_votes_", "oob_errors_"):
+                self.__dict__.pop(name, None)
             if self.oob_score:
-                self._keep_out_of_bag(self._curve(data, n_classes), data.y)
-            log.step(self._training_error(data), 0.0)
+                self._out_of_bag(data, n_classes)
+            log.step(self._training_error(data) if trees else float("nan"), 0.0)
 
-    def _earlier(self, total: int, shape: tuple[int, int]) -> tuple[list[Fitted], np.ndarray]:
+    def _earlier(self, draw: Draw) -> tuple[list[Fitted], np.ndarray]:
         """Return the members that a warm start keeps, and the seeds of all members."""
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=total)
-        if not (self.warm_start and hasattr(self, "member_columns_")):
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
+        if not (self.warm_start and self._fitted):
+            self.draws_ = [draw] * len(seeds)
             return [], seeds
         kept = [Fitted(*one) for one in zip(self.estimators_, self.member_seconds_, self.epoch_errors_)]
-        if len(kept) > total:
-            raise refuse(self, f"warm_start: n_estimators={total} is below the {len(kept)} members already fitted.")
-        if self.n_rows_ != shape[0]:
-            raise refuse(self, f"warm_start: the members were fitted to {self.n_rows_} rows; got {shape[0]}.")
-        if len(kept) == total:
-            warnings.warn("warm_start without a larger n_estimators fits no new member.", stacklevel=4)
+        self.draws_ = [*self.draws_[: len(kept)], *[draw] * (len(seeds) - len(kept))]
         return kept, np.concatenate([self.seeds_, seeds[len(kept) :]])
 
-    def _checked_base(self, data: Read) -> Any:
-        base, classify = self._base(), isinstance(self, ClassifierMixin)
-        if not (is_classifier(base) if classify else is_regressor(base)):
+    def _checked_base(self) -> Any:
+        base, classify = self._base(), is_classifier(self)
+        other = is_regressor(base) if classify else is_classifier(base)
+        if other or not all(hasattr(base, name) for name in ("fit", "predict")):
             kind = "classifier" if classify else "regressor"
             raise refuse(self, f"estimator must be a {kind} with fit and predict; got {base!r}.")
-        tree = isinstance(base, DecisionTree)
+        tree = grows_nodes(base)
         self._check_parameters(base)
-        if self.columns_ is not None and not tree:
-            raise refuse(self, "nominal columns go with the trees of assay.tree; encode them for other base learners.")
-        if data.weight is not None and not tree and not has_fit_parameter(base, "sample_weight"):
-            raise refuse(self, f"{type(base).__name__} takes no sample_weight; fit without weights.")
         if self.out_of_bag == "prune" and not tree:
             raise refuse(self, f'out_of_bag="prune" needs a tree of assay.tree; got {type(base).__name__}.')
         if self.out_of_bag == "stop" and not hasattr(base, "partial_fit"):
@@ -159,11 +235,11 @@ class Bagging(Members, Analysed, OfMembers):
         """Positions of nominal columns of an array, as the base tree names them."""
         return getattr(self._base(), "nominal", None)
 
-    def _sample(self, seed: int) -> Sample:
-        """Return the rows and columns of one member; they depend on its seed alone."""
-        n, d = self.n_rows_, self.n_features_in_
+    def _sample(self, seed: int, draw: Draw) -> Sample:
+        """Return the rows and columns of one member; they depend on its seed alone, and on the weights of the rows."""
+        d = self.n_features_in_
         rng = np.random.default_rng([int(seed), 1])
-        drawn = bag(seed, n, self.bag_size_, self.bootstrap)
+        drawn = draw.rows(seed)
         if self.bootstrap_features:
             columns = rng.integers(0, d, self.n_columns_)
         else:
@@ -189,11 +265,9 @@ class Bagging(Members, Analysed, OfMembers):
         return [self._drawn(seed) for seed in self.seeds_]
 
     def _tree(self, tree: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
-        weight = None if data.weight is None else data.weight[sample.rows]
-        part = Read(data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows], weight, 1)
+        part = Read(data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows], None, 1)
         if getattr(tree, "class_weight", None) is not None:
-            factor = compute_sample_weight(tree.class_weight, self.classes_[part.y])
-            part.weight = factor if part.weight is None else part.weight * factor
+            part.weight = compute_sample_weight(tree.class_weight, self.classes_[part.y])
         tree.set_params(random_state=sample.seed, n_jobs=1)
         columns = None if self.columns_ is None else tuple(self.columns_[j] for j in sample.columns)
         tree.fit_read(part, columns, self.classes_ if n_classes else None)
@@ -203,34 +277,64 @@ class Bagging(Members, Analysed, OfMembers):
             tree.keep_nodes(pruned(tree.nodes_, X, data.y[held], n_classes))
         return tree, np.empty(0)
 
-    def _other(self, model: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
-        names = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
-        model.set_params(**dict.fromkeys(names, sample.seed))
-        X, y = data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows]
-        if n_classes and len(np.unique(y)) < 2:  # a sample of one class has nothing to tell apart
-            constant = DecisionTreeClassifier().restored(one_leaf(np.ones(1)), self, X.shape[1])
-            constant.classes_ = y[:1]
-            return constant, np.empty(0)
+    def _other(
+        self, model: Any, sample: Sample, data: Any, n_classes: int, routed: dict[str, Any]
+    ) -> tuple[Any, np.ndarray]:
+        seed_parts(model, sample.seed)
         if self.out_of_bag == "stop":
-            held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
-            test = data.X[np.ix_(held, sample.columns)], data.y[held]
-            classes = np.arange(n_classes) if n_classes else None
-            found = stopped(
-                model, (X, y), test, classes=classes, epochs=int(self.max_epochs), patience=int(self.patience)
-            )
-            return found.model, found.errors
-        if data.weight is None:
-            return model.fit(X, y), np.empty(0)
-        return model.fit(X, y, sample_weight=data.weight[sample.rows]), np.empty(0)
+            return self._stopped(model, sample, data, n_classes)
+        y = data.y[sample.rows]
+        present = len(np.unique(y)) if n_classes else 0
+        try:
+            if self._takes_weights(model, n_classes, present):
+                times = np.bincount(sample.rows, minlength=self.n_rows_).astype(np.float64)
+                model.fit(self._part(data.X, None, sample.columns), data.y, **{**routed, "sample_weight": times})
+            else:
+                given = _check_method_params(data.X, params=routed, indices=sample.rows)
+                model.fit(self._part(data.X, sample.rows, sample.columns), y, **given)
+        except ValueError:
+            if present != 1:
+                raise
+            return self._constant(y, sample), np.empty(0)
+        return model, np.empty(0)
 
-    def _join(self, base: Any, made: list[Fitted]) -> None:
+    def _constant(self, y: np.ndarray, sample: Sample) -> Any:
+        """Return the member of a sample of one class, which most learners refuse: it votes for that class."""
+        constant = DecisionTreeClassifier().restored(one_leaf(np.ones(1)), self, len(sample.columns))
+        constant.classes_ = y[:1]
+        return constant
+
+    def _stopped(self, model: Any, sample: Sample, data: Any, n_classes: int) -> tuple[Any, np.ndarray]:
+        held = np.setdiff1d(np.arange(self.n_rows_), sample.rows)
+        rows, rest = (self._part(data.X, at, sample.columns) for at in (sample.rows, held))
+        found = stopped(
+            model,
+            (rows, data.y[sample.rows]),
+            (rest, data.y[held]),
+            classes=np.arange(n_classes) if n_classes else None,
+            epochs=int(self.max_epochs),
+            patience=int(self.patience),
+        )
+        return found.model, found.errors
+
+    def _takes_weights(self, model: Any, n_classes: int, present: int) -> bool:
+        """Tell whether a sample is told to a member as how often each row counts; not if a class is missing in it."""
+        return consumes_weights(model) and (not n_classes or present == n_classes)
+
+    def _part(self, X: Any, rows: np.ndarray | None, columns: np.ndarray) -> Any:
+        """Return rows (None: all) and columns of an array or of sparse rows, copied only where they differ."""
+        every = len(columns) == self.n_features_in_ and np.array_equal(columns, np.arange(len(columns)))
+        X = X if rows is None else X[rows]
+        return X if every else X[:, columns]
+
+    def _join(self, trees: bool, made: list[Fitted]) -> None:
         """Keep members and, if they are trees, all their nodes in one set of arrays with the columns of the whole."""
         self.epoch_errors_ = [one.epochs for one in made]
         self.member_seconds_ = np.array([one.seconds for one in made])
-        self.member_columns_ = np.stack([self._sample(seed).columns for seed in self.seeds_])
+        self.member_columns_ = np.stack([one.columns for one in self._samples()])
         self.drop_nodes()
-        self.members_ = [] if isinstance(base, DecisionTree) else [one.model for one in made]
-        if isinstance(base, DecisionTree):
+        self.members_ = [] if trees else [one.model for one in made]
+        if trees:
             self.keep_nodes(joined([_placed(one.model.nodes_, of) for one, of in zip(made, self.member_columns_)]))
 
     # What the members say
@@ -244,7 +348,10 @@ class Bagging(Members, Analysed, OfMembers):
     def estimators_samples_(self) -> list[np.ndarray]:
         """Row numbers of each member's sample, repeated as often as drawn."""
         check_is_fitted(self)
-        return [self._sample(seed).rows for seed in self.seeds_]
+        return [one.rows for one in self._samples()]
+
+    def _samples(self) -> Iterator[Sample]:
+        yield from (self._sample(seed, draw) for seed, draw in zip(self.seeds_.tolist(), self.draws_))
 
     @property
     def estimators_features_(self) -> list[np.ndarray]:
@@ -263,36 +370,50 @@ class Bagging(Members, Analysed, OfMembers):
         place = np.full(self.n_features_in_, -1, dtype=np.int32)
         place[columns[::-1]] = np.arange(len(columns), dtype=np.int32)[::-1]  # the first of columns drawn twice
         nodes = nodes._replace(column=np.where(nodes.column < 0, -1, place[nodes.column]))
-        tree = clone(self._base()).restored(nodes, self, len(columns))
+        tree = clone(self._base()).set_params(n_jobs=1)
+        if hasattr(self, "draws_"):
+            seed = int(self.seeds_[t])
+            tree.set_params(random_state=self._sample(seed, self.draws_[t]).seed, **self._drawn(seed))
+        tree.restored(nodes, self, len(columns))
         tree.columns_ = None if self.columns_ is None else tuple(self.columns_[j] for j in columns)
         return tree
 
     def bags(self) -> np.ndarray:
         """Return (members, rows): how often each training row was drawn for each member."""
+        require_one_sample(self)
         return np.array([np.bincount(drawn, minlength=self.n_rows_) for drawn in self.estimators_samples_])
 
-    def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
+    def _member_values(self, t: int, X: Any, **given: Any) -> np.ndarray:
         """Return what member t says about coded rows X: class shares or votes, or numbers, (rows, outputs)."""
         if self.has_nodes:
             return member_values(self.nodes_, t, X)
-        return self._said(self.members_[t], X[:, self.member_columns_[t]])
+        return self._said(self.members_[t], self._part(X, None, self.member_columns_[t]), **given)
 
-    def _said(self, member: Any, X: np.ndarray) -> np.ndarray:
+    def _said(self, member: Any, X: Any, **given: Any) -> np.ndarray:
         raise NotImplementedError
 
-    def _values(self, X: Any) -> np.ndarray:
+    def _rows(self, X: Any) -> Any:
+        """Return checked rows as the members take them."""
         check_is_fitted(self)
-        X = read_columns(self, X).X
+        return read_columns(self, X).X if self.has_nodes else any_rows(self, X)
+
+    def _values(self, X: Any, **given: Any) -> np.ndarray:
+        X = self._rows(X)
         if self.has_nodes:
             return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
-        said = thread_map(lambda t: self._member_values(t, X), range(self._n_members), n_jobs=self.n_jobs)
+        said = thread_map(lambda t: self._member_values(t, X, **given), range(self._n_members), n_jobs=self.n_jobs)
         return np.sum(said, axis=0) / len(said)
 
-    def _every_value(self, X: np.ndarray) -> Iterator[np.ndarray]:
+    def _every_value(self, X: Any) -> Iterator[np.ndarray]:
         yield from (self._member_values(t, X) for t in range(self._n_members))
 
-    def _curve(self, data: Read, n_classes: int) -> Curve:
-        return out_of_bag(self._every_value(data.X), self.bags() == 0, data.y, n_classes)
+    def _out_of_bag(self, data: Any, n_classes: int) -> None:
+        if data.y.ndim == 2:
+            raise refuse(self, "oob_score is about one output.")
+        out = self.bags() == 0
+        if not out.any(axis=0).all():
+            warn_of_unseen("estimators")
+        self._keep_out_of_bag(out_of_bag(self._every_value(data.X), out, data.y, n_classes), data.y)
 
     def _keep_out_of_bag(self, found: Curve, y: np.ndarray) -> None:
         raise NotImplementedError
@@ -319,8 +440,13 @@ class Bagging(Members, Analysed, OfMembers):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self._base()).input_tags.allow_nan
+        base = get_tags(self._base()).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = base.allow_nan, base.sparse
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Return which methods of the members metadata goes to."""
+        return routing_of(self, self._base())
 
 
 def _placed(nodes: Nodes, columns: np.ndarray) -> Nodes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
@@ -19,7 +19,7 @@ from assay.scan import Rows, rows_per_block, thread_map
 from assay.tree._bin_walk import SumOfTrees
 from assay.tree._decision_tree import known_rows
 from assay.tree._nodes import TreeModel
-from assay.tree._reading import read_columns
+from assay.tree._reading import Read, read_columns
 
 
 class Boosted(TreeModel, Learner):
@@ -44,6 +44,11 @@ class Boosted(TreeModel, Learner):
     def _trees(self) -> SumOfTrees:
         check_is_fitted(self)
         return SumOfTrees(self.nodes_.check(self.n_features_in_), self.n_features_in_, len(self.base_score_))
+
+    def _shown(self, data: Read) -> tuple[Any, Any]:
+        """Return what callbacks are shown of X and y: nothing of rows that are streamed, else labels as they came."""
+        X, y = data.shown
+        return (X, y) if y is None or not is_classifier(self) else (X, self.classes_[y])
 
     def _columns(self, X: Any) -> np.ndarray:
         """Return rows as the trees see them."""

@@ -72,6 +72,16 @@ class Draw:
         return np.bincount(self.rows(seed), minlength=self.n)
 
 
+def require_one_sample(model: Any, n: int | None = None) -> None:
+    """Refuse to speak of the rows that members did not see, if a warm start fitted them to different tables, or is
+    about to fit more of them to n rows."""
+    numbers = sorted({draw.n for draw in model.draws_} | ({n} if n else set()), reverse=True)
+    if len(numbers) > 1:
+        raise refuse(
+            model, f"some members were fitted to {numbers[0]} rows, others to {numbers[1]}: they share no rows unseen."
+        )
+
+
 def sample_size(owner: Any, n: int, weight: np.ndarray | None) -> int:
     """Return how many rows `max_samples` asks for: None is n, a float a share of n or of the sum of the weights."""
     asked = owner.max_samples

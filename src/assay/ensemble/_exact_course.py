@@ -34,10 +34,11 @@ class Course:
         for i in range(self.first, most):
             self._round(i)
             printer.line(i, most)
-            if monitor is not None:
+            if monitor is not None or log.watched:
                 self.publish()
-                if monitor(i, learner, {"i": i, "self": learner, "raw_predictions": self.part.scores.T}):
-                    break
+            state = {"i": i, "self": learner, "raw_predictions": self.part.scores.T}
+            if monitor is not None and monitor(i, learner, state):
+                break
             if log.step(self.train[-1], 0.0) or (self.held is not None and self._stalled(i)):
                 break
         self.publish()

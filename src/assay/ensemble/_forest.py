@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from assay.base import Learner, streams
 from assay.card import Card, Range, log
-from assay.ensemble._bootstrap import Draw, sample_size
+from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
 from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
 from assay.ensemble._forest_growth import grow
 from assay.ensemble._forest_members import TreeMembers
@@ -162,6 +162,8 @@ class Forest(TreeMembers, Analysed, Learner):
         size = sample_size(self, n, drawn_by) if self.bootstrap else n
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
         draw = Draw(n, size, self.bootstrap, drawn_by)
+        if self.oob_score and kept:
+            require_one_sample(self, n)
         if self.bootstrap:
             data.weight = None  # rows are drawn by it
         before = (self.nodes_, self.seeds_[:kept], self.draws_[:kept]) if kept else None
@@ -207,6 +209,7 @@ class Forest(TreeMembers, Analysed, Learner):
     def bags(self) -> np.ndarray:
         """Return (trees, rows): how often each training row was drawn for each tree."""
         check_is_fitted(self)
+        require_one_sample(self)
         return np.array([np.bincount(rows, minlength=self.n_rows_) for rows in self.estimators_samples_])
 
     def _member_values(self, t: int, X: np.ndarray) -> np.ndarray:
@@ -315,9 +318,7 @@ class ForestRegressor(Mean, Forest):
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
         """Return the mean prediction at the grid over the other columns, by the trees alone; scikit-learn's partial
         dependence asks for it."""
-        from sklearn.tree._tree import DTYPE
-
-        grid, columns = np.ascontiguousarray(grid, dtype=DTYPE), np.asarray(target_features, dtype=np.intp)
+        grid, columns = np.ascontiguousarray(grid, dtype=np.float32), np.asarray(target_features, dtype=np.intp)
         total = np.zeros(len(grid))
         for tree in self.estimators_:
             tree.tree_.compute_partial_dependence(grid, columns, total)

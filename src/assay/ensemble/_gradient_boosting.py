@@ -113,7 +113,7 @@ class _GradientBoosting(Boosted):
             for part in (data, held)
             if part is not None
         ]
-        with one_blas_thread(), FitLog(self, self.n_estimators, *data.shown) as log:
+        with one_blas_thread(), FitLog(self, self.n_estimators, *self._shown(data)) as log:
             Course(self, parts[0], parts[1] if held is not None else None, data).run(monitor, log)
 
     def _scores(self, X: np.ndarray, more: bool) -> np.ndarray:

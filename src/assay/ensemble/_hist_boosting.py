@@ -17,8 +17,9 @@ from sklearn.base import is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
+from assay.base import streams
 from assay.card import Card, log
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
@@ -27,10 +28,10 @@ from assay.ensemble._rounds import Part, Rounds
 from assay.ensemble._stopping import Watch
 from assay.fitlog import FitLog
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, refuse
-from assay.scan import one_blas_thread
+from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
 from assay.tree._nodes import Nodes, joined
-from assay.tree._reading import Read, read_columns, read_labelled
+from assay.tree._reading import Read, _has_types, read_columns, read_labelled
 from assay.tree._spaces import OfAnySize
 from assay.tree.growth._allowed import Allowed
 from assay.tree.growth._bins import find_bins
@@ -137,7 +138,7 @@ class _HistGradientBoosting(Boosted):
         if not more:
             self.drop_nodes()
             self.base_score_ = loss.start(data.y, data.weight)
-        with one_blas_thread(), FitLog(self, self.max_iter, *data.shown) as log:
+        with one_blas_thread(), FitLog(self, self.max_iter, *self._shown(data)) as log:
             part = Part(self, loss, binner, data, by_column=True)
             other = None if held is None else Part(self, loss, binner, held, by_column=False)
             watch = Watch(self, data, held, seed)
@@ -210,6 +211,13 @@ class _HistGradientBoosting(Boosted):
 
     def _columns(self, X: Any) -> np.ndarray:
         return read_columns(self, as_asked(self, X)).X
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        X = as_asked(self, X)
+        if not streams(X, y) and not _has_types(X):  # a certificate is about finite numbers
+            with np.errstate(invalid="ignore"):
+                assert_all_finite(np.asarray(X, dtype=np.float64), allow_nan=True, input_name="X")
+        return super()._known_rows(X, y, sample_weight)
 
     @property
     def nominal(self) -> Any:

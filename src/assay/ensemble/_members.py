@@ -71,8 +71,8 @@ class OfMembers(Learner):
 def grows_nodes(base: Any) -> bool:
     """Tell whether a learner is a tree of Assay as it is, and no class derived from it with a fit or predict of its
     own."""
-    own = (getattr(type(base), name, None) for name in ("fit", "predict"))
-    return isinstance(base, DecisionTree) and all(str(getattr(one, "__module__", "")).startswith("assay.") for one in own)
+    own = [getattr(getattr(type(base), name, None), "__module__", "") for name in ("fit", "predict")]
+    return isinstance(base, DecisionTree) and all(str(where).startswith("assay.") for where in own)
 
 
 class Given(NamedTuple):
@@ -124,3 +124,11 @@ def positions(learner: Any, y: Any) -> np.ndarray:
     check_classification_targets(y)
     learner.classes_, codes = np.unique(y, return_inverse=True)
     return codes.astype(np.int64)
+
+
+def seed_parts(model: Any, seed: int) -> Any:
+    """Set the parameters `random_state` of a learner, its own and those of its parts, to numbers that follow from a
+    seed."""
+    names = sorted(name for name in model.get_params() if name.rpartition("__")[2] == "random_state")
+    rng = np.random.RandomState(seed)
+    return model.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})

@@ -61,8 +61,6 @@ def forest_out_of_bag(forest: Any, data: Any) -> None:
     """Set the out-of-bag attributes of a forest, of one output or several."""
     y, classify = data.y, is_classifier(forest)
     several = y.ndim == 2
-    if any(draw.n != len(y) for draw in forest.draws_):
-        raise refuse(forest, "oob_score needs the rows that all trees were fitted to; some were fitted to others.")
     kind = type_of_target(y)
     if classify and kind not in ("binary", "multiclass", "multilabel-indicator"):
         raise refuse(

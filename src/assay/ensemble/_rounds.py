@@ -12,7 +12,7 @@ from assay.ensemble._stopping import Watch
 from assay.fitlog import FitLog
 from assay.scan import thread_map
 from assay.tree._bin_walk import SumOfTrees, add_trees
-from assay.tree._nodes import Nodes
+from assay.tree._nodes import Nodes, joined, stored_arrays
 from assay.tree._reading import Read
 from assay.tree.growth._allowed import Allowed
 from assay.tree.growth._bins import Binned, Binner
@@ -72,11 +72,17 @@ class Rounds:
                 self.held.add(tree, k, self.spread)  # type: ignore[union-attr]
             stop = watch.step(slopes.mean, self)
             report(made)
-            if log.step(slopes.mean, slopes.top_g) or stop:
+            shown = self._so_far(trees) if log.watched else {}
+            if log.step(slopes.mean, slopes.top_g, **shown) or stop:
                 break
             drawn = self.learner.subsample < 1 or self.learner.max_features < 1
             still = not drawn and all(len(tree.child) == 1 for tree in made)
         return trees
+
+    def _so_far(self, trees: list[Nodes]) -> dict[str, Any]:
+        """Return the arrays of all trees, for callbacks that look at the model."""
+        before = [self.learner.nodes_] if self.learner.has_nodes else []
+        return stored_arrays(joined(before + trees))
 
     def held_loss(self) -> float:
         """Return the mean loss on the validation rows."""

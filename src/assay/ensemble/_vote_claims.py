@@ -43,12 +43,12 @@ def _conditions(model: Any, rows: Rows) -> Iterator[tuple[bool, str]]:
         bool(model.bootstrap) or model.bag_size_ < model.n_rows_,
         "Every member saw every row; with bootstrap=True or smaller bags each is judged on the rows it did not see.",
     )
-    yield not getattr(model, "drawn_by_weight_", False), "Rows were drawn by their weights, not evenly."
     yield not rows.has_weight, "Row weights: the bound is about unweighted errors of equally likely rows."
     yield (
         getattr(model, "class_weight", None) is None,
         "class_weight: weights taken from all rows make a member depend on rows outside its bag.",
     )
+    yield not getattr(model, "drawn_by_weight_", False), "Rows were drawn by their weights, not evenly."
     yield (
         getattr(model, "out_of_bag", None) is None,
         "The members were pruned or stopped on their out-of-bag rows, which are therefore no longer unseen.",

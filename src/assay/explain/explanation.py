@@ -17,9 +17,9 @@ from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_up
 
 Frame = Mapping[str, Any]
 """Columns by name, of equal length."""
-MOST_ROWS = 2000
+MOST_ROWS = 1000
 MOST_COLUMNS = 100
-REPEATS = 5
+REPEATS = 3
 BINS = 10
 FEWEST_ROWS = 10
 

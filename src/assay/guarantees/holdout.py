@@ -1,4 +1,4 @@
-"""Statements about new data from hold-out rows (P01, P03 to P07, P25).
+"""Statements about new data from hold-out rows (P01, P03 to P07, P25, P61).
 
 Losses of a regression are absolute errors clipped at `clip`. Where several models were compared on the same
 rows, each statement is made at delta divided by their number.
@@ -201,7 +201,22 @@ def _thresholds(sizes: dict[str, int], delta: str) -> Claim | NotApplicable:
     return error_rate("P06/2", width, sizes, "holdout", delta)
 
 
+def against_baseline(decided: Decided, holdout: Rows, label: int, delta: str) -> Claim:
+    """Return how the error rate differs from that of always answering with one class."""
+    value, direction, params = _difference(decided, holdout, np.full(holdout.n_rows, label), delta)
+    data = ("train", "holdout")
+    return replace(claim("P61/1", value, {**params, "label": label}, "holdout", delta, direction=direction), data=data)
+
+
 def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> Claim:
+    value, direction, params = _difference(decided, holdout, other, delta)
+    return claim("P06/3", value, params, "holdout", delta, direction=direction, witness={"predictions": other})
+
+
+def _difference(
+    decided: Decided, holdout: Rows, other: np.ndarray, delta: str
+) -> tuple[float, str, dict[str, Any]]:
+    """Return how far the error rate is from that of other predictions: the value, on which side, and the counts."""
     codes = labels(holdout)
     right = decided.positions(holdout) == codes
     alone, other_alone = int(np.sum(~right & (other == codes))), int(np.sum(right & (other != codes)))
@@ -211,8 +226,7 @@ def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> C
     params = {"alone": alone, "other_alone": other_alone, "rows": m, "high": high, "low": low}
     direction = "lower" if high < low else "upper"
     value = (low - high) * (1 - 1e-12) if high < low else (high - low) * (1 + 1e-12) + 1e-15
-    witness = {"predictions": other}
-    return claim("P06/3", value, params, "holdout", delta, direction=direction, witness=witness)
+    return value, direction, params
 
 
 # Coverage ---------------------------------------------------------------------------------------------------

@@ -41,6 +41,19 @@ class CertifyOptions:
     against: np.ndarray | None = None
     hypothesis_class_fixed: bool = True
     radius: float | None = None
+    baseline: bool = False
+
+
+class Beside(NamedTuple):
+    """A statement that stands beside the others: all such have a tenth of what the others of their rows would have."""
+
+    make: Statement
+
+    def __call__(self, delta: str) -> Claim | NotApplicable:
+        return self.make(delta)
+
+
+_TENTH = Decimal("0.1")
 
 
 class Prepared(NamedTuple):
@@ -53,18 +66,25 @@ class Prepared(NamedTuple):
         """Return the share of delta of each statement that is made, by its place among all of them.
 
         The two kinds of rows have half of delta each, or all of it if the other has no statement; statements of
-        one kind have equal shares. Hold-out rows usually say most, and this keeps what they say from getting
-        weaker with every further bound from the training rows. It depends on which statements can be made, and
-        on nothing that they say. Shares are rounded down, so that they never exceed delta together.
+        one kind have equal shares, but those that stand `Beside` have a tenth together. Hold-out rows usually say
+        most, and this keeps what they say from getting weaker with every further bound from the training rows. It
+        depends on which statements can be made, and on nothing that they say. Shares are rounded down, so that they
+        never exceed delta together.
         """
         groups: list[list[int]] = [[], []]
         for place, one in enumerate(self.all()):
             if not isinstance(one, NotApplicable):
                 groups[place >= len(self.training)].append(place)
         used = [group for group in groups if group]
-        return {
-            place: str(_ROUNDED.divide(delta, Decimal(len(used) * len(group)))) for group in used for place in group
-        }
+        found = {}
+        for group in used:
+            beside = [place for place in group if isinstance(self.all()[place], Beside)]
+            others = [place for place in group if place not in beside]
+            tenth = _TENTH if others else Decimal(1)
+            for part, share in ((beside, tenth), (others, 1 - tenth if beside else Decimal(1))):
+                for place in part:
+                    found[place] = str(_ROUNDED.divide(delta * share, Decimal(len(used) * len(part))))
+        return found
 
     def all(self) -> list[Any]:
         return [*self.training, *self.holdout]

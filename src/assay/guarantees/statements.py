@@ -10,8 +10,8 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees import holdout
 from assay.guarantees.distances import by_radius, of_distances
-from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions
-from assay.guarantees.ledger import CertifyOptions, Prepared, Vacuous, error_rate
+from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions, labels
+from assay.guarantees.ledger import Beside, CertifyOptions, Prepared, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
 from assay.guarantees.stability import in_ball
 from assay.scan import Rows
@@ -37,9 +37,10 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     train, held = found["train"], found.get("holdout", Gathered([]))
     if train.get(Decided):
         on_holdout = holdout.of_classifier(learner.classes_, cut.holdout, held, asked)
+        beside = list(_beside(cut, held)) if asked.baseline and cut.holdout is not None else []
         return Prepared(
             list(_of_class(learner, cut.train, train, train.errors[1], asked)),
-            [*on_holdout, *learner.holdout_statements(cut.holdout, asked)],
+            [*on_holdout, *learner.holdout_statements(cut.holdout, asked), *beside],
         )
     if train.get(Density):
         return Prepared([], list(holdout.of_density(cut.holdout, held, asked)))
@@ -54,6 +55,12 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     return Prepared(
         training if asked.hypothesis_class_fixed else [], list(holdout.of_regressor(cut.holdout, held, asked))
     )
+
+
+def _beside(cut: Any, held: Gathered) -> Iterator[Beside]:
+    """Yield the comparison with the class that most training rows have."""
+    commonest = int(np.bincount(labels(cut.train)).argmax())
+    yield Beside(partial(holdout.against_baseline, held.the(Decided), cut.holdout, commonest))
 
 
 def _of_class(

@@ -9,48 +9,53 @@ Claims: the duality gap; with q = s (y - K c) - alpha c it is q' K q / (2 alpha)
 Method: one Cholesky factorisation of the n x n matrix S^1/2 K S^1/2 + alpha I.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, lstsq
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from assay.base import read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
+from assay.claims.model import StoredModel
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Predictions
 from assay.optim.duality import outward
-from assay.params import Constraint, Positive, check, refuse
+from assay.params import check, refuse
 from assay.scan import Rows
-from assay.svm._base import KernelFunctions, KernelMachine, dense
+from assay.svm._base import KernelFunctions, dense
 from assay.svm._expansions import whole_gram
 from assay.svm._facts import GAP, MachineProblem, bounded_scores, gap_claims, kernel_magnitude, why_no_gap
+from assay.svm._more_kernels import MoreKernels
 from assay.svm._rkhs_norm import function_norm
 
 _MOST_LEFT_OUT = 1000  # rows
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidge(RegressorMixin, KernelMachine):
+class KernelRidge(RegressorMixin, MoreKernels):
     """Least squares in a kernel's space with a penalty on the norm.
 
     Parameters
     ----------
-    alpha : float > 0
-        Weight of the penalty.
+    alpha : float >= 0, or one for each target
+        Weight of the penalty. With 0, the least-squares solution of least norm is taken, and nothing is proved of it.
     kernel, gamma, degree, coef0
-        As in `assay.svm.SVC`, whose names of kernels this shares; gamma=None is 1 / n_features.
+        As in `assay.svm.SVC`, whose names of kernels this shares, and "cosine", "chi2", "additive_chi2" or a function
+        of two rows; gamma=None is 1 / n_features.
+    kernel_params : dict, optional
+        What a function takes beside rows.
     n_jobs : int or None
         Threads; None uses all cores.
 
     Attributes
     ----------
-    dual_coef_ : (n,)
+    dual_coef_ : (n,) or (n, targets)
         c of f(x) = sum_i c_i kappa(x_i, x).
     X_fit_ : (n, d)
         The training rows.
@@ -66,9 +71,6 @@ class KernelRidge(RegressorMixin, KernelMachine):
     """
 
     family = "kernel.regressor"
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "alpha": Positive(why="without it the Gram matrix need not be invertible")
-    }
     card = Card(
         name="Kernel ridge regression",
         zh="核岭回归",
@@ -81,44 +83,68 @@ class KernelRidge(RegressorMixin, KernelMachine):
         most_rows=5_000,
     )
 
-    alpha: float = 1.0
+    alpha: Any = 1.0
     _: KW_ONLY
     kernel: Any = "linear"
     gamma: Any = None
     degree: int = 3
     coef0: float = 1.0
+    kernel_params: Any = None
     n_jobs: int | None = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KernelRidge":
         """Fit to rows X (or a square Gram matrix, kernel="precomputed") and numbers y."""
         check(self)
-        rows = read_rows(self, X, y, sample_weight)
-        require_finite(rows, self)
+        rows = self._read_rows(X, y, sample_weight)
         features, target, weight = dense(rows)
-        target = column_or_1d(target, warn=True)
+        alphas = self._alphas(1 if np.ndim(target) == 1 else target.shape[1])
         kernel = self._set_kernel(features)
-        gram = whole_gram(self, kernel, features, copies=1)
+        gram = whole_gram(self, kernel, features, copies=1 if (alphas == alphas[0]).all() else 2)
         root = np.ones(len(gram)) if weight is None else np.sqrt(weight)
         with FitLog(self, 1, X, y) as log:
             gram *= root[:, None] * root[None, :]
-            gram[np.diag_indices_from(gram)] += self.alpha
-            try:
-                factor = cho_factor(gram, overwrite_a=True)
-            except np.linalg.LinAlgError:
+            columns = target.reshape(len(target), -1)
+            coefficients = self._solve(gram, alphas, root[:, None] * columns)
+            self.pair_coef_ = np.ascontiguousarray((root[:, None] * coefficients).T)
+            self.intercept_ = np.zeros(len(self.pair_coef_))
+            self._one = np.ndim(target) == 1
+            self._store_all(features.copy() if np.shares_memory(features, X) else features)
+            residual = columns - self._expansion(features, self.pair_coef_)
+            names = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_")
+            fitted = {name: getattr(self, name) for name in names}
+            log.step(0.5 * float(np.sum((root[:, None] * residual) ** 2)), 0.0, **fitted)
+        return self
+
+    def _alphas(self, targets: int) -> np.ndarray:
+        """Return the penalty of each target."""
+        alphas = np.asarray(self.alpha, dtype=np.float64)
+        if isinstance(self.alpha, (bool, str)) or alphas.shape not in ((), (1,), (targets,)):
+            raise refuse(self, f"alpha must be a number, or one for each of {targets} targets; got {self.alpha!r}.")
+        if not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise refuse(self, f"alpha must be a finite number >= 0; got {self.alpha!r}.")
+        return np.broadcast_to(alphas, (targets,))
+
+    def _solve(self, gram: np.ndarray, alphas: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return the solutions of (K + alpha I) c = y, (n, targets); `gram` is written to."""
+        if not (alphas == alphas[0]).all():
+            parts = [self._solve(gram.copy(), one[None], column[:, None]) for one, column in zip(alphas, targets.T)]
+            return np.concatenate(parts, axis=1)
+        gram[np.diag_indices_from(gram)] += alphas[0]
+        try:
+            return cho_solve(cho_factor(gram, overwrite_a=bool(alphas[0] > 0)), targets)
+        except np.linalg.LinAlgError:
+            if alphas[0] > 0:
                 raise refuse(
                     self, "K + alpha I is not positive definite: the kernel is indefinite; raise alpha."
                 ) from None
-            self.pair_coef_, self.intercept_ = (root * cho_solve(factor, root * target))[None, :], np.zeros(1)
-            self._store_all(features)
-            residual = target - self._expansion(features, self.pair_coef_)[:, 0]
-            names = ("support_", "support_vectors_", "pair_coef_", "intercept_", "kernel_numbers_")
-            fitted = {name: getattr(self, name) for name in names}
-            log.step(0.5 * float(np.sum((root * residual) ** 2)), 0.0, **fitted)
-        return self
-
-    def _gamma(self, X: np.ndarray) -> float:
-        return 1.0 / X.shape[1] if self.gamma is None else super()._gamma(X)
+        warnings.warn(
+            f"{type(self).__name__}: Singular matrix: the Gram matrix has no inverse; the solution of least norm is "
+            "taken. Set alpha.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return lstsq(gram, targets)[0]
 
     @property
     def X_fit_(self) -> np.ndarray:
@@ -127,8 +153,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """c of f(x) = sum_i c_i kappa(x_i, x), (n,)."""
-        return self.pair_coef_[0]
+        """c of f(x) = sum_i c_i kappa(x_i, x), (n,), or (n, targets)."""
+        return self.pair_coef_[0] if self._one else self.pair_coef_.T
+
+    _one = True  # whether the target is one column, as that of every stored model is
 
     @property
     def violation_(self) -> float:  # type: ignore[override]
@@ -142,7 +170,26 @@ class KernelRidge(RegressorMixin, KernelMachine):
     def predict(self, X: Any) -> np.ndarray:
         """Return sum_i c_i kappa(x_i, x) for each row."""
         check_is_fitted(self)
-        return self._expansion(X, self.pair_coef_)[:, 0]
+        values = self._expansion(X, self.pair_coef_)
+        return values[:, 0] if self._one else values
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data."""
+        self._require_one()
+        return super().stored()
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        self._require_one()
+        return super()._known_rows(X, y, sample_weight)
+
+    def _require_one(self) -> None:
+        if not self._one:
+            raise refuse(self, "a model of several targets has no certificate and no file; fit one for each column.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions and the length of the weights in the kernel's space."""
@@ -151,7 +198,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the duality gap and what it implies."""
-        reason = why_no_gap(self)
+        reason = "alpha = 0: the problem has no penalty to bound its gap by." if self.alpha == 0 else why_no_gap(self)
         if reason is not None:
             yield NotApplicable(GAP, reason)
             return

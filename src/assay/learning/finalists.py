@@ -115,10 +115,13 @@ class Final:
         def begun(place: int) -> None:
             self.tell(Started(chosen[place].name, chosen[place].settings, "final"))
 
-        end = self.budget.end
-        first_round = not any(one.status == "left out" and one.losses for one in self.search.all)
-        deadline = None if end is None or self.budget.seconds is None or not first_round else max(end + 0.08 * self.budget.seconds, time.monotonic() + 2.0)
-        self.pool.run(work, done, begun, deadline=deadline)
+        late = None if self.budget.end is None else self.budget.end + 0.05 * (self.budget.seconds or 0.0)
+
+        def over() -> bool:
+            """Tell whether the time is over and there is a model; without one, the first is waited for."""
+            return late is not None and time.monotonic() > late and bool(self.results)
+
+        self.pool.run(work, done, begun, over=over)
         for one in chosen:
             if id(one) not in self.results and one.status != "left out":
                 one.status, one.note = "left out", "it could not be fitted to all training rows and certified in time."

@@ -102,7 +102,8 @@ class TableModel:
         The claims are computed from encoded rows; fingerprints are those of the table's own values, which the checker
         encodes by itself.
         """
-        self.memory = self.recall(table, held, max(1, len(asked.compared)))
+        compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
+        self.memory = self.recall(table, held, compared)
         raw, y = self.encoding.raw(table)[0], self.labels(table)
         kept = np.setdiff1d(np.arange(len(raw)), held)
         split = {"train": kept, "holdout": held}
@@ -159,7 +160,7 @@ class TableModel:
 
         >>> import assay
         >>> columns = {"x": [0.0, 1.0, 2.0, 3.0] * 10, "y": ["a", "a", "b", "b"] * 10}
-        >>> model = assay.learn(columns, "y", learners=["LogisticRegression"]).model
+        >>> model = assay.learn(columns, "y", learners=["LogisticRegression"], trials=1, workers=0).model
         >>> model.predict({"x": [0.2, 2.7]}).tolist()
         ['a', 'b']
         """

@@ -67,11 +67,8 @@ def posed(
     folder: Path,
 ) -> Problem:  # fmt: skip
     """Return the problem that a table and a target pose."""
-    column = table.column(target)
-    notes: list[str] = []
-    if column.missing.any():
-        notes.append(f"{int(column.missing.sum())} rows without {target!r} are left out.")
-        table = table.take(~column.missing)
+    table, dropped = table.with_target(target)
+    notes: list[str] = [dropped] if dropped else []
     features, column = table.split_target(target)
     task = task or _task_of(column, notes)
     y = target_values(column, task)
@@ -88,7 +85,9 @@ def posed(
         )
         marks = [None if one is None else one[keep] for one in marks]
         _tell_imbalance(y, notes)
-    features = _usable(features, [name for name in (group, time) if name], notes)
+    features = features.without(*(name for name in (group, time) if name)).useful()
+    left = {name: why for name, why in features.left_out.items() if name not in (group, time)}
+    notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
     _tell_copies(features, held, notes)
     if group is not None:
         notes.append(f"Rows of one {group!r} stay together: what is measured is about new groups.")
@@ -144,29 +143,9 @@ def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
         )
 
 
-def _usable(features: Table, apart: list[str], notes: list[str]) -> Table:
-    """Return the columns worth learning from, with a sentence for each one that is left out."""
-    kept = []
-    for column in features.columns.values():
-        there = column.data[~column.missing]
-        if column.name in apart:
-            continue
-        if column.type.kind == "nominal" and len(column.type.levels) == features.n_rows > 20:
-            notes.append(f"Column {column.name!r} is left out: it names each row, so it says nothing about new ones.")
-        elif len(there) == 0:
-            notes.append(f"Column {column.name!r} is left out: it is empty.")
-        elif not column.missing.any() and (there == there[0]).all():
-            notes.append(f"Column {column.name!r} is left out: it has one value only.")
-        else:
-            kept.append(column)
-    if not kept:
-        raise ValueError(f"there is no column to learn from. {' '.join(notes)}")
-    return Table(kept)
-
-
 def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:
     """Count hold-out rows whose columns are those of a training row."""
-    rows = np.ascontiguousarray(features.matrix())
+    rows = np.stack([column.data for column in features.columns.values()], axis=1)
     keys = rows.view([("", rows.dtype)] * rows.shape[1]).ravel() if rows.shape[1] < 64 else None
     if keys is None:
         return

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from assay.base import Learner
+from assay.fitlog import Interrupts
 from assay.guarantees.ledger import CertifyOptions
 from assay.learning import spaces
 from assay.learning.events import Event, Finished, Left, Started
@@ -67,6 +68,7 @@ class Budget:
     def __init__(self, seconds: float | None, trials: int | None, stop: Any) -> None:
         self.began, self.seconds, self.trials, self.done = time.monotonic(), seconds, trials, 0
         self._asked = stop.is_set if hasattr(stop, "is_set") else stop
+        self.heard = Interrupts()
         self.stopped = False
 
     @property
@@ -77,7 +79,9 @@ class Budget:
         return None if self.end is None else max(0.0, self.end - time.monotonic())
 
     def is_stopped(self) -> bool:
-        self.stopped = self.stopped or bool(self._asked is not None and self._asked())
+        self.heard.check()
+        asked = self.heard.asked or (self._asked is not None and self._asked())
+        self.stopped = self.stopped or bool(asked)
         return self.stopped
 
 
@@ -99,24 +103,26 @@ class Search:
         self.numbers: dict[str, int] = {}
 
     def run(self, first: list[type[Learner]], rest: list[type[Learner]]) -> None:
-        """Fill `all`."""
+        """Fill `all`. The first Ctrl-C ends the current fits and keeps what is done, also where a fit swallows it."""
         try:
-            self._judge([self._new(kind, {}) for kind in first], 0)
-            waited, best = 0, np.inf
-            while not self._is_over() and waited < (3 * _PATIENCE if self.thorough else _PATIENCE):
-                self._judge(self._going_on(), 1)
+            with self.budget.heard:
+                self._judge([self._new(kind, {}) for kind in first], 0)
+                waited, best = 0, np.inf
+                while not self._is_over() and waited < (3 * _PATIENCE if self.thorough else _PATIENCE):
+                    self._judge(self._going_on(), 1)
+                    if not self._is_over():
+                        self._judge(self._tuned(), 0)
+                    found = min((one.loss for one in self.ranked()), default=np.inf)
+                    waited, best = (0, found) if found < best - 1e-12 else (waited + 1, best)
+                if self.thorough and rest and not self._is_over():
+                    self._judge([self._new(kind, {}) for kind in rest], 0)
+                    self._judge(self._going_on(), 1)
                 if not self._is_over():
-                    self._judge(self._tuned(), 0)
-                found = min((one.loss for one in self.ranked()), default=np.inf)
-                waited, best = (0, found) if found < best - 1e-12 else (waited + 1, best)
-            if self.thorough and rest and not self._is_over():
-                self._judge([self._new(kind, {}) for kind in rest], 0)
-                self._judge(self._going_on(), 1)
-            if not self._is_over():
-                self._judge(self._combined(), 0)
-                self._judge(self._going_on(), 1)
+                    self._judge(self._combined(), 0)
+                    self._judge(self._going_on(), 1)
         except KeyboardInterrupt:
             self.budget.stopped = True
+            self.budget.heard.check()
 
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""
@@ -160,7 +166,6 @@ class Search:
             candidates = candidates[: max(0, self.budget.trials - self.budget.done)]
         work = [self._job(one, step) for one in candidates]
         seconds = self.budget.seconds
-        limit = None if seconds is None else max(5.0, 0.4 * seconds)
         many = len(self.problem.train) > 30_000
 
         def begun(place: int) -> None:
@@ -169,11 +174,15 @@ class Search:
         def done(place: int, answer: Answer) -> None:
             self._take(candidates[place], answer, step, many)
 
+        def limit() -> float | None:
+            return None if seconds is None or not self.ranked() else max(5.0, 0.4 * seconds)
+
         self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
 
     def _out_of_time(self) -> bool:
+        """Tell whether to stop; the time does not end before there is something to return."""
         left = self.budget.left()
-        return self.budget.is_stopped() or (left is not None and left < self.reserve())
+        return self.budget.is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
 
     def _job(self, one: Candidate, step: int) -> Judge:
         encoding, path = self.problem.view(one.kind, one.plain)
@@ -242,4 +251,4 @@ class Search:
 def options_for(metric: Metric, clip: float | None) -> CertifyOptions:
     """Return what certificates of the finalists are asked for."""
     scores = metric.name in ("auc", "brier")
-    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False)
+    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True)

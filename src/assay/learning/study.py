@@ -19,6 +19,7 @@ from assay.claims.claim import Certificate
 from assay.claims.definitions import percent as percent_up
 from assay.claims.definitions import up
 from assay.data import Table, read
+from assay.explain import Explanation, explain
 from assay.learning import baseline, spaces
 from assay.learning.events import Event, Note
 from assay.learning.finalists import Final
@@ -89,6 +90,12 @@ class Study:
         from importlib import import_module
 
         import_module("assay.report").write_report(self, path, self.source)
+
+    def explain(self, columns: Sequence[str] = ()) -> Explanation:
+        """Return what the model does on the hold-out rows: what columns are worth and do, and where the errors are."""
+        assert self.certificate.split is not None
+        delta = float(1 - Decimal(self.confidence))
+        return explain(self.model, self.table, self.certificate.split["holdout"], columns=columns, delta=delta)
 
     def plot(self) -> Any:
         """Return a figure of the leaderboard: error by cross-validation, hold-out error and bound of each learner."""

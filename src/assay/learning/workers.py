@@ -24,7 +24,11 @@ _START = "from assay.learning.workers import main; main()"
 
 def main() -> None:
     """Answer jobs until the pipe is closed; the program of a worker."""
+    import assay.ensemble
+    import assay.linear_model  # noqa: F401  # what nearly every job needs, before the time of the first one begins
+
     pipe = Connection(int(sys.argv[1]))
+    pipe.send(None)
     while True:
         try:
             job = pipe.recv()
@@ -87,13 +91,13 @@ class Pool:
         done: Callable[[int, jobs.Answer], None],
         begun: Callable[[int], None],
         deadline: float | None = None,
-        limit: float | None = None,
+        limit: Callable[[], float | None] = lambda: None,
         over: Callable[[], bool] = lambda: False,
     ) -> None:
         """Run jobs in order and call `done(place, answer)` for each as it ends.
 
         At `deadline` (of `time.monotonic`), or when `over()` says so, what runs is stopped and the rest not begun; a
-        job that runs longer than `limit` seconds is stopped and the others go on.
+        job that runs longer than `limit()` seconds is stopped and the others go on.
         """
         if self.size == 0:
             for place, job in enumerate(work):
@@ -108,7 +112,7 @@ class Pool:
                 if over() or (deadline is not None and time.monotonic() > deadline):
                     return
                 self._hand_out(work, waiting, begun)
-                self._collect(done, limit)
+                self._collect(done, limit())
         finally:
             self._drop([one for one in self._workers if one.place is not None])
 
@@ -132,6 +136,9 @@ class Pool:
             place = worker.place
             try:
                 answer = worker.pipe.recv()
+                if answer is None:  # it is ready: its first job begins now
+                    worker.began = time.monotonic()
+                    continue
                 if worker.new and answer.result is not None:
                     spent = sum(np.atleast_1d(answer.result["seconds"])[1:])  # the first fit loads or compiles
                     self._overhead = max(self._overhead, time.monotonic() - worker.began - spent)

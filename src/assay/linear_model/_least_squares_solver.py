@@ -26,6 +26,7 @@ _REFINABLE = 1e6  # ... up to which one refinement step in double precision rest
 _DEPENDENT = 1e-13  # relative distance to the span of the other columns below which a column depends on them
 _AFFORDABLE = 2e9  # rows times squared columns up to which moments are summed in twice the precision, some ten seconds
 _WIDE = 2_000  # columns of sparse rows from which their second moments are not formed
+_THIN, _FEW = 0.05, 200  # share of entries up to which they are not, from so many columns on
 _EPS = float(np.finfo(float).eps)
 
 
@@ -49,6 +50,12 @@ class Solution(NamedTuple):
     objective: float
     violation: float
     singular: np.ndarray | None = None
+
+
+def _is_wide(X: Any) -> bool:
+    """Tell whether products with sparse rows cost less than their second moments."""
+    n, d = X.shape
+    return d > _WIDE or (d >= _FEW and X.nnz <= _THIN * n * d)
 
 
 class _Means(NamedTuple):
@@ -96,7 +103,7 @@ def solve_each(rows: Rows, alpha: Any, options: Options) -> Solution | None:
 def solve(rows: Rows, alpha: float, options: Options) -> Solution | None:
     """Minimise P = 1/2 sum s_i |y_i - W x_i - b|^2 + alpha/2 |W|^2; None if an entry or a square is not
     finite."""
-    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and rows.n_features > _WIDE and not options.positive:
+    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and _is_wide(rows.X) and not options.positive:
         return _by_lsqr(rows, alpha, options)
     intercept = options.intercept
     start = pilot(rows, intercept)

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from assay.claims.claim import Claim
 from assay.fitlog import FitLog
+from assay.linear_model import _logistic_sparse as sparse
 from assay.linear_model import _logistic_sums as sums
 from assay.optim.duality import gamma, outward, score_rounding
 from assay.optim.newton import Found, Solve, conjugate_gradients, newton
@@ -54,7 +55,8 @@ class Problem(NamedTuple):
     @property
     def total(self) -> float:
         """Sum of all C_i."""
-        return float(self.rows.sum(sums.total_cost, self.cost))
+        thin = sparse.thin_block(self.rows)
+        return sparse.total_cost(thin, self.cost) if thin else float(self.rows.sum(sums.total_cost, self.cost))
 
     def pack(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         return np.hstack([coef, intercept[:, None]]).ravel() if self.intercept else coef.ravel()
@@ -80,7 +82,11 @@ class Problem(NamedTuple):
     def value_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         coef, intercept = self.unpack(x)
         statistic = sums.binary if self.n_classes == 2 else sums.multinomial
-        value, slope, pull = self.rows.sum(statistic, coef, intercept, self.cost)
+        thin = sparse.thin_block(self.rows)
+        if thin is None:
+            value, slope, pull = self.rows.sum(statistic, coef, intercept, self.cost)
+        else:
+            value, slope, pull = sparse.value_slopes(thin, coef, intercept, self.cost)
         w = self.penalised(x)
         gradient = self.pack(slope, pull) + self.penalty * w
         return float(value) + 0.5 * self.penalty * float(w @ x), gradient
@@ -88,7 +94,8 @@ class Problem(NamedTuple):
     def column_scale(self) -> np.ndarray:
         """Return the roots of the diagonal of a bound on the Hessian."""
         factor = 0.25 if self.n_classes == 2 else 0.5
-        diagonal = factor * self.rows.sum(sums.squares, self.cost)
+        thin = sparse.thin_block(self.rows)
+        diagonal = factor * (sparse.squares(thin, self.cost) if thin else self.rows.sum(sums.squares, self.cost))
         diagonal[:-1] += self.penalty
         diagonal[-1] += self.on_intercept
         diagonal[diagonal == 0] = 1.0
@@ -99,11 +106,16 @@ class Problem(NamedTuple):
 
     def curvature(self, x: np.ndarray) -> Solve:
         """Return a function that solves with the Hessian at x."""
-        if self.n_classes == 2 and self.rows.n_features <= _WIDE:
+        if self.n_classes == 2 and not self.by_products:
             return self._factored(x)
-        multiply = partial(self._multiply, *self.unpack(x))
+        multiply = partial(self._multiply, self._products(*self.unpack(x)))
         precondition = self.precondition or self.preconditioner()
         return lambda g: conjugate_gradients(multiply, precondition, g, rtol=_FORCING, max_iter=250)
+
+    @property
+    def by_products(self) -> bool:
+        """Whether the Hessian of one class is only multiplied with: of many columns, or of few entries."""
+        return self.rows.n_features > _WIDE or sparse.thin_block(self.rows) is not None
 
     def _factored(self, x: np.ndarray) -> Solve:
         hessian = self.rows.sum(sums.binary_hessian, *self.unpack(x), self.cost)
@@ -113,17 +125,22 @@ class Problem(NamedTuple):
         hessian = hessian if self.intercept else hessian[:d, :d]
         return _solver(hessian)
 
-    def _multiply(self, coef: np.ndarray, intercept: np.ndarray, v: np.ndarray) -> np.ndarray:
-        direction = self.unpack(v)
+    def _products(self, coef: np.ndarray, intercept: np.ndarray) -> sparse.Product:
+        """Return a function that multiplies the Hessian of the losses with (V, v0)."""
+        thin = sparse.thin_block(self.rows)
+        if thin is not None:
+            return sparse.products(thin, coef, intercept, self.cost)
         statistic = sums.binary_product if self.n_classes == 2 else sums.multinomial_product
-        slope, pull = self.rows.sum(statistic, coef, intercept, self.cost, *direction)
-        return self.pack(slope, pull) + self.penalty * self.penalised(v)
+        return partial(self.rows.sum, statistic, coef, intercept, self.cost)
+
+    def _multiply(self, products: sparse.Product, v: np.ndarray) -> np.ndarray:
+        return self.pack(*products(*self.unpack(v))) + self.penalty * self.penalised(v)
 
     def preconditioner(self) -> Solve:
         """Return the solve with Bohning's bound on the Hessian, 1/2 (1/4 for two classes) sum C_i x_i x_i^T,
         diagonal if wide."""
         d = self.rows.n_features
-        if d > _WIDE:
+        if self.by_products:
             squares = self.column_scale() ** 2
             return lambda g: g / squares
         gram = (0.25 if self.n_classes == 2 else 0.5) * self.rows.sum(sums.second_moments, self.cost)
@@ -191,7 +208,7 @@ def minimise(
         coef, intercept = problem.unpack(x)
         return log.step(value, float(np.linalg.norm(gradient)), coef_=coef, intercept_=intercept)
 
-    if problem.n_classes > 2 or problem.rows.n_features > _WIDE:
+    if problem.n_classes > 2 or problem.by_products:
         problem = problem._replace(precondition=problem.preconditioner())
     if solver == "lbfgs":
         found = _lbfgs(problem, start, done, told, max_iter, target)

@@ -12,7 +12,6 @@ from assay.linear_model._sgd import SGDClassifier
 _TOL = 1e-3  # of the mean loss, where none is given
 _KEPT = ("classes_", "coef_", "intercept_", "n_iter_", "t_", "history_", "n_features_in_", "feature_names_in_")
 _COUNTS = ("updates_", "n_updates_", "converged_", "margin_")  # of plain updates
-_Descent = type("Perceptron", (SGDClassifier,), {})  # so that refusals and warnings name who was called
 
 
 def is_plain(model: Any, sample_weight: Any, start: tuple[Any, Any]) -> bool:
@@ -54,7 +53,8 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 
 def _inner(model: Any) -> Any:
-    return _Descent(loss="perceptron", learning_rate="constant", **_parameters(model))
+    named = type("Perceptron", (SGDClassifier,), {})  # so that refusals and warnings name who was called
+    return named(loss="perceptron", learning_rate="constant", **_parameters(model))
 
 
 def _keep(model: Any, inner: Any) -> None:

@@ -273,8 +273,9 @@ class DegenerateError(ValueError):
 
 
 _SINGULAR = (
-    "a covariance has no inverse, because too few rows, or too few different ones, belong to a component. Raise "
-    "reg_covar, ask for fewer components, or choose covariance_type='diag' or 'spherical'."
+    "Fitting the mixture model failed because some components have ill-defined empirical covariance (for instance "
+    "caused by singleton or collapsed samples). Try to decrease the number of components, increase reg_covar, or scale "
+    "the input data. A covariance_type of 'diag' or 'spherical' needs fewer rows."
 )
 
 

@@ -45,7 +45,7 @@ class DensityEstimator(DensityMixin, Learner):
         """Check a request for rows; return the source of randomness."""
         check_is_fitted(self)
         if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-            raise refuse(self, f"n_samples must be an integer >= 1; got {n_samples!r}.")
+            raise refuse(self, f"Invalid value for 'n_samples': it must be an integer >= 1; got {n_samples!r}.")
         return check_random_state(getattr(self, "random_state", None) if random_state is None else random_state)
 
 

@@ -107,8 +107,18 @@ def _given(owner: Any, k: int, d: int) -> tuple[Any, Any, Any]:
     shapes = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}
     weights = _array(owner, "weights_init", (k,))
     if weights is not None:
-        if weights.min() < 0 or abs(weights.sum() - 1) > _NEAR:
-            raise refuse(owner, f"weights_init must be numbers >= 0 that sum to 1; got {weights!r}.")
+        if weights.min() < 0 or weights.max() > 1:
+            raise refuse(
+                owner,
+                "weights_init: The parameter 'weights' should be in the range [0, 1], but got max value "
+                f"{weights.min():.5f}, min value {weights.max():.5f}",
+            )
+        if abs(weights.sum() - 1) > _NEAR:
+            raise refuse(
+                owner,
+                "weights_init: The parameter 'weights' should be normalized, but got sum(weights) = "
+                f"{weights.sum():.5f}",
+            )
         weights = weights / weights.sum()
     precisions = _array(owner, "precisions_init", shapes[owner.covariance_type])
     return weights, _array(owner, "means_init", (k, d)), precisions
@@ -120,7 +130,12 @@ def _array(owner: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
         return None
     found = np.array(value, dtype=np.float64)
     if found.shape != shape or not np.isfinite(found).all():
-        raise refuse(owner, f"{name} must be finite numbers of shape {shape}; got shape {found.shape}.")
+        which = {"weights_init": "weights", "means_init": "means"}.get(name, f"{owner.covariance_type} precision")
+        raise refuse(
+            owner,
+            f"{name}: The parameter '{which}' should have the shape of {shape}, but got {found.shape}; all its numbers "
+            "must be finite.",
+        )
     return found
 
 
@@ -132,6 +147,7 @@ def _from_precisions(owner: Any, kind: str, weights: Any, means: Any, precisions
     else:
         right = precisions.min() > 0
     if not right:
-        raise refuse(owner, f"precisions_init must be positive (definite and symmetric) for covariance_type={kind!r}.")
+        form = "symmetric, positive-definite" if kind in ("full", "tied") else "positive"
+        raise refuse(owner, f"precisions_init: '{kind} precision' should be {form}.")
     covariances = np.linalg.inv(precisions) if kind in ("full", "tied") else 1.0 / precisions
     return Components(kind, weights, means, covariances, factors_of(kind, covariances))

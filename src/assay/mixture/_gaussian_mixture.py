@@ -190,7 +190,8 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
             gain = found.history[-1] - found.history[-2]
             warnings.warn(
                 f"{type(self).__name__}: stopped after max_iter={self.max_iter} steps, the last of which still gained "
-                f"{gain:.3g} nats per row (tol={self.tol:g}); raise max_iter or tol.",
+                f"{gain:.3g} nats per row (tol={self.tol:g}). Best performing initialization did not converge. Try "
+                "different init parameters, or increase max_iter, tol, or check for degenerate data.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -218,7 +219,9 @@ def enough(owner: Any, rows: Rows, n_components: int) -> None:
     needed = max(2, n_components)
     if rows.n_rows < needed:
         raise refuse(
-            owner, f"needs at least {needed} rows for {n_components} components; got n_samples = {rows.n_rows}."
+            owner,
+            f"Expected n_samples >= n_components, and at least {needed} rows; got n_components = {n_components} and "
+            f"n_samples = {rows.n_rows}.",
         )
 
 

@@ -18,6 +18,7 @@ from assay.base import Learner
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Evidence, Scores
 from assay.params import refuse
+from assay.scan import Rows
 
 IMPOSSIBLE = 1000.0
 """How far below the least score of a possible class a certificate puts the score of an impossible one."""
@@ -130,11 +131,19 @@ class BayesClassifier(ClassifierMixin, Learner):
             listed = np.unique(np.asarray(classes))
             if not first and not np.array_equal(self.classes_, listed):
                 raise refuse(self, f"`classes={classes!r}` is not the same as on last call to partial_fit.")
-            if len(listed) < 2:
-                raise refuse(self, f"needs at least 2 classes to tell apart; got {listed.tolist()}.")
             check_classification_targets(listed)
             self.classes_ = listed
+        unknown = [] if y is None or isinstance(y, str) else np.setdiff1d(np.asarray(y), self.classes_).tolist()
+        if unknown:
+            raise refuse(
+                self, f"The target label(s) {unknown} in y do not exist in the initial classes {self.classes_.tolist()}."
+            )
         return first
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        if len(self.classes_) < 2:
+            raise refuse(self, "a certificate needs two classes; all training rows have one label.")
+        return super()._known_rows(X, y, sample_weight)
 
 
 def log_posterior(joint: np.ndarray, log_prior: np.ndarray) -> np.ndarray:

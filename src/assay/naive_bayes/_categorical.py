@@ -98,7 +98,7 @@ class CategoricalNB(ColumnsNB):
         """Fit to rows X of whole numbers >= 0, and labels y."""
         check(self)
         rows = self._rows_to_fit(X, y, sample_weight, True)
-        self.classes_ = label_classes(self, rows)
+        self.classes_ = label_classes(self, rows, least=1)
         self._set_levels(self._largest(rows))
         told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
         self._fit_rows(rows.encoded(self.classes_), told)

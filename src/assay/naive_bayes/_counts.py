@@ -125,7 +125,7 @@ class CountsNB(BayesClassifier):
         """Fit to counts X, dense or sparse, and labels y; X may be Parquet files or a Dask collection."""
         check(self)
         rows = read_rows(self, X, y, sample_weight)
-        self.classes_ = label_classes(self, rows)
+        self.classes_ = label_classes(self, rows, least=1)
         told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
         self._count(rows, told, None)
         return self

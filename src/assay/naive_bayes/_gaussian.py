@@ -80,7 +80,7 @@ class GaussianNB(ColumnsNB):
         """Fit to rows X and labels y; X may be arrays, a frame, Parquet files or a Dask collection."""
         check(self)
         rows = read_rows(self, X, y, sample_weight)
-        self.classes_ = label_classes(self, rows)
+        self.classes_ = label_classes(self, rows, least=1)
         self._begin(rows.n_features)
         told = (None, None, None) if streams(X, y) else (X, y, sample_weight)
         self._fit_rows(rows.encoded(self.classes_), told)

@@ -20,7 +20,7 @@ from assay.neural_network._epochs import Penalty, Rule, Table
 from assay.neural_network._network import UNITS, Shape, sums_of_last
 from assay.neural_network._objective import Found, Objective, annealed, evolved, lbfgs
 from assay.neural_network._parameters import NetworkParameters
-from assay.neural_network._training_loop import Outcome, TrainingLoop
+from assay.neural_network._training_loop import DIVERGED, Outcome, TrainingLoop
 from assay.optim.search import multi_start
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, Positive, check, positive, refuse
 from assay.scan import Rows
@@ -179,7 +179,7 @@ class Network(NetworkParameters, CertifiedNetwork):
         for name, value in _shown(shape, outcome.theta).items():
             setattr(self, name, value)
         if not np.isfinite(outcome.theta).all():
-            raise refuse(self, "the weights grew beyond all bounds; lower learning_rate_init or scale the columns.")
+            raise refuse(self, DIVERGED)
         return self
 
     def _best_of(
@@ -282,13 +282,15 @@ class Network(NetworkParameters, CertifiedNetwork):
                 np.arange(len(table.Y)),
                 random_state=random,
                 test_size=self.validation_fraction,
-                stratify=table.Y if single else None,
+                stratify=table.Y > 0 if single else None,
             )
         except ValueError as error:
             raise refuse(self, f"early_stopping cannot keep out rows to judge by: {error}") from None
         if len(held) < _FEWEST:
             raise refuse(
-                self, f"early_stopping keeps out {len(held)} row, too few to judge by; raise validation_fraction."
+                self,
+                f"The validation set is too small: early_stopping keeps out {len(held)} row to judge by; raise "
+                "validation_fraction.",
             )
         return table.take(kept), table.take(held)
 
@@ -325,6 +327,9 @@ class Network(NetworkParameters, CertifiedNetwork):
         for _ in range(epochs):
             order = order[random.permutation(len(order))] if self.shuffle else order
             loss, norm = loop.epoch(order)
+            if loop.diverged:
+                self._warn("the weights grew beyond all bounds; those that were best on the rows held out are kept")
+                return "diverged"
             stopped = log.step(loss, norm, **(_shown(loop.shape, loop.kept) if log.watched else {}))
             if loop.over():
                 return "converged"
@@ -353,9 +358,10 @@ class Network(NetworkParameters, CertifiedNetwork):
     # Prediction
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Return what the output units receive, (n, outputs), in the type of X."""
+        """Return what the output units receive, (n, outputs), in double precision also of weights in single: what is
+        predicted is what a certificate speaks of."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr")
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse="csr")
         return sums_of_last(X, self.coefs_, self.intercepts_, self.activation)
 
     def __sklearn_tags__(self) -> Any:

@@ -96,7 +96,7 @@ class MLPClassifier(ClassifierMixin, Network):
         if not first and classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
             raise refuse(self, f"classes must be those of the first call, {self.classes_}; got {classes!r}.")
         if self.early_stopping:
-            raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
+            raise refuse(self, "partial_fit does not support early_stopping=True, since it sees each row once.")
         known = unique_labels(classes) if first else self.classes_
         return self._fit((X, y, sample_weight), warm=not first, once=True, classes=known)
 
@@ -111,20 +111,24 @@ class MLPClassifier(ClassifierMixin, Network):
         if several:
             classes = np.arange(rows.y.shape[1])
         elif classes is None:
-            classes = label_classes(self, rows)
+            classes = label_classes(self, rows, least=1)
         if warm and not np.array_equal(classes, self.classes_):
-            raise refuse(self, f"warm_start needs the classes of the last fit, {self.classes_}; got {classes}.")
+            raise refuse(
+                self,
+                "warm_start can only be used where `y` has the same classes as in the previous call to fit. Previously "
+                f"got {self.classes_}, `y` has {classes}",
+            )
         self.classes_, self.several_labels_ = classes, np.array(several, dtype=np.int64)
         if several:
             return Data(rows, len(classes), False, self._table(rows, lambda: y))
         rows = rows.encoded(classes)
-        n_outputs = 1 if len(classes) == 2 else len(classes)
+        n_outputs = 1 if len(classes) <= 2 else len(classes)
         return Data(rows, n_outputs, True, self._table(rows, lambda: targets(rows.y, n_outputs, True)))
 
     def _output(self) -> str:
         if self.loss == "squared_error":
             return "squared_logistic"
-        return "logistic" if self.several_labels_ or len(self.classes_) == 2 else "softmax"
+        return "logistic" if self.several_labels_ or len(self.classes_) <= 2 else "softmax"
 
     def _held_score(self, Z: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> float:
         truth = Y.argmax(axis=1) if not self.several_labels_ and Y.shape[1] > 1 else Y.astype(np.int64)
@@ -134,6 +138,8 @@ class MLPClassifier(ClassifierMixin, Network):
         """Return the position of the class that scores decide for, or which labels they give."""
         if self.several_labels_:
             return (Z > 0).astype(np.int64)
+        if len(self.classes_) == 1:
+            return np.zeros(len(Z), dtype=np.int64)
         return (Z[:, 0] > 0).astype(np.int64) if Z.shape[1] == 1 else Z.argmax(axis=1)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -146,6 +152,8 @@ class MLPClassifier(ClassifierMixin, Network):
         P = outputs(self._scores(X), self.out_activation_)
         if self.several_labels_:
             return P
+        if len(self.classes_) == 1:
+            return np.ones_like(P)
         if P.shape[1] == 1:
             return np.hstack([1 - P, P])
         return P / P.sum(axis=1, keepdims=True)
@@ -166,6 +174,8 @@ class MLPClassifier(ClassifierMixin, Network):
         """As `Learner.certify`; for one label per row."""
         if getattr(self, "several_labels_", False):
             raise refuse(self, "certificates are about one label per row; fit one model to each column of y.")
+        if len(getattr(self, "classes_", (0, 1))) < 2:
+            raise refuse(self, "a certificate needs two classes; all training rows have one label.")
         return super().certify(*args, **options)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:

@@ -86,7 +86,7 @@ class MLPRegressor(RegressorMixin, Network):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "MLPRegressor":
         """Visit these rows once, from where the last call ended."""
         if self.early_stopping:
-            raise refuse(self, "partial_fit sees each row once, so early_stopping must be False.")
+            raise refuse(self, "partial_fit does not support early_stopping=True, since it sees each row once.")
         return self._fit((X, y, sample_weight), warm=hasattr(self, "coefs_"), once=True)
 
     def _data(self, rows: Any, warm: bool, classes: np.ndarray | None) -> Data:

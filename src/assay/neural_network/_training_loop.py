@@ -20,6 +20,12 @@ class Outcome(NamedTuple):
     fitted: dict[str, Any]
 
 
+DIVERGED = (
+    "Solver produced non-finite parameter weights. The input data may contain large values and need to be preprocessed: "
+    "scale the columns, or lower learning_rate_init."
+)
+
+
 class TrainingLoop:
     """The epochs of one run: where it stands, what it met, when it ends."""
 
@@ -42,6 +48,8 @@ class TrainingLoop:
         self.progress = Progress(model.tol, model.n_iter_no_change, math.inf if best is None else best, waited)
         self.lowest, self.best_theta, self._least = theta.copy(), theta.copy(), math.inf
 
+    diverged = False  # whether a run that is judged by rows held out ended because the weights grew beyond all bounds
+
     @property
     def kept(self) -> np.ndarray:
         """The weights that the model would have if the run ended here."""
@@ -50,11 +58,11 @@ class TrainingLoop:
     def epoch(self, order: np.ndarray) -> tuple[float, float]:
         loss, norm = self.engine.run(self.theta, order)
         if not math.isfinite(loss) or not np.isfinite(self.theta).all():
-            raise refuse(
-                self.model,
-                f"the weights grew beyond all bounds in epoch {self.epochs + 1}; lower learning_rate_init or scale "
-                f"the columns.",
-            )
+            if self.scores is None or not self.epochs:
+                raise refuse(self.model, f"{DIVERGED} (epoch {self.epochs + 1})")
+            self.diverged = True
+            self.scores.append(math.nan)
+            return loss, math.inf
         self.epochs, self.t = self.epochs + 1, self.t + self.rows
         self.curve.append(loss)
         if self.model.verbose:

@@ -91,7 +91,8 @@ def em(
         gain = value - history[-2]
         if model.exact and gain < -ROUNDING * (1.0 + abs(value)):
             raise LikelihoodFellError(f"EM: step {step} lowered the log-likelihood from {history[-2]!r} to {value!r}.")
-        if watch(parameters, value, gain) or last:
+        stop = watch(parameters, value, gain)
+        converged = converged or (abs(gain) < tol and not stop)
+        if stop or last:
             break
-        converged = abs(gain) < tol
     return Found(parameters, history, len(history) - 1, converged)

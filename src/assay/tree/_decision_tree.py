@@ -25,7 +25,7 @@ from assay.params import Choice, Count, Maybe, Number, check, refuse
 from assay.scan import Rows, rows
 from assay.tree import _pruning
 from assay.tree._claims import grown_part, pruning_fact, shortened
-from assay.tree._limits import limits_of, monotone_signs
+from assay.tree._limits import column_order, limits_of, monotone_signs
 from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import goes_one_way
 from assay.tree._readable import ReadableTree, require_one_target
@@ -42,7 +42,7 @@ _WIDE = 2**27  # rows times classes from which the sums of rows are not laid out
 
 
 @dataclass(eq=False, repr=False)
-class DecisionTree(ReadableTree, TreeModel, Learner):
+class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
     """What both kinds of tree share."""
 
     thresholds = "midpoint"
@@ -93,13 +93,15 @@ class DecisionTree(ReadableTree, TreeModel, Learner):
             rng = check_random_state(self.random_state)
             return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
-        rows = np.arange(n)
+        order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)
+        signs = monotone if monotone is None else monotone[order]
+        target, asked = (data.y, data.weight, np.arange(n)), (self.criterion, limits, seed)
         if gaps or several or n * n_classes.sum() > _WIDE:
-            coded = encode_gaps(data.X, self.n_jobs)
-            return grow_general(coded, data.y, data.weight, rows, n_classes, self.criterion, limits, seed, monotone)
-        codes, K = encode(data.X, self.n_jobs), int(n_classes.sum())
-        target = (data.y, data.weight, rows, K, self.criterion, limits, seed, self.n_jobs)
-        return grow_exact(codes, *target, monotone=monotone)
+            nodes = grow_general(encode_gaps(data.X, self.n_jobs, order), *target, n_classes, *asked, signs)
+        else:
+            codes, K = encode(data.X, self.n_jobs, order=order), int(n_classes.sum())
+            nodes = grow_exact(codes, *target, K, *asked, self.n_jobs, monotone=signs)
+        return nodes._replace(column=np.where(nodes.column < 0, -1, order[nodes.column]).astype(np.int32))
 
     def _grow_levels(self, data: Read, n_classes: np.ndarray, levels: dict[int, int], limits: Limits) -> Nodes:
         """Return the unpruned tree on nominal columns, by the gain ratio, or with C4.5's shares of missing values."""
@@ -181,8 +183,6 @@ class DecisionTree(ReadableTree, TreeModel, Learner):
 
     def _fit(self, X: Any, data: Read, n_classes: np.ndarray, validation: Any) -> None:
         self._check_target(data.y)
-        if data.y.ndim == 2 and self.pruning is not None:
-            raise refuse(self, f"pruning={self.pruning!r} judges one output; prune several by ccp_alpha.")
         needs = self.pruning in ("pre", "reduced_error")
         grown = None
         if not needs:
@@ -287,9 +287,10 @@ class DecisionTree(ReadableTree, TreeModel, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
+        several = self.pruning is None and self.criterion != "gain_ratio"  # what judges one output alone
+        tags.target_tags.multi_output = several
         if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
+            tags.classifier_tags.multi_label = several
         return tags
 
 

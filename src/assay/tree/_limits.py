@@ -4,6 +4,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from assay.params import refuse
 from assay.tree._reading import Read
@@ -35,7 +36,7 @@ def row_count(owner: Any, name: str, n: int, low: int) -> int:
     value = getattr(owner, name)
     if isinstance(value, (float, np.floating)) and 0 < value <= 1:
         return max(low, int(np.ceil(value * n)))
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= low:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low:
         return min(int(value), n + 1)  # a larger number says no more
     raise refuse(
         owner,
@@ -75,3 +76,22 @@ def monotone_signs(owner: Any, d: int) -> np.ndarray | None:
         got = np.unique(signs)
         raise refuse(owner, f"monotonic_cst must be None or an array-like of -1, 0 or 1, but got {got}: {wanted}")
     return signs.astype(np.int64) if signs.any() else None
+
+
+def column_order(random_state: Any, d: int) -> np.ndarray:
+    """Return the order of columns in which equally good splits are taken, by scikit-learn's generator and seed: at the
+    root, the tree that scikit-learn grows with the same `random_state`.
+
+    >>> column_order(0, 5).tolist()
+    [2, 4, 0, 1, 3]
+    """
+    state = int(check_random_state(random_state).randint(0, 2**31 - 1)) or 1
+    left, order = np.arange(d), np.empty(d, dtype=np.int64)
+    for end in range(d, 0, -1):
+        for shift in (13, -17, 5):
+            state ^= state << shift if shift > 0 else state >> -shift
+            state &= 2**32 - 1
+        at = state % 2**31 % end
+        order[d - end] = left[at]
+        left[at] = left[end - 1]
+    return order

@@ -133,8 +133,8 @@ class TreeModel:
 
     def keep_nodes(self, nodes: Nodes) -> None:
         """Make these trees the model."""
-        for name, attribute in _STORED.items():
-            setattr(self, attribute, getattr(nodes, name))
+        for attribute, value in stored_arrays(nodes).items():
+            setattr(self, attribute, value)
 
     def drop_nodes(self) -> None:
         """Forget the trees of an earlier fit."""
@@ -179,6 +179,11 @@ _STORED = {
     "impurity": "node_impurity_",
     "tables": "branch_tables_",
 }
+
+
+def stored_arrays(nodes: Nodes) -> dict[str, np.ndarray]:
+    """Return the arrays by the names that a model has for them."""
+    return {attribute: getattr(nodes, name) for name, attribute in _STORED.items()}
 
 
 def _branches(child: np.ndarray, table: np.ndarray, tables: np.ndarray) -> np.ndarray:

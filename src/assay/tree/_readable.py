@@ -73,7 +73,7 @@ class ReadableTree:
         return known[2]
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()  # type: ignore[misc]
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {name: value for name, value in state.items() if name != "_scikit_tree"}
 
     def stored(self) -> Any:
@@ -85,7 +85,8 @@ class ReadableTree:
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
+        own: Any = self
+        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(own, X).X, self.n_jobs)
 
     def apply(self, X: Any, check_input: bool = True) -> np.ndarray:
         """Return the number of the leaf that each row reaches.
@@ -93,7 +94,8 @@ class ReadableTree:
         A row whose level of a nominal column was not seen at a node ends there. Rows are always checked.
         """
         check_is_fitted(self)
-        return self._ends(read_columns(self, X).X)
+        own: Any = self
+        return self._ends(read_columns(own, X).X)
 
     def _ends(self, X: np.ndarray) -> np.ndarray:
         nodes = self.nodes_.check(self.n_features_in_)

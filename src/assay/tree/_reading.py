@@ -252,7 +252,10 @@ def _from_frame(learner: Learner, X: Any, reset: bool) -> np.ndarray:
         learner.columns_, learner.n_features_in_ = table.schema, len(table.schema)
         return table.matrix()
     if learner.columns_ is None:
-        raise refuse(learner, "X has columns of text, but was fitted on numbers alone.")
+        try:
+            return _array(learner, X, reset)  # categories, or true and false, that are numbers
+        except (TypeError, ValueError) as error:
+            raise refuse(learner, f"X has columns of text, but was fitted on numbers alone ({error}).") from error
     return data.read(X, schema=learner.columns_).require_same_columns(learner.columns_)[0].matrix()
 
 

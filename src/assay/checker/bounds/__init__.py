@@ -41,6 +41,15 @@ def _paired(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The error rate on new data is at least {percent(value, direction)} below that of the other model ({rows})."
 
 
+def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    alone, other = params["alone"], params["other_alone"]
+    rows = f"of {params['rows']} hold-out rows {alone} were wrong for it alone, {other} for that answer alone"
+    answer = "always answering with the commonest class of the training rows"
+    if direction == "upper":
+        return f"The error rate on new data exceeds that of {answer} by at most {percent(value)} ({rows})."
+    return f"The error rate on new data is at least {percent(value, direction)} below that of {answer} ({rows})."
+
+
 def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"Prediction sets of size {up(value, 6)} (the interval prediction -+ size; the classes whose score is at most "
@@ -94,5 +103,6 @@ CLAIMS = {
     "P24/1": _loss(
         "regression.rademacher", norm.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
     ),
+    "P61/1": Definition("holdout.baseline", holdout.Baseline, _baseline, HOLDOUT, _BOTH),
     "P25/1": Definition("conformal.coverage", holdout.Coverage, _coverage, HOLDOUT),
 }

@@ -189,8 +189,12 @@ class Paired(Rule):
         self.alone = self.other_alone = 0
 
     def block(self, view: View) -> None:
+        self.compare(view, self.other[view.start : view.start + len(view.X)])
+
+    def compare(self, view: View, other: np.ndarray | int) -> None:
+        """Count the rows on which one of the two models alone errs; open rows are errors of this one."""
         guess, sure = predicted(view)
-        right = self.other[view.start : view.start + len(guess)] == view.codes
+        right = other == view.codes
         certainly = sure & (guess == view.codes)
         self.alone += int(np.count_nonzero(~certainly & right))
         self.other_alone += int(np.count_nonzero(certainly & ~right))
@@ -207,6 +211,36 @@ class Paired(Rule):
         if self.claim.direction == "upper":
             return math.nextafter(float(difference), math.inf)
         return math.nextafter(float(-difference), -math.inf)
+
+
+class Baseline(Paired):
+    """P61: the same against the class that most training rows have (the first of equals), which is counted first."""
+
+    set = "train"
+
+    def prepare(self) -> None:
+        if self.model.classes is None:
+            raise Rejected("an error rate needs a classifier")
+        self.delta = exact_decimal(self.claim.delta, "delta") / 2
+        self.stated = self.count("alone"), self.count("other_alone")
+        self.limits = self.number("high", zero=True), self.number("low", zero=True)
+        self.label, self.counts = self.count("label"), np.zeros(len(self.model.classes), dtype=np.int64)
+        self.alone = self.other_alone = 0
+
+    def block(self, view: View) -> None:
+        if self.set == "train":
+            self.counts += np.bincount(view.known_codes, minlength=len(self.counts))
+        else:
+            self.compare(view, self.label)
+
+    def next_pass(self) -> bool:
+        if self.set == "holdout":
+            return False
+        self.set = "holdout"
+        self.check_rows()
+        if self.label != int(self.counts.argmax()):
+            raise Rejected(f"label is {self.label}; most training rows have that of number {int(self.counts.argmax())}")
+        return True
 
 
 class Coverage(Rule):

@@ -26,16 +26,19 @@ class Columns(NamedTuple):
         return Columns(self.codes[columns], self.n_codes[columns], self.levels, self.starts[columns])
 
 
-def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None) -> Columns:
-    """Return the codes of all columns; with `max_bins`, columns of more values are cut into so many quantile
-    bins."""
+def encode(
+    X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order: np.ndarray | None = None
+) -> Columns:
+    """Return the codes of all columns, in this order if one is given; with `max_bins`, columns of more values are cut
+    into so many quantile bins."""
     n, d = X.shape
     codes, values = np.empty((d, n), dtype=np.int32), np.empty((d, n))
 
     def column(f: int) -> np.ndarray:
         from assay.tree.growth._order import code_column
 
-        found = values[f, : code_column(np.ascontiguousarray(X[:, f]), codes[f], values[f])]
+        own = np.ascontiguousarray(X[:, f if order is None else order[f]])
+        found = values[f, : code_column(own, codes[f], values[f])]
         if max_bins is None:
             return found
         upper = _upper_values(found, codes[f], max_bins)

@@ -17,11 +17,12 @@ class Coded(NamedTuple):
     gaps: np.ndarray
 
 
-def encode_gaps(X: np.ndarray, n_jobs: int | None) -> Coded:
-    """Return the codes of numeric columns with NaN for missing values."""
+def encode_gaps(X: np.ndarray, n_jobs: int | None, order: np.ndarray | None = None) -> Coded:
+    """Return the codes of numeric columns with NaN for missing values, in this order if one is given."""
     gaps = np.isnan(X)
-    columns = encode(np.where(gaps, np.inf, X) if gaps.any() else X, n_jobs)
-    return Coded(columns, np.where(gaps.any(axis=0), columns.n_codes - 1, -1))
+    columns = encode(np.where(gaps, np.inf, X) if gaps.any() else X, n_jobs, order=order)
+    lacking = gaps.any(axis=0) if order is None else gaps.any(axis=0)[order]
+    return Coded(columns, np.where(lacking, columns.n_codes - 1, -1))
 
 
 def grow_general(
@@ -51,8 +52,9 @@ def grow_general(
     signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
     own = np.array(rows, dtype=np.int64)
     made = grow(*coded, task, own, limits.record(len(coded.gaps)), np.uint64(seed), signs)
-    nodes = _as_nodes(*made[:4], criterion)
-    return nodes if monotone is None else bounded(nodes, made[4])
+    grown, sums, medians, sides, bounds = made
+    nodes = _as_nodes(grown, sums, medians, sides, criterion)
+    return nodes if monotone is None else bounded(nodes, bounds)
 
 
 def _as_nodes(grown: np.ndarray, sums: np.ndarray, medians: np.ndarray, sides: np.ndarray, criterion: str) -> Nodes:

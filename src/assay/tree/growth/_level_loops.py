@@ -15,6 +15,13 @@ def _purity(weight, total, left_weight, left_sum):
 
 
 @compiled
+def _rounded(x):
+    """Return x to 41 bits: equal splits are equal in whatever order their rows were summed, and the first is taken."""
+    wide = 4097.0 * x
+    return wide - (wide - x)
+
+
+@compiled
 def _try(sums, left, least, light, low, high, column, best):
     """Keep the threshold between codes `low` and `high` if it is the best of the node so far."""
     rows, weight = left[ROWS], left[WEIGHT]
@@ -23,7 +30,7 @@ def _try(sums, left, least, light, low, high, column, best):
     others = sums[WEIGHT] - weight
     if weight <= 0 or others <= 0 or weight < light or others < light:
         return
-    purity = _purity(sums[WEIGHT], sums[SUM], weight, left[SUM])
+    purity = _rounded(_purity(sums[WEIGHT], sums[SUM], weight, left[SUM]))
     if purity > best[0]:
         best[0], best[1], best[2], best[3] = purity, column, low, high
 

@@ -1,6 +1,6 @@
 """Records that growers share: nodes, splits and limits as the compiled code reads them, and the way back to `Nodes`."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Limits(NamedTuple):
     def record(self, n_columns: int) -> np.void:
         """Return the limits as compiled code reads them, for a table of that many columns; a larger number than any
         tree can reach is that number, so that sums of limits stay integers of 64 bits."""
-        bounded = {name: min(int(getattr(self, name)), _MOST) for name in _WHOLE}
+        bounded: dict[str, Any] = {name: min(int(getattr(self, name)), _MOST) for name in _WHOLE}
         values = self._replace(**bounded)._replace(max_features=min(self.max_features, n_columns))
         return np.array([tuple(values)], dtype=LIMITS)[0]
 

@@ -1,0 +1,63 @@
+"""Sums of logistic regression over rows with few entries, which are only multiplied with, never made dense.
+
+They are those of `_logistic_sums`, over all rows at once.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+
+from assay.data.blocks import Block
+from assay.linear_model import _logistic_sums as sums
+from assay.scan import Rows
+
+Product = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+_FILLED = 0.1  # share of entries up to which products with sparse rows are the faster ones
+_COLUMNS = 100  # columns from which they are
+
+
+def thin_block(rows: Rows) -> Block | None:
+    """Return all rows as one block whose X is sparse, or None if they are not thin."""
+    X: Any = getattr(rows, "X", None)
+    if not sp.issparse(X) or X.shape[1] < _COLUMNS or X.nnz > _FILLED * X.shape[0] * X.shape[1]:
+        return None
+    return Block(X, rows.y, rows.weight, 0)  # type: ignore[attr-defined]
+
+
+def value_slopes(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> sums.Sums:
+    """Return sum C_i loss_i, its gradient in W and in b."""
+    if len(coef) > 1:
+        return sums.multinomial(block, coef, intercept, cost)
+    C, sign = sums.costs(block, cost), 2.0 * block.y - 1.0
+    z = sign * (block.X @ coef[0] + intercept[0])
+    slopes = -C * sign * expit(-z)
+    return float(np.sum(C * np.logaddexp(0.0, -z))), (block.X.T @ slopes)[None, :], np.array([slopes.sum()])
+
+
+def products(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Product:
+    """Return a function that multiplies the Hessian with (V, v0)."""
+    if len(coef) > 1:
+        return partial(sums.multinomial_product, block, coef, intercept, cost)
+    s = block.X @ coef[0] + intercept[0]
+    curvature, transposed = sums.costs(block, cost) * expit(s) * expit(-s), block.X.T
+
+    def product(v: np.ndarray, v0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        along = curvature * (block.X @ v[0] + v0[0])
+        return (transposed @ along)[None, :], np.array([along.sum()])
+
+    return product
+
+
+def total_cost(block: Block, cost: np.ndarray) -> float:
+    """Return the sum of all C_i."""
+    return float(np.sum(np.broadcast_to(sums.costs(block, cost), block.X.shape[0])))
+
+
+def squares(block: Block, cost: np.ndarray) -> np.ndarray:
+    """Return sum C_i (x^2, 1)."""
+    weight = np.broadcast_to(sums.costs(block, cost), block.X.shape[0])
+    return np.append(block.X.multiply(block.X).T @ weight, weight.sum())

@@ -1,7 +1,7 @@
 """What a person does on each page, in a real browser; a request to another host fails the test.
 
-Screenshots go to the folder in ASSAY_SHOTS, if it is set; axe-core (ASSAY_AXE, a file from the npm registry) looks for what
-shuts people out.
+Screenshots go to the folder in ASSAY_SHOTS, if it is set; axe-core (ASSAY_AXE, a file from the npm registry) looks for
+what shuts people out.
 """
 
 import json
@@ -23,7 +23,11 @@ from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not CHROMIUM or not DRIVER, reason="no browser: install chromium and chromium-driver")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+]
 SECONDS = 180
 
 

@@ -34,6 +34,16 @@ def row(one: Candidate) -> dict[str, Any]:
     }
 
 
+def best_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows, of which further settings of a learner that came to nothing are marked as `more`."""
+    seen: set[str] = set()
+    marked = []
+    for one in rows:
+        marked.append(one | {"more": one["status"] == "ranked" and one["name"] in seen})
+        seen.add(one["name"])
+    return marked
+
+
 def _finite(value: Any) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
 
@@ -49,7 +59,7 @@ def shown_of(found: Study) -> dict[str, Any]:
         "confidence": found.confidence,
         "why": found.why,
         "notes": list(found.notes),
-        "leaderboard": [row(one) for one in found.candidates],
+        "leaderboard": best_first([row(one) for one in found.candidates]),
         "learner": type(model.learner).__name__,
         "card": card_of(model.learner),
         "claims": claims_of(certificate),

@@ -117,6 +117,7 @@ WORDS = {
     "board.seconds": "Seconds",
     "board.chosen": "chosen",
     "board.out": "left out",
+    "board.more": "{n} further settings that were tried, with their cross-validation",
     "board.cv": "Cross-validation",
     # model
     "model.title": "{method} for “{target}”",

@@ -114,6 +114,7 @@ WORDS = {
     "board.seconds": "秒",
     "board.chosen": "选中",
     "board.out": "未参加",
+    "board.more": "另外试过的 {n} 组参数及其交叉验证",
     "board.cv": "交叉验证",
     "model.title": "{method}：预测“{target}”",
     "model.try": "试一行",

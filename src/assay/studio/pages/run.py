@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from assay.report.views import best_first
 from assay.studio.pages import form, go, page, run_of
 from assay.studio.workspace import Run
 
@@ -72,7 +73,7 @@ def _standing(run: Run) -> dict[str, Any]:
     started = [event["name"] for event in events if event["kind"] == "started"]
     left = [event for event in events if event["kind"] == "left"]
     ordered = sorted(rows.values(), key=_place)
-    shown = found["leaderboard"] if found else ordered[:_MOST]
+    shown = found["leaderboard"] if found else best_first(ordered)[:_MOST]
     bounds = [row for row in ordered if row["bound"] is not None]
     return {
         "rows": shown,

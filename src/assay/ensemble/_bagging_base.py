@@ -183,7 +183,8 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         with FitLog(self, 1, *data.shown) as log:
             made = kept + grown_trees(member, range(len(kept), len(seeds)), self.n_jobs)
             log.stopped |= len(made) < len(seeds)
-            self.seeds_, self.draws_ = seeds[: len(made)], self.draws_[: len(made)]
+            self.seeds_ = seeds[: len(made)]
+            del self.draws_[len(made) :]
             self._join(trees, made)
             for name in ("oob_score_", "oob_decision_function_", "oob_prediction_", "oob_votes_", "oob_errors_"):
                 self.__dict__.pop(name, None)

@@ -42,7 +42,8 @@ class Draw:
     """
 
     def __init__(self, n: int, size: int, replace: bool = True, weight: np.ndarray | None = None) -> None:
-        self.n, self.size, self.replace, self.weight = n, size, replace, weight
+        self.n, self.size, self.replace = n, size, replace
+        self.weight: Any = weight
         if weight is not None:
             self._below = np.cumsum(weight) / weight.sum()
 
@@ -87,12 +88,12 @@ def sample_size(owner: Any, n: int, weight: np.ndarray | None) -> int:
     asked = owner.max_samples
     if asked is None:
         return n
-    if isinstance(asked, Integral) and not isinstance(asked, bool) and asked >= 1:
+    if isinstance(asked, Integral) and not isinstance(asked, bool) and int(asked) >= 1:
         return int(asked)
-    if not isinstance(asked, Real) or isinstance(asked, (bool, Integral)) or not 0 < asked < np.inf:
+    if not isinstance(asked, Real) or isinstance(asked, (bool, Integral)) or not 0 < float(asked) < np.inf:
         raise refuse(owner, f"max_samples must be None, an integer >= 1 or a share > 0; got {asked!r}.")
     total = n if weight is None else float(weight.sum())
-    size = max(int(asked * total), 1)
+    size = max(int(float(asked) * total), 1)
     if size < max(10, n ** (1 / 3)):
         of = f"the number of samples is {n}" if weight is None else f"the total sum of sample weights is {total}"
         warnings.warn(

@@ -145,7 +145,7 @@ class Forest(TreeMembers, Analysed, Learner):
         """Refuse to add trees to those of a warm start that predict something else."""
         if not kept:
             return
-        now = getattr(self, "classes_", None)
+        now: Any = getattr(self, "classes_", None)
         several = isinstance(now, list) or isinstance(before, list)
         alike = len(now or ()) == len(before or ()) if several else True
         pairs = zip(now, before) if several else [(now, before)]  # type: ignore[arg-type]
@@ -166,7 +166,8 @@ class Forest(TreeMembers, Analysed, Learner):
             require_one_sample(self, n)
         if self.bootstrap:
             data.weight = None  # rows are drawn by it
-        before = (self.nodes_, self.seeds_[:kept], self.draws_[:kept]) if kept else None
+        draws: list[Draw] = getattr(self, "draws_", [])
+        before = (self.nodes_, self.seeds_[:kept], draws[:kept]) if kept else None
         with FitLog(self, 1, *data.shown) as log:
             if kept < self.n_estimators:
                 nodes = grow(self, data, draw, seeds[kept:].tolist())

@@ -68,7 +68,7 @@ class TreeMembers(Indexed, Members):
         return known[2]
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()  # type: ignore[misc]
         return {name: value for name, value in state.items() if name != "_made"}
 
     @property

@@ -24,8 +24,11 @@ def consumes_weights(base: Any) -> bool:
 
 def asked_by(base: Any, method: str) -> str:
     """Return the method of the members by which a method of the ensemble is answered."""
-    options = {"predict": ("predict_proba",), "predict_proba": ("predict_proba",)}
-    options["predict_log_proba"] = ("predict_log_proba", "predict_proba")
+    options = {
+        "predict": ["predict_proba"],
+        "predict_proba": ["predict_proba"],
+        "predict_log_proba": ["predict_log_proba", "predict_proba"],
+    }
     return next((name for name in options.get(method, ()) if hasattr(base, name)), "predict")
 
 

@@ -42,6 +42,7 @@ class CertifyOptions:
     hypothesis_class_fixed: bool = True
     radius: float | None = None
     baseline: bool = False
+    independent: bool = True  # rows of one group are not, and then nothing is said about new data
 
 
 class Beside(NamedTuple):

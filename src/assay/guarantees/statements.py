@@ -26,6 +26,9 @@ def make_statements(
 
     `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
     """
+    if not asked.independent:
+        code = "P01/1" if found["train"].get(Decided) else "P05/1"
+        return [NotApplicable(code, "rows of one group are no independent draws, and the bounds count rows.")]
     prepared = prepare(learner, cut, found, asked)
     shares = prepared.shares(delta)
     made = [one(shares[place]) if place in shares else one for place, one in enumerate(prepared.all())]

@@ -105,7 +105,7 @@ class Final:
             entries = tuple((template, str(part)) for i, part in enumerate(parts) if i != place)
             one.share = float(parts[place] / self.delta)
             encoding = self.problem.view(one.kind, one.plain)[0]
-            asked = options_for(self.search.metric, self.clip)
+            asked = options_for(self.search.metric, self.clip, self.problem.group is not None)
             others = Others(self.delta, entries)
             work.append(Certify(one.recipe, self.problem.whole(), encoding, parts[place], others, asked))  # type: ignore[arg-type]
 

@@ -249,7 +249,9 @@ class Search:
         return "predict_proba" if self.problem.task == "classify" else "predict"
 
 
-def options_for(metric: Metric, clip: float | None) -> CertifyOptions:
+def options_for(metric: Metric, clip: float | None, grouped: bool) -> CertifyOptions:
     """Return what certificates of the finalists are asked for."""
     scores = metric.name in ("auc", "brier")
-    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True)
+    return CertifyOptions(
+        clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True, independent=not grouped
+    )

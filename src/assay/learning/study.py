@@ -244,6 +244,8 @@ def _why(found: Study, problem: Problem) -> str:
         f"{_WORDS[metric.name]} in cross-validation ({shown}) was the best, or level with "
         "the best."
     )
+    if problem.group is not None:
+        return f"{why} It is measured on new groups; rows of one group are not independent, so nothing is proved."
     if chosen.bound is None:
         return f"{why} Nothing is proved about its error on new data: there are too few rows held out."
     sure = percent(found.confidence)

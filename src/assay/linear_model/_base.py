@@ -35,7 +35,7 @@ class LinearModel(Learner):
 
     def _plain(self) -> Any:
         """Return this model with coefficients in an array of doubles, which hold sparse and single ones exactly."""
-        coef = getattr(self, "coef_", None)
+        coef: Any = getattr(self, "coef_", None)
         if not sp.issparse(coef) and getattr(coef, "dtype", np.float64) != np.float32:
             return self
         wide = copy(self)

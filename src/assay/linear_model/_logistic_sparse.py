@@ -60,4 +60,5 @@ def total_cost(block: Block, cost: np.ndarray) -> float:
 def squares(block: Block, cost: np.ndarray) -> np.ndarray:
     """Return sum C_i (x^2, 1)."""
     weight = np.broadcast_to(sums.costs(block, cost), block.X.shape[0])
-    return np.append(block.X.multiply(block.X).T @ weight, weight.sum())
+    X: Any = block.X  # sparse
+    return np.append(X.multiply(X).T @ weight, weight.sum())

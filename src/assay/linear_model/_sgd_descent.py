@@ -251,8 +251,8 @@ class Descent(DescentParameters, LinearModel):
 
     def _first(self, shape: tuple[int, int], start: tuple[Any, Any], *, warm: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients (K, d) and intercepts (K,) to start from."""
-        zero = np.zeros(shape), np.zeros(shape[0])
-        coef, intercept = (self.coef_, self.intercept_) if warm else zero
+        coef: Any = self.coef_ if warm else np.zeros(shape)
+        intercept: Any = self.intercept_ if warm else np.zeros(shape[0])
         if warm and self.average and hasattr(self, "_standard_coef"):  # averages go on from where the iterates are
             coef, intercept = self._standard_coef, self._standard_intercept
         coef = coef.toarray() if sp.issparse(coef) else coef

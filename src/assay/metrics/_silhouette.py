@@ -171,7 +171,7 @@ def silhouette_score(
     0.596
     """
     if sample_size is not None:
-        X, labels = check_X_y(X, labels, accept_sparse=["csc", "csr"])
-        drawn = check_random_state(random_state).permutation(X.shape[0])[:sample_size]
-        X, labels = (X[drawn][:, drawn] if metric == "precomputed" else X[drawn]), labels[drawn]
+        rows, known = check_X_y(X, labels, accept_sparse=["csc", "csr"])
+        drawn = check_random_state(random_state).permutation(rows.shape[0])[:sample_size]
+        X, labels = (rows[drawn][:, drawn] if metric == "precomputed" else rows[drawn]), known[drawn]
     return float(silhouette_samples(X, labels, metric=metric, n_jobs=n_jobs, **kwds).mean())

@@ -55,7 +55,7 @@ class KeptRows(Learner):
             X = np.asarray(X.data)
         if self._is_precomputed:
             check_graph(self, X)
-        rows = read_rows(self, X, y, multi_output=multi_output)
+        rows: Any = read_rows(self, X, y, multi_output=multi_output)
         if self._takes_gaps:
             check_array(rows.X, ensure_all_finite="allow-nan", dtype=np.float64)
         else:

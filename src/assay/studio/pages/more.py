@@ -17,7 +17,7 @@ async def compare(request: Request) -> Response:
     """Two studies of one table on the rows that neither was fitted to, with the difference that is proved."""
     held, asked = workspace(request), request.query_params
     runs = {run.key: run for run in held.runs.values() if run.found}
-    first = runs.get(asked.get("a", "")) or (list(runs.values()) or [None])[-1]
+    first = runs.get(asked.get("a", "")) or next(reversed(runs.values()), None)
     rivals = [run for run in runs.values() if first and run is not first and _comparable(run, first)]
     second = next((run for run in rivals if run.key == asked.get("b")), rivals[-1] if rivals else None)
     answer, refusal = None, ""
@@ -29,8 +29,8 @@ async def compare(request: Request) -> Response:
             )
         except Refused as error:
             refusal = str(error)
-    shown = {"runs": list(runs.values()), "first": first, "second": second, "answer": answer, "refusal": refusal}
-    return page(request, "compare.html", here="compare", **shown)
+    shown: dict[str, Any] = {"first": first, "second": second, "answer": answer, "refusal": refusal}
+    return page(request, "compare.html", here="compare", runs=list(runs.values()), **shown)
 
 
 def _comparable(run: Run, other: Run) -> bool:
@@ -78,7 +78,7 @@ async def steps(request: Request) -> Response:
     """An algorithm on two columns of the table, one step at a time."""
     held, asked = workspace(request), request.query_params
     which = request.path_params["which"]
-    table = held.tables.get(asked.get("table", "")) or (list(held.tables.values()) or [None])[-1]
+    table = held.tables.get(asked.get("table", "")) or next(reversed(held.tables.values()), None)
     numbers = [one["name"] for one in table.seen["columns"] if one["kind"] == "numeric"] if table and table.seen else []
     numbers = [name for name in numbers if table is None or name != table.target][:200]
     x = asked.get("x") if asked.get("x") in numbers else (numbers[0] if numbers else "")
@@ -86,7 +86,7 @@ async def steps(request: Request) -> Response:
     answer, refusal = None, ""
     if which not in ALGORITHMS:
         refusal = "unknown"
-    elif x and y:
+    elif table and x and y:
         try:
             answer = await held.desk.ask(
                 "steps", ASK_SECONDS, which=which, sample=table.sample, x=x, y=y, target=table.target

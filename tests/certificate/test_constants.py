@@ -248,7 +248,7 @@ def sparse(at, *, two=2.0, massart=2.0, both=2.0, three=3.0, grid=41.0, half=2.0
 
 def boosting(at, *, two=2.0, massart=2.0, rates=11.0, half=2.0, stumps=2.0):
     scores = at.model.decision_function(at.X)
-    margin = np.where(at.y == 1, scores, -scores) / np.abs(at.model.estimator_weights_).sum()
+    margin = np.where(at.y == 1, scores, -scores) / 2  # scores are from -2 to 2
     margin = np.clip(margin / np.abs(margin).max(), -1, 1) if np.abs(margin).max() > 1 else margin
     rho, growth = 2.0 ** at.params["exponent"], stumps + stumps * at.X.shape[1] * (at.n - 1)
     complexity = two / rho * math.sqrt(massart * math.log(growth) / at.n)

@@ -215,14 +215,14 @@ def test_the_report_is_one_file_that_escapes_what_comes_from_the_data(tmp_path):
     assert "&lt;b&gt;y" in page
     assert page.count("<figure>") >= 3
     assert not re.search(r"(src|href)=['\"](?!data:)", page)
-    for part in ("Learners compared", "The chosen model", "What is certified", "What no checker can detect"):
+    for part in ("Learners compared", "The method", "What is certified", "What no checker can detect"):
         assert part in page
 
 
 def test_the_report_does_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     run("learn", "iris", "--learners", "GaussianNB", "--out", tmp_path / "m.assay", "--report", tmp_path / "r.html")
-    assert "matplotlib is not installed" in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.html").read_text().count("<figure") >= 2
 
 
 def test_regression_has_a_bound_without_the_user_knowing_what_a_clip_is(tmp_path):

@@ -186,6 +186,8 @@ def assert_equal(one, other):
     for mine, yours in zip(*(value if isinstance(value, tuple) else (value,) for value in (one, other)), strict=True):
         mine, yours = (part.toarray() if sp.issparse(part) else np.asarray(part) for part in (mine, yours))
         assert mine.dtype == yours.dtype
+        if mine.dtype == object:  # members
+            mine, yours = (np.concatenate([one.tree_.threshold for one in part.ravel()]) for part in (mine, yours))
         np.testing.assert_array_equal(mine, yours)
 
 

@@ -91,6 +91,8 @@ def test_rows_are_remembered_and_bad_ones_refused(learner):
     if "unsupervised" not in kinds(learner):
         with pytest.raises(ValueError, match=r"inconsistent|length|rows"):
             quiet(lambda: clone(model).fit(X, y[:-1]))
+    if learner.__name__.startswith("HistGradientBoosting"):
+        return  # infinite numbers lie in the first or the last bin, as in scikit-learn
     spoilt = X.copy()
     spoilt[2, 1] = np.inf
     with pytest.raises(ValueError, match=r"inf"):
@@ -177,7 +179,7 @@ def test_a_generative_classifier_draws_what_it_learnt(kind, classes):
 @pytest.mark.mission("CON-49")
 def test_gaussian_classes_of_one_covariance_have_a_logistic_posterior():
     X, y = small(LinearDiscriminantAnalysis(), n=200, classes=2)
-    model = LinearDiscriminantAnalysis().fit(X, y)
+    model = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
     first, second = model.means_
     w = np.linalg.solve(model.covariance_, second - first)
     b = -0.5 * (second + first) @ w + np.log(model.priors_[1] / model.priors_[0])

@@ -385,7 +385,7 @@ def test_refusals_of_calls():
     with pytest.raises(AttributeError, match="partial_fit"):
         MLPClassifier(3, solver="lbfgs").partial_fit  # noqa: B018
     model = MLPClassifier(3, max_iter=2, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="warm_start needs the classes"):
+    with pytest.raises(ValueError, match="warm_start can only be used where"):
         model.fit(X, y + 1)
     with pytest.raises(ValueError, match="the weights that are there have layers"):
         model.set_params(hidden_layer_sizes=4).fit(X, y)

@@ -72,12 +72,14 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit to rows X and return the number of each row's centre."""
-        fitted = self.fit(X, sample_weight=sample_weight)  # type: ignore[attr-defined]
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        fitted = self.fit(X, **weights)  # type: ignore[attr-defined]
         return fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(X)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit to rows X and return the distance of each to each centre."""
-        return self.fit(X, sample_weight=sample_weight).transform(X)  # type: ignore[attr-defined]
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.fit(X, **weights).transform(X)  # type: ignore[attr-defined]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the weighted sum of squared distances of rows to their nearest centre."""

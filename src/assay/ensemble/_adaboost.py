@@ -306,6 +306,11 @@ class AdaBoostClassifier(ClassifierMixin, Boosted):
     def _size(self) -> float:
         return sum(abs(alpha) for alpha in self.estimator_weights_.tolist())
 
+    @property
+    def largest_decision(self) -> float:
+        """What `decision_function` of two classes is where all members agree."""
+        return 2.0
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return d(x), 2 f(x) / W in [-2, 2] for two classes, or a number in [-1 / (K - 1), 1] for each of K."""
         return self._decision(self._shares(X), self._size)

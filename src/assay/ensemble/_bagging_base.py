@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import _check_method_params, _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from assay.base import streams
 from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
 from assay.ensemble._combined import MemberError
 from assay.ensemble._members import Indexed, OfMembers, any_given, any_rows, grows_nodes, seed_parts
@@ -75,6 +74,7 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
     verbose: int = 0
     seeds_: np.ndarray = field(init=False)
     more_arrays: ClassVar = ("member_columns_",)
+    keeps_rows_of_no_weight: ClassVar = True
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
@@ -133,13 +133,7 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         """Return checked rows: as trees see them, or as they are for members that check them by themselves."""
         if not grows_nodes(self._base()):
             return any_given(self, X, y, sample_weight)
-        later = sample_weight is not None and not streams(X, y)
-        data = self._read_trees(X, y, None if later else sample_weight)
-        if later:
-            data.weight = _check_sample_weight(sample_weight, data.X, dtype=np.float64, ensure_non_negative=True)
-            if not data.weight.sum() > 0:
-                raise refuse(self, "the sample weights are all zero; at least one row must count.")
-        return data
+        return self._read_trees(X, y, sample_weight)
 
     def _read_trees(self, X: Any, y: Any, sample_weight: Any) -> Read:
         raise NotImplementedError
@@ -147,7 +141,9 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
     def _fit(self, data: Any, n_classes: int, routed: dict[str, Any]) -> None:
         n, d = data.X.shape[0], data.X.shape[1]
         base = self._checked_base()
-        size, width = sample_size(self, n, data.weight), feature_count(self, d)
+        whole = not self.bootstrap and not isinstance(self.max_samples, Integral) and self.max_samples in (None, 1.0)
+        drawn_by = None if whole else data.weight  # where each member has all rows, weights go to the members
+        size, width = n if whole else sample_size(self, n, drawn_by), feature_count(self, d)
         if isinstance(self.max_features, Integral) and self.max_features > d:
             raise refuse(self, f"max_features must be <= n_features; got {self.max_features} of {d}.")
         if size > n and not self.bootstrap:
@@ -159,9 +155,9 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         if self.oob_score and self.warm_start and self._fitted:
             require_one_sample(self, n)
         self.n_columns_, self.bag_size_, self.n_rows_ = width, size, n
-        draw = Draw(n, size, bool(self.bootstrap), data.weight)
+        draw = Draw(n, size, bool(self.bootstrap), drawn_by)
         kept, seeds = self._earlier(draw)
-        self.drawn_by_weight_ = data.weight is not None
+        self.drawn_by_weight_ = drawn_by is not None
         self.kept_members_, self.sampled_by_ = len(kept), sampling(self)
         trees = grows_nodes(base)
 
@@ -266,9 +262,13 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         return [self._drawn(seed) for seed in self.seeds_]
 
     def _tree(self, tree: Any, sample: Sample, data: Read, n_classes: int) -> tuple[Any, np.ndarray]:
-        part = Read(data.X[np.ix_(sample.rows, sample.columns)], data.y[sample.rows], None, 1)
+        weight = None if data.weight is None or self.drawn_by_weight_ else data.weight[sample.rows]
+        rows = sample.rows if weight is None else sample.rows[weight > 0]
+        weight = None if weight is None else weight[weight > 0]
+        part = Read(data.X[np.ix_(rows, sample.columns)], data.y[rows], weight, 1)
         if getattr(tree, "class_weight", None) is not None:
-            part.weight = compute_sample_weight(tree.class_weight, self.classes_[part.y])
+            factor = compute_sample_weight(tree.class_weight, self.classes_[part.y])
+            part.weight = factor if part.weight is None else part.weight * factor
         tree.set_params(random_state=sample.seed, n_jobs=1)
         columns = None if self.columns_ is None else tuple(self.columns_[j] for j in sample.columns)
         tree.fit_read(part, columns, self.classes_ if n_classes else None)
@@ -289,7 +289,10 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         try:
             if self._takes_weights(model, n_classes, present):
                 times = np.bincount(sample.rows, minlength=self.n_rows_).astype(np.float64)
+                times *= 1.0 if data.weight is None or self.drawn_by_weight_ else data.weight
                 model.fit(self._part(data.X, None, sample.columns), data.y, **{**routed, "sample_weight": times})
+            elif data.weight is not None and not self.drawn_by_weight_:
+                raise refuse(self, f"{type(model).__name__} takes no sample weights, and every member has all rows.")
             else:
                 given = _check_method_params(data.X, params=routed, indices=sample.rows)
                 model.fit(self._part(data.X, sample.rows, sample.columns), y, **given)

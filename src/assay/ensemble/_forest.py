@@ -18,9 +18,9 @@ import numpy as np
 import sklearn.ensemble as scikit
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from assay.base import Learner, streams
+from assay.base import Learner
 from assay.card import Card, Range, log
 from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
 from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
@@ -76,6 +76,7 @@ class Forest(TreeMembers, Analysed, Learner):
     monotonic_cst: Any = None
     max_bins: int | None = 255
     nominal: Any = None
+    keeps_rows_of_no_weight: ClassVar = True
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
@@ -130,13 +131,7 @@ class Forest(TreeMembers, Analysed, Learner):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Read:
         """Return checked rows, all of them, and their weights with those of the classes."""
-        later = sample_weight is not None and not streams(X, y)
-        data = self._read_rows(X, y, None if later else sample_weight)
-        if later:
-            data.weight = _check_sample_weight(sample_weight, data.X, dtype=np.float64, ensure_non_negative=True)
-            if not data.weight.sum() > 0:
-                raise refuse(self, "the sample weights are all zero; at least one row must count.")
-        return data
+        return self._read_rows(X, y, sample_weight)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Read:
         raise NotImplementedError

@@ -222,6 +222,11 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
         self.min_margin_, self.margin_ = float(self.margins_.min()), soft_margin(self.margins_, caps)
         self.sample_caps_ = caps
 
+    @property
+    def largest_decision(self) -> float:
+        """What `decision_function` is where all members agree."""
+        return float(np.abs(self.estimator_weights_).sum())
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f(x) = sum_j a_j h_j(x), in [-1, 1]."""
         check_is_fitted(self)

@@ -143,7 +143,7 @@ def _margins(model: Any, X: Any, codes: np.ndarray) -> np.ndarray:
         votes = model.member_votes(X)
         shares = np.stack([(votes == k).mean(axis=1) for k in range(len(model.classes_))], axis=1)
     elif hasattr(model, "estimator_weights_") and len(model.classes_) == 2:
-        f = model.decision_function(X) / np.abs(model.estimator_weights_).sum()
+        f = model.decision_function(X) / model.largest_decision
         shares = np.stack([-f, f], axis=1) / 2
     else:
         raise ValueError(f"{type(model).__name__}: is no vote, so that rows have no margin.")

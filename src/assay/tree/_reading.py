@@ -103,10 +103,10 @@ def _targets(learner: Learner, y: Any, numeric: bool) -> np.ndarray:
 
 def _that_count(learner: Learner, X: Any, y: Any, weight: np.ndarray, reset: bool) -> tuple:
     """Return the rows of weight > 0, if the learner is fitted to them: a row that does not count must not move a
-    threshold between values either."""
+    threshold between values either. Who draws rows by their weights (`keeps_rows_of_no_weight`) counts all of them."""
     if not weight.sum() > 0:
         raise refuse(learner, "the sample weights are all zero; at least one row must count.")
-    if not reset or weight.all():
+    if not reset or weight.all() or getattr(learner, "keeps_rows_of_no_weight", False):
         return X, y, weight
     counts = np.flatnonzero(weight)
     return X.take(counts) if isinstance(X, Rows) else X[counts], y[counts], weight[counts]

@@ -40,80 +40,37 @@ def _program(
         raise typer.Exit
 
 
+def _option(text: str, *names: str, **more: Any) -> Any:
+    """Return an option whose default, nothing, is not shown."""
+    return typer.Option(*names, help=text, show_default=False, **more)
+
+
 @app.command()
 def learn(
     source: Source,
-    target: Annotated[
-        str, typer.Option(help="The column to predict; bundled tables have one of their own.", show_default=False)
-    ] = "",
-    time: Annotated[
-        float | None,
-        typer.Option(
-            help="Seconds for everything; 60 at most if left out, less if nothing is left to improve.",
-            show_default=False,
-        ),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            help="Judge so many settings instead: the same result, to the bit, on every machine.", show_default=False
-        ),
-    ] = None,
-    metric: Annotated[
-        str,
-        typer.Option(help="error, balanced, logloss, auc, brier or f1; mae or rmse for numbers.", show_default=False),
-    ] = "",
-    cost: Annotated[
-        Path | None,
-        typer.Option(
-            help="A CSV file: what deciding j costs where i is true, classes in sorted order, no header.",
-            show_default=False,
-        ),
-    ] = None,
+    target: Annotated[str, _option("The column to predict; bundled tables have one of their own.")] = "",
+    time: Annotated[float | None, _option("Seconds for everything; at most 60 if left out.")] = None,
+    trials: Annotated[int | None, _option("Judge so many settings instead: the same bits on every machine.")] = None,
+    metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae or rmse for numbers.")] = "",
+    cost: Annotated[Path | None, _option("A CSV file: in row i, column j the cost of deciding j for i.")] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
     holdout: Annotated[float, typer.Option(help="Share of the rows kept aside to judge the models.")] = 0.25,
     certify: Annotated[str, typer.Option(help="holdout: bounds from rows kept aside.")] = "holdout",
-    learners: Annotated[
-        str, typer.Option(help="Learners to compare, with commas; all for every suitable one.", show_default=False)
-    ] = "",
-    exclude: Annotated[
-        str, typer.Option("--exclude", "--without", help="Learners to leave out, with commas.", show_default=False)
-    ] = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="Try the learners named although there are too many rows for them.")
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=0, help="Processes that fit side by side; all cores if left out.", show_default=False),
-    ] = None,
-    group: Annotated[
-        str, typer.Option(help="Rows with one value of this column stay together.", show_default=False)
-    ] = "",
-    time_column: Annotated[
-        str, typer.Option("--time-column", help="The newest rows by this column are held out.", show_default=False)
-    ] = "",
+    learners: Annotated[str, _option("Learners to compare, with commas; all for every suitable one.")] = "",
+    exclude: Annotated[str, _option("Learners to leave out, with commas.", "--exclude", "--without")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Try named learners although there are many rows.")] = False,
+    workers: Annotated[int | None, _option("Processes that fit side by side; all cores if left out.", min=0)] = None,
+    group: Annotated[str, _option("Rows with one value of this column stay together.")] = "",
+    time_column: Annotated[str, _option("The newest rows by this column are held out.", "--time-column")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split, the settings and the learners.")] = 0,
-    clip: Annotated[
-        float | None,
-        typer.Option(
-            help="Regression: absolute errors count at most this; from the training rows if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    task: Annotated[
-        str, typer.Option(help="classify or regress; from the target if left out.", show_default=False)
-    ] = "",
-    nominal: Annotated[
-        str, typer.Option(help="Columns whose numbers are only names, with commas.", show_default=False)
-    ] = "",
-    ordered: Annotated[
-        list[str] | None,
-        typer.Option(help="An ordered column and its levels, such as size=small,medium,large.", show_default=False),
-    ] = None,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas.", show_default=False)] = "",
+    clip: Annotated[float | None, _option("Regression: errors count at most this; from the rows if left out.")] = None,
+    task: Annotated[str, _option("classify or regress; from the target if left out.")] = "",
+    nominal: Annotated[str, _option("Columns whose numbers are only names, with commas.")] = "",
+    ordered: Annotated[list[str] | None, _option("An ordered column and its levels: size=small,medium,large.")] = None,
+    drop: Annotated[str, _option("Columns to leave out, with commas.")] = "",
     out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
     report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
-    log: Annotated[Path | None, typer.Option(help="A file for a line per event.", show_default=False)] = None,
+    log: Annotated[Path | None, _option("A file for a line per event.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what went wrong.")] = False,
 ) -> None:

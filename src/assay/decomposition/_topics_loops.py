@@ -184,9 +184,8 @@ def sweep(
     """Draw the topic of each token of documents low..high-1 anew; `topics` is read (unless `first`) and written.
 
     With s_k = (n_dk + alpha) / (n_k + V eta), a topic has eta s_k + n_wk s_k: the sum of the first is kept up to date,
-    the second is summed over the topics that the word has, `listed` (words, topics) by `lengths` (words,). word_topic
-    (words, topics), the lists and sums (topics,) stay as they are; what changes within a document is kept beside them.
-    Equal words of a document stand together. Each document has random numbers of its own.
+    the second is summed over the topics that the word has, `listed` (words, topics) by `lengths` (words,). These and
+    sums (topics,) stay as they are: a document keeps what it changes. Equal words of a document stand together.
     """
     words, K = word_topic.shape
     share, own, size, p = np.empty(K), np.empty(K), np.empty(K), np.empty(K)

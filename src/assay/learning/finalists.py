@@ -107,7 +107,8 @@ class Final:
             encoding = self.problem.view(one.kind, one.plain)[0]
             asked = options_for(self.search.metric, self.clip, self.problem.group is not None)
             others = Others(self.delta, entries)
-            work.append(Certify(one.recipe, self.problem.whole(), encoding, parts[place], others, asked))  # type: ignore[arg-type]
+            assert one.recipe is not None
+            work.append(Certify(one.recipe, self.problem.whole(), encoding, parts[place], others, asked))
 
         def done(place: int, answer: Answer) -> None:
             self._take(chosen[place], answer)

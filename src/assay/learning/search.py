@@ -190,7 +190,7 @@ class Search:
         return Judge(
             one.recipe, path, self.problem.target_file, encoding.nominal(), self.problem.rungs[step], self.metric,
             len(self.problem.classes),
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     def _take(self, one: Candidate, answer: Answer, step: int, many: bool) -> None:
         self.budget.done += step == 0

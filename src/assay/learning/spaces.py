@@ -20,16 +20,15 @@ TOO_SLOW = "it would take long for {} training rows; name it with --learners and
 _FIRST = {
     "classify": (
         "LogisticRegression", "LinearDiscriminantAnalysis", "MixedNB", "KNeighborsClassifier", "SVC",
-        "RandomForestClassifier", "HistGradientBoostingClassifier", "GradientBoostingClassifier",
-        "ExtraTreesClassifier", "TAN", "MLPClassifier",
+        "RandomForestClassifier", "HistGradientBoostingClassifier", "ExtraTreesClassifier", "TAN", "MLPClassifier",
     ),
     "regress": (
         "Ridge", "ElasticNet", "KNeighborsRegressor", "SVR", "RandomForestRegressor", "HistGradientBoostingRegressor",
-        "GradientBoostingRegressor", "ExtraTreesRegressor", "MLPRegressor",
+        "ExtraTreesRegressor", "MLPRegressor",
     ),
 }  # fmt: skip
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked
-_LIGHT = ("LogisticRegression", "MixedNB", "RandomForest", "HistGradientBoosting", "GradientBoosting", "Ridge")
+_LIGHT = ("LogisticRegression", "MixedNB", "RandomForest", "HistGradientBoosting", "Ridge")
 _COMBINED = ("Voting", "Stacking", "Cost", "Threshold", "OneVs", "OutputCode", "Bagging", "RandomSubspace", "Radius")
 
 
@@ -47,9 +46,7 @@ def suitable(
     if names and "all" not in [name.lower() for name in names]:
         first, rest = [known[name.lower()] for name in dict.fromkeys(names)], []
     else:
-        first = [known[name.lower()] for name in _FIRST[task] if name.lower() in known]
-        if "HistGradientBoosting" in "".join(kind.__name__ for kind in first):
-            first = [kind for kind in first if not kind.__name__.startswith("Gradient")]
+        first = [known[name.lower()] for name in _FIRST[task]]
         if rows > _MANY:
             first = [kind for kind in first if kind.__name__.startswith(_LIGHT)]
         rest = [kind for kind in others if kind not in first]

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
+from assay.ensemble._bootstrap import Draw, check_kept, require_one_sample, sample_size
 from assay.ensemble._combined import MemberError
 from assay.ensemble._members import Indexed, OfMembers, any_given, any_rows, grows_nodes, seed_parts
 from assay.ensemble._out_of_bag import Curve, out_of_bag, pruned, stopped, warn_of_unseen
@@ -102,7 +102,7 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
                 UserWarning,
                 stacklevel=2,
             )
-        if self.warm_start and self._fitted and self._kept_count() == self.n_estimators:
+        if self.warm_start and self._fitted and check_kept(self, len(self.member_columns_)) == self.n_estimators:
             warnings.warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning, stacklevel=2
             )
@@ -118,16 +118,6 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
     @property
     def _fitted(self) -> bool:
         return hasattr(self, "member_columns_")
-
-    def _kept_count(self) -> int:
-        kept = len(self.member_columns_)
-        if kept > self.n_estimators:
-            raise refuse(
-                self,
-                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={kept} when "
-                "warm_start==True.",
-            )
-        return kept
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Return checked rows: as trees see them, or as they are for members that check them by themselves."""

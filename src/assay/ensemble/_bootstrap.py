@@ -83,6 +83,17 @@ def require_one_sample(model: Any, n: int | None = None) -> None:
         )
 
 
+def check_kept(owner: Any, kept: int) -> int:
+    """Return how many members a warm start keeps, if it may keep so many."""
+    if kept > owner.n_estimators:
+        raise refuse(
+            owner,
+            f"n_estimators={owner.n_estimators} must be larger or equal to len(estimators_)={kept} when "
+            "warm_start==True.",
+        )
+    return kept
+
+
 def sample_size(owner: Any, n: int, weight: np.ndarray | None) -> int:
     """Return how many rows `max_samples` asks for: None is n, a float a share of n or of the sum of the weights."""
     asked = owner.max_samples

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.base import Learner
 from assay.card import Card, Range, log
-from assay.ensemble._bootstrap import Draw, require_one_sample, sample_size
+from assay.ensemble._bootstrap import Draw, check_kept, require_one_sample, sample_size
 from assay.ensemble._class_weights import ClassWeight, balanced_in, class_factors
 from assay.ensemble._forest_growth import grow
 from assay.ensemble._forest_members import TreeMembers
@@ -120,14 +120,7 @@ class Forest(TreeMembers, Analysed, Learner):
 
     def _kept(self) -> int:
         """Return how many trees a warm start keeps."""
-        kept = len(self.tree_root_) if self.warm_start and self.has_nodes else 0
-        if kept > self.n_estimators:
-            raise refuse(
-                self,
-                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={kept} when "
-                "warm_start==True.",
-            )
-        return kept
+        return check_kept(self, len(self.tree_root_) if self.warm_start and self.has_nodes else 0)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Read:
         """Return checked rows, all of them, and their weights with those of the classes."""

@@ -4,7 +4,8 @@ Members are fitted to positions of the classes, 0, 1, ..., so that labels play n
 member (`checker.rules.members`) is found by asking it and the checker about a few rows that are always the same.
 """
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,8 +24,9 @@ from sklearn.utils.validation import (
 
 from assay.base import Learner
 from assay.checker.family import read_model
-from assay.checker.rules.members import COUNTS, LEAVES, LOGISTIC, RAW, SCORE, SHARES, VOTE, Reading
+from assay.checker.rules.members import BALANCE, BOOSTED, COUNTS, LEAVES, LOGISTIC, RAW, SCORE, SHARES, VOTE, Reading
 from assay.data.blocks import Block
+from assay.fitlog import Interrupts
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.params import refuse
 from assay.scan import Rows, thread_map
@@ -49,17 +51,49 @@ class Task(NamedTuple):
 
 def fit_members(owner: Any, tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
     """Return clones of the learners, each fitted to its rows, side by side; one that fails is named."""
+    made = fit_some(owner, tasks, n_jobs)
+    if any(one is None for one in made):
+        raise KeyboardInterrupt
+    return made
 
-    def fit(task: Task) -> Any:
+
+def fit_some(
+    owner: Any, tasks: Sequence[Task], n_jobs: int | None, stop: Callable[[list[Any]], bool] | None = None
+) -> list[Any]:
+    """Return `fit_members`, with None for members that were not begun, or not fitted, when the keyboard interrupted.
+
+    A member that is interrupted may keep its best so far; then it counts as fitted. `stop` is told what is fitted
+    after each member, and may ask to begin no other. A second Ctrl-C quits.
+    """
+    made: list[Any] = [None] * len(tasks)
+    lock, asked = threading.Lock(), False
+
+    def work(t: int) -> None:
+        nonlocal asked
+        if asked or heard.asked:
+            return
+        made[t] = _fitted(owner, tasks[t], len(tasks))
+        if stop is not None:
+            with lock:
+                asked |= stop(made)
+
+    with Interrupts() as heard:
         try:
-            more = {} if task.weight is None else {"sample_weight": task.weight}
-            return _quiet(clone(task.learner), len(tasks)).fit(task.X, task.y, **more)
-        except Exception as error:
-            raise MemberError(
-                f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
-            ) from error
+            thread_map(work, range(len(tasks)), n_jobs=n_jobs)
+        except KeyboardInterrupt:
+            heard.asked += not heard.asked
+        heard.check()
+    return made
 
-    return thread_map(fit, tasks, n_jobs=n_jobs)
+
+def _fitted(owner: Any, task: Task, tasks: int) -> Any:
+    try:
+        more = {} if task.weight is None else {"sample_weight": task.weight}
+        return _quiet(clone(task.learner), tasks).fit(task.X, task.y, **more)
+    except Exception as error:
+        raise MemberError(
+            f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
+        ) from error
 
 
 def _quiet(learner: Any, tasks: int) -> Any:
@@ -202,8 +236,8 @@ _PROBABILITIES = {
     LEAVES: "C45 CART DecisionTreeClassifier ID3",
     COUNTS: "GradientBoostingClassifier HistGradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier "
     "RadiusNeighborsClassifier LabelPropagation LabelSpreading",
-    LOGISTIC: "AdaBoostClassifier "
-    "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
+    BOOSTED: "AdaBoostClassifier",
+    LOGISTIC: "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
     "GradientBoostingClassifier HistGradientBoostingClassifier KernelDiscriminantAnalysis "
     "KernelLogisticRegression LinearDiscriminantAnalysis LogisticRegression MultinomialEM "
     "QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB CategoricalNB ComplementNB GaussianNB MixedNB "
@@ -222,7 +256,8 @@ def probability_link(member: Any) -> int:
 
 def score_link(member: Any) -> int:
     """Return the link by which the checker finds the member's one score, or its numbers; -1 if there is none."""
-    return _link(member, "decision_function" if hasattr(member, "decision_function") else "predict_proba", (SCORE,))
+    by = "decision_function" if hasattr(member, "decision_function") else "predict_proba"
+    return _link(member, by, (BALANCE if type(member).__name__ == "AdaBoostClassifier" else SCORE,))
 
 
 def raw_link(member: Any) -> int:
@@ -240,7 +275,8 @@ def _link(member: Any, method: str, options: tuple[int, ...]) -> int:
     X = np.random.default_rng(20_240_229).normal(size=(PROBES, member.n_features_in_)) * 3.0
     try:
         predictor = read_model(member.stored(), any_size=True)
-        told = score(member, X) if options == (SCORE,) else np.asarray(getattr(member, method)(X), dtype=np.float64)
+        of_score = options in ((SCORE,), (BALANCE,))
+        told = score(member, X) if of_score else np.asarray(getattr(member, method)(X), dtype=np.float64)
     except ValueError:  # a member of a member is from outside
         return -1
     told = told.reshape(PROBES, -1)

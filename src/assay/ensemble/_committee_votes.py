@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
@@ -71,6 +71,8 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     n_jobs : int or None
         Threads; changes the time, never a bit.
 
+    Ctrl-C ends the fit and keeps the members that are fitted, with their weights; `kept_` has their positions.
+
     Attributes
     ----------
     classes_, estimators_ (fitted to positions in `classes_`), named_estimators_, weights_
@@ -92,7 +94,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     """
 
     family = "votes.classifier"
-    more_arrays: ClassVar = ("tie_seed_",)
+    own_arrays: ClassVar = ("tie_seed_",)
     constraints: ClassVar = {
         "voting": Choice("hard", "soft"),
         "rule": Choice("plurality", "majority"),
@@ -127,12 +129,15 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         check(self)
         X = self._rows(X, reset=True)
         codes, weight = self._targets(X, y, sample_weight)
-        with FitLog(self, 1, X, y) as log:
-            self._fit_members(X, codes, weight)
-            self.tie_seed_ = np.int64(check_random_state(self.random_state).randint(2**31 - 1))
-            log.step(float(np.mean(self._positions(X) != codes)), 0.0)
+        self.tie_seed_ = np.int64(check_random_state(self.random_state).randint(2**31 - 1))
+        with FitLog(self, len(self._named()), X, y) as log:
+            self._fit_members(X, codes, weight, log)
+            log.step(self._training_error(X, codes), 0.0)
         self._check_label()
         return self
+
+    def _training_error(self, X: Any, y: np.ndarray) -> float:
+        return float(np.mean(self._positions(X) != y))
 
     @property
     def needed_(self) -> np.ndarray:
@@ -164,6 +169,17 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         if not hasattr(member, "predict_proba"):
             raise refuse(self, f'voting="soft" needs probabilities, which {type(member).__name__} does not have.')
         return np.asarray(member.predict_proba(X), dtype=np.float64)
+
+    def _combined(self, X: Any) -> np.ndarray:
+        """Return the weight of the votes for each class, (rows, classes)."""
+        if self.voting == "soft":
+            return super()._combined(X)
+        total = np.zeros((len(self.classes_), _num_samples(X)))
+        votes = thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs)
+        for weight, said in zip(self.vote_weights_.tolist(), votes):
+            for k, of_class in enumerate(total):
+                np.add(of_class, weight, out=of_class, where=said == k)
+        return np.ascontiguousarray(total.T)
 
     def vote_shares(self, X: Any) -> np.ndarray:
         """Return the share of the total vote that each class has, (rows, classes)."""
@@ -219,7 +235,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
-        names = [name for name, _ in self._named()]
+        names = self._names()
         if self.voting == "soft":
             names = [f"{name}{k}" for name in names for k in range(len(self.classes_))]
         return np.array([f"votingclassifier_{name}" for name in names], dtype=object)
@@ -292,10 +308,13 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
         check(self)
         X = self._rows(X, reset=True)
         target, weight = self._targets(X, y, sample_weight)
-        with FitLog(self, 1, X, y) as log:
-            self._fit_members(X, target, weight)
-            log.step(float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - target) ** 2)), 0.0)
+        with FitLog(self, len(self._named()), X, y) as log:
+            self._fit_members(X, target, weight, log)
+            log.step(self._training_error(X, target), 0.0)
         return self
+
+    def _training_error(self, X: Any, y: np.ndarray) -> float:
+        return float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - y) ** 2))
 
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
@@ -315,4 +334,4 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
-        return np.array([f"votingregressor_{name}" for name, _ in self._named()], dtype=object)
+        return np.array([f"votingregressor_{name}" for name in self._names()], dtype=object)

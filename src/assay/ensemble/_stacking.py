@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.ensemble._combined import Task, fit_members, is_ours, probability_link, raw_link
+from assay.ensemble._combined import Task, fit_members, fit_some, is_ours, probability_link, raw_link
 from assay.ensemble._committee_base import Named, NamedMembers
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
@@ -119,6 +119,7 @@ class Stacking(TransformerMixin, NamedMembers):
         target, _ = self._targets(X, y, None)
         with FitLog(self, 1, X, y) as log:
             members, Z = self._first_level(X, target)
+            log.stopped |= "kept_" in vars(self)
             final = fit_members(self, [Task("final_estimator", self._final(), self._beside(Z, X), target)], self.n_jobs)
             self._keep([*members, *final])
             said = np.asarray(self.members_[-1].predict(self._beside(self._said(members, X), X)))
@@ -128,7 +129,6 @@ class Stacking(TransformerMixin, NamedMembers):
     def _first_level(self, X: Any, y: np.ndarray) -> tuple[list[Any], np.ndarray]:
         """Return the members fitted to all rows, and what they, or models of folds, say of the rows."""
         named = self._named()
-        whole = [Task(name, one, X, y) for name, one in named]
         if self.cv is None:
             warnings.warn(
                 f"{type(self).__name__}: cv=None fits the final learner to what the members say of the rows that they "
@@ -136,23 +136,28 @@ class Stacking(TransformerMixin, NamedMembers):
                 OverfitWarning,
                 stacklevel=3,
             )
-            members = fit_members(self, whole, self.n_jobs)
+            made = fit_some(self, [Task(name, one, X, y) for name, one in named], self.n_jobs)
+            members = [made[t] for t in self._keep_some(made)]
             return members, self._said(members, X)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
         if len(np.unique(np.concatenate([held for _, held in folds]))) < len(y):
             raise refuse(self, "cv must hold out every row once.")
-        parts = [
-            Task(f"{name}, fold {k}", one, _safe_indexing(X, kept), y[kept])
-            for k, (kept, _) in enumerate(folds)
+        each = [(_safe_indexing(X, kept), y[kept]) for kept, _ in folds]
+        tasks = [
+            Task(*task)
             for name, one in named
+            for task in [*((f"{name}, fold {k}", one, *part) for k, part in enumerate(each)), (name, one, X, y)]
         ]
-        made = fit_members(self, [*parts, *whole], self.n_jobs)
-        T, Z = len(named), None
+        made, size = fit_some(self, tasks, self.n_jobs), len(folds) + 1
+        of_member = [made[first : first + size] for first in range(0, len(made), size)]
+        whole = [None if any(one is None for one in some) else some[-1] for some in of_member]
+        of_member = [of_member[t] for t in self._keep_some(whole)]
+        Z = None
         for k, (_, held) in enumerate(folds):
-            said = self._said(made[k * T : (k + 1) * T], _safe_indexing(X, held))
+            said = self._said([some[k] for some in of_member], _safe_indexing(X, held))
             Z = np.zeros((len(y), said.shape[1])) if Z is None else Z
             Z[held] = said
-        return made[len(parts) :], np.asarray(Z)
+        return [some[-1] for some in of_member], np.asarray(Z)
 
     def _said(self, members: Sequence[Any], X: Any) -> np.ndarray:
         """Return the columns that members make of rows; of two probabilities the second alone."""
@@ -178,7 +183,7 @@ class Stacking(TransformerMixin, NamedMembers):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
         check_is_fitted(self, "members_")
-        names = [name for name, _ in self._named()]
+        names = self._names()
         width = (self.final_estimator_.n_features_in_ - self.n_features_in_ * self.passthrough) // len(names)
         columns = [
             f"{type(self).__name__.lower()}_{name}{k if width > 1 else ''}" for name in names for k in range(width)
@@ -198,10 +203,7 @@ class Stacking(TransformerMixin, NamedMembers):
         return getattr(self.members_[-1], method)(Z)
 
     def _derive(self) -> None:
-        if len(self._named()) != len(self.members_) - 1:
-            raise refuse(
-                self, f"estimators names {len(self._named())} members, and there are {len(self.members_) - 1}."
-            )
+        self._check_count(len(self.members_) - 1)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the scores of a linear final learner."""
@@ -237,6 +239,9 @@ class StackingClassifier(ClassifierMixin, Stacking):
         Whether the final learner reads the row too.
     n_jobs : int or None
         Threads for members and folds; changes the time, never a bit.
+
+    Ctrl-C ends the first level; the members whose folds are all fitted are kept (`kept_`), and the final learner is
+    fitted to what they say.
 
     Attributes
     ----------

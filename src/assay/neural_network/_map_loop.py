@@ -64,7 +64,7 @@ def visit(X, order, prototypes, shape, shifted, by_row, by_column, reach_row, re
 
     Writes prototypes (d, cells) and wins (cells,); returns the sum of the distances to the winners before they
     moved."""
-    d, cells = prototypes.shape
+    cells = prototypes.shape[1]
     height, width = shape
     squares, pull = np.empty(cells), np.empty(cells)
     total = 0.0

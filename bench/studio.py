@@ -80,20 +80,21 @@ def followed(table: str, seconds: str) -> dict[str, Any]:
         "table on the page": shown,
         "certified row on the page": time.perf_counter() - began,
         "certified": "".join(_BOUND.findall(page)),
-        "median answer": statistics.median(answers),
-        "slowest answer": max(answers),
+        "answers": {
+            name: f"median {statistics.median(times):.3f}, slowest {max(times):.3f}" for name, times in answers.items()
+        },
     }
 
 
-def _watched(visitor: Visitor, address: str, run: str) -> tuple[list[float], str]:
+def _watched(visitor: Visitor, address: str, run: str) -> tuple[dict[str, list[float]], str]:
     """Look at pages until the study is done; return how long each answer took, and the last page."""
-    answers = []
+    answers: dict[str, list[float]] = {"run": [], "table": [], "plan": []}
     while True:
-        for path in (f"{run}/live", address, "/plan"):
+        for name, path in zip(answers, (f"{run}/live", address, "/plan"), strict=True):
             asked = time.perf_counter()
             page = visitor.get(path)
-            answers.append(time.perf_counter() - asked)
-            if path == f"{run}/live" and ("/model" in page or "alert" in page):
+            answers[name].append(time.perf_counter() - asked)
+            if name == "run" and ("/model" in page or "alert" in page):
                 return answers, page
         time.sleep(0.1)
 

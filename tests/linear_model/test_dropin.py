@@ -12,7 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import l1_min_c
 
 import assay
-from assay.linear_model import LogisticRegression, Perceptron, Ridge, SGDClassifier, SGDRegressor
+from assay.linear_model import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    SGDClassifier,
+    SGDRegressor,
+)
 
 X, y = make_classification(200, 5, random_state=0)
 
@@ -166,3 +175,31 @@ def test_a_minimum_with_a_huge_constant_column_is_no_stall():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         LogisticRegression(l1_ratio=1, C=C, solver="liblinear", tol=1e-6, intercept_scaling=1e4).fit(scaled, labels)
+
+
+@pytest.mark.parametrize("model", [Ridge(), LinearRegression(), ElasticNet(0.1), Lasso(0.1)], ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_coefficients_of_single_rows_are_single_and_certified(model, kind):
+    single, target = kind(X.astype(np.float32)), (X @ np.arange(5.0)).astype(np.float32)
+    model.fit(single, target)
+    assert model.coef_.dtype == np.float32
+    assert model.intercept_.dtype == np.float32
+    wide = type(model)(**model.get_params()).fit(X.astype(np.float32).astype(np.float64), target)
+    np.testing.assert_allclose(model.coef_, wide.coef_, rtol=1e-5, atol=1e-6)
+    assert assay.verify(model.certify(single, target), model, single, target).holds
+
+
+def test_a_lasso_that_starts_at_its_minimum_makes_no_sweep():
+    target = X @ np.arange(5.0)
+    model = ElasticNet(1e-3, tol=1e-3, warm_start=True).fit(X, target)
+    assert model.n_iter_ > 0
+    assert model.fit(X, target).n_iter_ == 0
+
+
+def test_a_gram_matrix_of_weights_with_mean_one_is_read():
+    weight = np.random.default_rng(0).lognormal(size=len(X))
+    target, mean_one = X @ np.arange(5.0), weight / weight.mean()
+    centred = X - np.average(X, axis=0, weights=weight)
+    gram = (centred * mean_one[:, None]).T @ centred
+    given = ElasticNet(0.01, precompute=gram).fit(centred, target, sample_weight=weight)
+    np.testing.assert_allclose(given.coef_, ElasticNet(0.01).fit(X, target, sample_weight=weight).coef_)

@@ -77,7 +77,7 @@ def kinds(learner: type[Learner]) -> frozenset[str]:
         found = {"semi-supervised"}
     if getattr(learner, "self_supervised", False):
         found.add("self-supervised")
-    if hasattr(learner, "partial_fit"):
+    if hasattr(learner, "partial_fit") and hasattr(learner(), "partial_fit"):  # of some it depends on the estimator
         found.add("online")
     if learner.card.task == "classify":
         found.add("generative" if hasattr(learner, "sample") else "discriminative")

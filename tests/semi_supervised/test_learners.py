@@ -266,7 +266,7 @@ class TestSelfTraining:
         from assay.svm import LinearSVC
 
         X, _, marked = rows()
-        with pytest.raises(ValueError, match="has no predict_proba"):
+        with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
             SelfTrainingClassifier(LinearSVC()).fit(X, marked)
 
 

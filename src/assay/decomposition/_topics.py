@@ -213,7 +213,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _documents(self, X: Any) -> Documents:
         documents = Documents.of(X, self.n_jobs)
         if documents.counts.size and documents.counts.min() < 0:
-            raise refuse(self, f"Negative values in data passed to {type(self).__name__}: words are counted.")
+            raise ValueError(f"Negative values in data passed to {type(self).__name__}: words are counted.")
         return documents
 
     def _begin(self, n_words: int) -> np.random.RandomState:
@@ -248,11 +248,13 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.n_iter_ += 1
             self.n_batch_iter_ += 1
             gain, before = value - before, value
+            asked = self.evaluate_every > 0 and self.n_iter_ % self.evaluate_every == 0
+            perplexity = float(np.exp(-value))
             if self.verbose:
-                print(f"iteration: {self.n_iter_} of max_iter: {self.max_iter}, bound per word: {value:.6f}")
+                more = f", perplexity: {perplexity:.4f}" if asked else ""
+                print(f"iteration: {self.n_iter_} of max_iter: {self.max_iter}, bound per word: {value:.6f}{more}")
             stop = log.step(-value, abs(gain) if np.isfinite(gain) else abs(value), components_=self.components_)
-            if self.evaluate_every > 0 and self.n_iter_ % self.evaluate_every == 0:
-                perplexity = float(np.exp(-value))
+            if asked:
                 stop |= abs(last - perplexity) < self.perp_tol
                 last = perplexity
             if stop:

@@ -162,7 +162,7 @@ class Stacking(TransformerMixin, NamedMembers):
         if not (is_classifier(self) and type_of_target(y) == "multilabel-indicator"):
             return super()._targets(X, y, sample_weight)
         labels = np.asarray(y.toarray() if issparse(y) else y)
-        self.classes_ = [np.unique(column) for column in labels.T]
+        self.classes_: Any = [np.unique(column) for column in labels.T]
         return labels, sample_weight
 
     @property

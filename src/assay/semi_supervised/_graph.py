@@ -119,7 +119,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
             W = self.kernel(self.X_, self.X_)
             W = csr_array(W, dtype=np.float64) if issparse(W) else np.array(W, dtype=np.float64)
             n = len(self.labels_)
-            if W.shape != (n, n) or not (W.data if issparse(W) else W).min(initial=0.0) >= 0:
+            if W.shape != (n, n) or not np.min(W.data if issparse(W) else W, initial=0.0) >= 0:
                 raise refuse(self, f"kernel must return {n} x {n} numbers >= 0; got shape {W.shape}.")
             W = (W + W.T) / 2
         if issparse(W):

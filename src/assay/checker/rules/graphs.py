@@ -40,7 +40,7 @@ class Spread(StoredRows):
             total, edge = values.sum(axis=1, keepdims=True), np.concatenate([edge for _, edge in weights])[:, None]
             open_rows = (edge | (total > 0)) & (total < _SMALL)
             shares = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
-            return shares, above(np.where(total > 0, 2 * self.loss(), 0.0) + 2.0 * open_rows, 8) * np.ones_like(values)
+            return shares, above(np.where(total > 0, 2 * self.lost(), 0.0) + 2.0 * open_rows, 8) * np.ones_like(values)
         row, sure = self.nearest(X)
         values = self.shares[row].sum(axis=1)
         errors = gamma(2 * self.k + len(self.classes or ()) + 8) * self.k + np.where(sure, 0.0, 2.0 * self.k)
@@ -69,11 +69,11 @@ class Spread(StoredRows):
         for j in range(self.columns):
             square += np.square(X[:, j, None] - self.X[None, :, j])
         W = np.exp(-self.sharpness * square)
-        edge = ((W > _LEAST / 2) & (W < _LEAST * 2)).any(axis=1)
+        edge = np.asarray(((W > _LEAST / 2) & (W < _LEAST * 2)).any(axis=1))
         W[W < _LEAST] = 0.0
         return W, edge
 
-    def loss(self) -> float:
+    def lost(self) -> float:
         """Return the relative error of a sum of weights times numbers that are not negative: an exponent is at most 746
         where its weight is not lost, and is off by so many units."""
         return 2 * 746 * gamma(self.columns + 8) + gamma(2 * len(self.X) + 32)
@@ -164,7 +164,7 @@ class FixedPoint(Rule):
         want = scale * np.concatenate([W @ inner for W, _ in self._weights()])
         if model.alpha == 0:
             want[alone] = F[alone]
-        return want, float(above(model.loss() * max(1.0, float(want.max(initial=0.0))), 16))
+        return want, float(above(model.lost() * max(1.0, float(want.max(initial=0.0))), 16))
 
     def _weights(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         at = 0

@@ -38,13 +38,17 @@ def cost(X: np.ndarray, centers: np.ndarray) -> float:
     return float(sum(parts))
 
 
+def _has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
 def makers(room: str, name: str, variants: dict[str, dict[str, Any]]) -> dict[str, Callable[..., Any]]:
     """Return how each contestant makes its model; ours first, peers as installed."""
     found: dict[str, Callable[..., Any]] = {}
     for package, label in (("assay", "assay"), ("sklearn", "scikit-learn"), ("sklearnex", "scikit-learn-intelex")):
-        if importlib.util.find_spec(package) is None:
+        learner = getattr(importlib.import_module(f"{package}.{room}"), name, None) if _has(package) else None
+        if learner is None:
             continue
-        learner = getattr(importlib.import_module(f"{package}.{room}"), name)
         for variant, params in (variants if package == "sklearn" else {"": {}}).items():
             found[f"{label}{variant}"] = lambda *args, learner=learner, params=params, **more: learner(
                 *args, **params, **more
@@ -88,7 +92,6 @@ def mini_batch(n: int, d: int, k: int) -> list:
     runs = [
         Contestant(name, lambda make=make: make(k, random_state=0).fit(X), peer=name != "assay")
         for name, make in makers("cluster", "MiniBatchKMeans", {"": {}}).items()
-        if "intelex" not in name  # which has none of its own
     ]
     title = f"k-means by mini-batches: {n:,} x {d}, k = {k}, the same draws; cost of the centres"
     return compare(title, runs, lambda model: cost(X, model.cluster_centers_), better="lower", repeats=1)

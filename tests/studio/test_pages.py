@@ -47,6 +47,52 @@ def test_the_run_page_has_the_leaderboard_and_its_baseline(learnt: Any) -> None:
     assert "event: end" in ended
 
 
+def test_the_stop_button_keeps_the_best_so_far(person: Person) -> None:
+    """A study with minutes to go is stopped at its first certified or ranked row: it ends with a model all the same."""
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    path = person.post(f"{table}/learn", {"time": "600"}).url.path
+    run = person.workspace.runs[path.rsplit("/", 1)[1]]
+    seen = 0
+    while not any(event["kind"] == "finished" for event in run.job.events):
+        assert person.client.portal.call(run.job.changed, seen, 120.0)
+        seen = run.job.version
+    page = person.post(f"{path}/stop").text
+    assert "Stopping" in page or "Done" in page
+    person.client.portal.call(run.job.done)
+    assert run.job.status == "done", run.job.refusal
+    assert run.job.stopping
+    assert run.found["claims"]
+    assert persist.load(run.folder / "model.assay").certificate is not None
+
+
+def test_the_tree_is_drawn_in_the_words_of_the_table(person: Person) -> None:
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    path = person.learn(table, learners="DecisionTreeClassifier")
+    page = unescape(person.get(f"{path}/model").text)
+    run = person.workspace.runs[path.rsplit("/", 1)[1]]
+    drawn = run.found["figures"]["structure"]["tree"]
+    conditions = [node["condition"] for node in drawn[1:]]
+    names = [column["name"] for column in run.found["columns"]]
+    assert 2 <= len(conditions) <= 14
+    assert all(any(one.startswith(f"{name} ") for name in names) for one in conditions)
+    assert all(one[:22].rstrip() in page for one in conditions)
+    assert all(node["parent"] < i for i, node in enumerate(drawn))
+    assert len({line[0] for line in run.found["figures"]["hardest"]}) == 10
+    assert "Where it is wrong" in page
+    for column, name, *_ in run.found["figures"]["subgroups"]:
+        assert column in page
+        assert name in page
+
+
+def test_support_vectors_are_ringed(person: Person) -> None:
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    path = person.learn(table, learners="SVC")
+    shown = person.workspace.runs[path.rsplit("/", 1)[1]].found["figures"]["structure"]
+    share = len(shown["vectors"]["rings"]) / len(shown["vectors"]["points"])
+    assert share == pytest.approx(shown["support"][0] / shown["support"][1], abs=0.1)
+    assert person.get(f"{path}/model").text.count('class="ring"') == len(shown["vectors"]["rings"])
+
+
 def test_model_and_report_are_downloaded(learnt: Any, tmp_path: Any) -> None:
     answer = learnt.person.get(f"{learnt.run}/files/model.assay")
     assert "attachment" in answer.headers["content-disposition"]

@@ -151,7 +151,8 @@ class MemoryPasses:
         n, k = len(self.X), len(centers)
         self.layout = Layout(centers)
         self.labels, self.upper = np.full(n, -1, np.int32), np.empty(n, np.float32)
-        self.lower = np.zeros((n, len(self.layout.order)), np.float32)
+        groups = len(self.layout.order)
+        self.lower = {cut.start: np.zeros((groups, cut.stop - cut.start), np.float32) for cut in self.cuts}
         self.sums, self.counts = np.zeros((k, self.X.shape[1])), np.zeros(k)
         self.before: np.ndarray | None = None
 
@@ -159,7 +160,9 @@ class MemoryPasses:
         """Give each row its nearest centre."""
         layout, known = self.layout, self.known
         if not self.bounds:
-            self.lower[:], self.upper[:] = 0.0, np.inf
+            self.upper[:] = np.inf
+            for bounds in self.lower.values():
+                bounds[:] = 0.0
         shared = (
             layout.points(centers, known),
             layout.order,
@@ -179,7 +182,7 @@ class MemoryPasses:
     def _assign(self, shared: tuple[Any, ...], cut: slice) -> tuple[np.ndarray, np.ndarray, int, int]:
         X, weight = self._part(cut)
         sums, counts = np.zeros_like(self.sums), np.zeros_like(self.counts)
-        own = (self.labels[cut], self.upper[cut], self.lower[cut])
+        own = (self.labels[cut], self.upper[cut], self.lower[cut.start])
         known = self.known
         found = self.loops.assign_block(
             self.X32[cut], X, weight, known.origin, known.scale, *own, *shared, sums, counts
@@ -230,7 +233,7 @@ def _block_pass(block: Block, known: Summary, layout: Layout, centers: np.ndarra
         known.scale,
         labels,
         np.empty(n, np.float32),
-        np.zeros((n, len(layout.order)), np.float32),
+        np.zeros((len(layout.order), n), np.float32),
         layout.points(centers, known),
         layout.order,
         layout.group_of,

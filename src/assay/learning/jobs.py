@@ -70,9 +70,12 @@ class Judge:
             began = time.perf_counter()
             learner = self.recipe.make(self.nominal).fit(X[pair.fit], y[pair.fit])
             seconds.append(time.perf_counter() - began)
+            if self.recipe.members and min(learner.links_) < 0:
+                raise ValueError("certificates cannot read what one of its members returns.")
             losses.append(self._loss(learner, X[pair.judge], y[pair.judge]))
             predicting = time.perf_counter() - began - seconds[-1]
-        return {"losses": losses, "seconds": seconds, "per_row": predicting / len(self.pairs[-1].judge)}
+        per_row = predicting / len(self.pairs[-1].judge)
+        return {"losses": losses, "seconds": seconds, "per_row": per_row}
 
     def _loss(self, learner: Any, X: np.ndarray, y: np.ndarray) -> float:
         predicted, shares = learner.predict(X), None
@@ -131,6 +134,17 @@ def run(job: Any) -> Answer:
     texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
     return Answer(result, " ".join(kept)[:400])
+
+
+def together(answers: Sequence[Answer]) -> Answer:
+    """Return the answer to a job that was done in parts, one after the other in the order of its pairs."""
+    failed = next((one for one in answers if one.result is None), None)
+    if failed is not None:
+        return failed
+    parts = [one.result for one in answers if one.result is not None]
+    lists = {name: [value for part in parts for value in part[name]] for name in ("losses", "seconds")}
+    notes = dict.fromkeys(one.note for one in answers if one.note)
+    return Answer({**parts[-1], **lists}, " ".join(notes)[:400])
 
 
 def reason(name: str, error: Exception) -> str:

@@ -229,11 +229,11 @@ def test_near_ties_are_decided_in_double_precision():
     X = np.column_stack([side, rng.normal(size=500)])
     model = KMeans(2, init=[[-1.0, 0.0], [1.0, 0.0]], max_iter=1)
     model.fit(np.append(X, [[-1.0, 0.0], [1.0, 0.0]], axis=0))
-    from assay.cluster._assignment import nearest, summary
+    from assay.cluster._passes import nearest
     from assay.scan import rows
 
     table = rows(X)
-    labels, _ = nearest(table, summary(table, model), np.array([[-1.0, 0.0], [1.0, 0.0]]))
+    labels, _ = nearest(table, model, np.array([[-1.0, 0.0], [1.0, 0.0]]))
     assert np.array_equal(labels, (side > 0).astype(int))
 
 

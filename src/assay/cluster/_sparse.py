@@ -81,22 +81,21 @@ class SparsePasses:
         return Assigned(sums, counts, int(np.sum(self.labels != before)), n * k)
 
     def _own(self, centers: np.ndarray) -> np.ndarray:
-        """Return the weighted squared distance of each row to its centre."""
+        """Return the squared distance of each row to its centre."""
         own, squares = np.empty(len(self.labels)), np.einsum("ij,ij->i", centers, centers)
 
         def one(cut: slice) -> None:
-            part = (*self._part(cut), self.weight[cut])
-            self.loops.own_block(*part, centers, squares, self.labels[cut], own[cut])
+            self.loops.own_block(*self._part(cut), centers, squares, self.labels[cut], own[cut])
 
         self._each(one)
         return own
 
     def inertia(self, centers: np.ndarray) -> float:
-        return float(self._own(centers).sum())
+        return float(self.weight @ self._own(centers))
 
     def farthest(self, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
         """Return the rows that are farthest from their centre: squared distance, row, weight, centre."""
-        square = np.divide(self._own(centers), self.weight, out=np.zeros(len(self.weight)), where=self.weight > 0)
+        square = self._own(centers)
         far = np.argsort(-square, kind="stable")[:count]
         dense = self.X[far].toarray()
         return [

@@ -69,13 +69,13 @@ def _least(values):
 
 
 @compiled(reduction=True)
-def own_block(indptr, indices, data, weight, centers, squares, labels, own):
-    """Write the squared distance of each row to its centre, times its weight: entries of the row one by one, the other
-    columns by |c|^2, `squares`."""
+def own_block(indptr, indices, data, centers, squares, labels, own):
+    """Write the squared distance of each row to its centre: entries of the row one by one, the other columns by |c|^2,
+    `squares`."""
     for i in range(len(indptr) - 1):
         c = labels[i]
         total = squares[c]
         for e in range(indptr[i], indptr[i + 1]):
             at = centers[c, indices[e]]
             total += (data[e] - at) * (data[e] - at) - at * at
-        own[i] = max(total, 0.0) * (weight[i] if weight.size else 1.0)
+        own[i] = max(total, 0.0)

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import assay
-from assay.cluster import KMeans, sweep
+from assay.cluster import KMeans, KMedoids, sweep
+from assay.metrics.distance import Weighted
 from tests.certificate.test_cluster_claims import partition_cost
 
 MELONS = np.array(
@@ -158,6 +159,21 @@ def test_the_scale_of_a_column_matters_unless_it_is_standardised():
         S = StandardScaler().fit_transform(Z)
         labels.append(make_pipeline(StandardScaler(), KMeans(3, init=S[start])).fit_predict(Z))
     assert np.array_equal(*labels)
+
+
+@pytest.mark.mission("CLU-14")
+def test_weights_of_the_columns_are_a_distance_of_medoids():
+    """Squared distances sum_u w_u (x_u - z_u)^2: with w_u = 1 / variance no unit matters, with w_u = 0 no column."""
+    X = heaps(5, n=200, d=2, k=3)
+    wide = X * [1.0, 1000.0]
+
+    def labels(Z, w=None):
+        metric = "euclidean" if w is None else Weighted(np.asarray(w) / np.sum(w))
+        return KMedoids(3, metric=metric, random_state=0).fit(Z).labels_
+
+    assert not np.array_equal(labels(X), labels(wide))
+    assert np.array_equal(labels(X, 1 / X.var(axis=0)), labels(wide, 1 / wide.var(axis=0)))
+    assert np.array_equal(labels(wide, [1.0, 0.0]), labels(X[:, :1]))
 
 
 @pytest.mark.mission("CLU-15")

@@ -4,6 +4,7 @@ A job is plain data and returns plain data, so that it gives the same result in 
 """
 
 import pickle
+import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -120,20 +121,26 @@ class Answer:
 
     result: dict[str, Any] | None
     note: str = ""
+    compiling: float = 0.0  # seconds of it
 
 
 def run(job: Any) -> Answer:
     """Run a job; whatever fails, for want of memory too, is an answer."""
-    name = job.recipe.kind.split(".")[-1]
+    name, before = job.recipe.kind.split(".")[-1], _compiling()
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             result = job.run()
     except Exception as error:
-        return Answer(None, reason(name, error))
+        return Answer(None, reason(name, error), _compiling() - before)
     texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
-    return Answer(result, " ".join(kept)[:400])
+    return Answer(result, " ".join(kept)[:400], _compiling() - before)
+
+
+def _compiling() -> float:
+    """Return for how long this process has compiled loops, if it has loaded any."""
+    return sys.modules["assay.jit"].seconds_compiling() if "assay.jit" in sys.modules else 0.0
 
 
 def together(answers: Sequence[Answer]) -> Answer:
@@ -144,7 +151,7 @@ def together(answers: Sequence[Answer]) -> Answer:
     parts = [one.result for one in answers if one.result is not None]
     lists = {name: [value for part in parts for value in part[name]] for name in ("losses", "seconds")}
     notes = dict.fromkeys(one.note for one in answers if one.note)
-    return Answer({**parts[-1], **lists}, " ".join(notes)[:400])
+    return Answer({**parts[-1], **lists}, " ".join(notes)[:400], sum(one.compiling for one in answers))
 
 
 def reason(name: str, error: Exception) -> str:

@@ -201,7 +201,8 @@ class Search:
                 self._take(one, together(known), step, many)
 
         def limit() -> float | None:
-            return None if seconds is None or not self.ranked() else max(5.0, 0.4 * seconds)
+            slow = None if seconds is None else max(5.0, (0.4 if self.thorough else 1.0) * seconds)
+            return slow if self.ranked() else None
 
         self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
 
@@ -229,6 +230,8 @@ class Search:
 
     def _take(self, one: Candidate, answer: Answer, step: int, many: bool) -> None:
         self.budget.done += step == 0
+        if not self.thorough:  # the 60 s unless told are without compiling, which happens once
+            self.budget.began += answer.compiling / max(1, self.pool.size)
         if one not in self.all:
             self.all.append(one)
         one.note = answer.note

@@ -9,13 +9,18 @@ import numpy as np
 from assay.jit import compiled
 from assay.tree.growth._frontier import with_room
 from assay.tree.growth._nominal_splits import (
+    BLOCKED,
     BRANCH,
+    COUNTS,
     GAIN,
+    NOMINAL,
     OWN,
+    PLACE,
     THRESHOLD,
     WHICH,
     add_row,
     chosen,
+    clear,
     impurity_of,
     new_room,
     search,
@@ -41,7 +46,7 @@ NODE = np.dtype(
 @compiled
 def _open(table, own, y, rules, depth, sums, room):
     """Sum a node's rows; return the column of its split, -1 if it stays a leaf."""
-    sums[:] = 0.0
+    clear(sums)
     for i in range(own.shape[0]):
         add_row(sums, y[own[i].row], own[i].weight, rules.kind)
     if impurity_of(sums, rules.kind) <= 1e-12 or depth >= rules.max_depth or sums[0] < rules.split_least:
@@ -59,7 +64,8 @@ def _grown(array, used, needed):
     if needed <= array.shape[0]:
         return array
     larger = np.empty(max(needed, 2 * array.shape[0]), dtype=array.dtype)
-    larger[:used] = array[:used]
+    for i in range(used):
+        larger[i] = array[i]
     return larger
 
 
@@ -73,13 +79,14 @@ def _branch(code, last, branches):
 
 
 @compiled
-def _divide(codes, own, last, branches, missing, children, there, used, room):
-    """Append the rows of the children to `there`, from place `used`, and write how many each has to `room.counts`.
+def _divide(codes, own, last, branches, missing, counts, there, used):
+    """Append the rows of the children to `there`, from place `used`, and write how many each has to `counts`.
 
     Rows without a value go to the child `missing`, or to all children with their shares of the others' weight."""
-    counts, heavy, lost, known = room.counts[:children], room.heavy[:children], 0, 0.0
-    counts[:] = 0
-    heavy[:] = 0.0
+    children, lost, known = counts.shape[0], 0, 0.0
+    heavy = np.zeros(children)
+    for v in range(children):
+        counts[v] = 0
     for i in range(own.shape[0]):
         v = _branch(codes[own[i].row], last, branches)
         if v < 0:
@@ -91,8 +98,11 @@ def _divide(codes, own, last, branches, missing, children, there, used, room):
     for v in range(children):
         if v == missing or (missing < 0 and heavy[v] > 0):
             counts[v] += lost
-    there = _grown(there, used, used + counts.sum())
-    ends = np.cumsum(counts) - counts + used
+    ends, end = np.empty(children, dtype=np.int64), used
+    for v in range(children):
+        ends[v] = end
+        end += counts[v]
+    there = _grown(there, used, end)
     for i in range(own.shape[0]):
         v = _branch(codes[own[i].row], last, branches)
         if v < 0 and missing < 0:
@@ -108,13 +118,14 @@ def _divide(codes, own, last, branches, missing, children, there, used, room):
 
 
 @compiled
-def _block(nodes, at, room):
+def _block(nodes, at, blocked):
     """Block the columns whose levels the ancestors of a node have parted for good."""
-    room.blocked[:] = False
+    for f in range(blocked.shape[0]):
+        blocked[f] = 0
     at = nodes[at].parent
     while at >= 0:
         if nodes[at].table >= 0:
-            room.blocked[nodes[at].column] = True
+            blocked[nodes[at].column] = 1
         at = nodes[at].parent
 
 
@@ -127,43 +138,46 @@ def _leaf(node, start, stop, parent):
 @compiled
 def grow(table, y, here, rules, width, seed):
     """Grow a tree on rows `here` (`OWN`); return its nodes (`NODE`), their statistics, and the branches of the levels
-    of its nominal splits, one split after the other."""
+    of its nominal splits, one split after the other; then how many nodes and branches there are."""
     room = new_room(table, width, seed)
     nodes, sums = np.empty(64, dtype=NODE), np.empty((64, width))
-    tables, written, n_tables = np.empty(64, dtype=np.int32), 0, 0
+    tables, written, n_tables = np.empty(64, dtype=np.int32), np.int64(0), np.int64(0)
     there = np.empty(here.shape[0], dtype=OWN)
-    _leaf(nodes[0], 0, here.shape[0], -1)
-    fresh, end, depth = 0, 1, 0
+    fresh, end, depth = np.int64(0), np.int64(1), np.int64(0)
+    _leaf(nodes[0], fresh, np.int64(here.shape[0]), np.int64(-1))
     while fresh < end:
-        stop, used = end, 0
+        stop, used = end, np.int64(0)
         for at in range(fresh, stop):
             own = here[nodes[at].start : nodes[at].stop]
             if own.shape[0] == 0:
-                sums[at] = sums[nodes[at].parent]
+                for k in range(width):
+                    sums[at, k] = sums[nodes[at].parent, k]
                 continue
             if rules.multiway:
-                _block(nodes, at, room)
+                _block(nodes, at, room.whole[BLOCKED])
             f = _open(table, own, y, rules, depth, sums[at], room)
             nodes[at].weight = sums[at, 0]
             if f < 0:
                 continue
-            best, named = room.found[f], table.nominal[f]
-            branches = room.branches[table.places[f] : table.places[f + 1]]
+            best, named = room.found[f], table.about[NOMINAL, f]
+            branches = room.branches[table.about[PLACE, f] : table.about[PLACE, f + 1]]
             children = branches.shape[0] if named and rules.multiway else 2
             nodes, sums = _grown(nodes, end, end + children), with_room(sums, end, end + children)
             node = nodes[at]
             node.column, node.child, node.n_children, node.missing = f, end, children, np.int64(best[BRANCH])
             if named:
                 tables = _grown(tables, written, written + branches.shape[0])
-                tables[written : written + branches.shape[0]] = branches
+                for code in range(branches.shape[0]):
+                    tables[written + code] = branches[code]
                 node.table, written, n_tables = n_tables, written + branches.shape[0], n_tables + 1
             else:
                 node.threshold = best[THRESHOLD]
             last, codes = np.int64(best[WHICH]), table.codes[f]
-            there = _divide(codes, own, last, branches, node.missing, children, there, used, room)
+            counts = room.whole[COUNTS, :children]
+            there = _divide(codes, own, last, branches, np.int64(node.missing), counts, there, used)
             for v in range(children):
-                _leaf(nodes[end], used, used + room.counts[v], at)
-                used, end = used + room.counts[v], end + 1
+                _leaf(nodes[end], used, used + counts[v], at)
+                used, end = used + counts[v], end + 1
         here, there = there, here
         fresh, depth = stop, depth + 1
-    return nodes[:end].copy(), sums[:end].copy(), tables[:written].copy()
+    return nodes, sums, tables, end, written

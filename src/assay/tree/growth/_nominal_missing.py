@@ -87,7 +87,6 @@ def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
 def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
     """Return the codes of a table whose nominal columns hold codes already, NaN for missing values."""
     from assay.tree.growth._nominal_splits import Coded
-    from assay.tree.growth._order import code_column
 
     n, d = X.shape
     codes, n_codes, values = np.empty((d, n), dtype=np.int32), np.zeros(d, dtype=np.int64), []
@@ -95,17 +94,16 @@ def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
         x = X[:, f]
         known = np.flatnonzero(~np.isnan(x))
         codes[f], n_codes[f] = -1, levels.get(f, 0)
-        own = np.ascontiguousarray(x[known])
         if f in levels:
-            codes[f, known] = own
+            codes[f, known] = x[known]
         elif len(known):
-            found, sorted_values = np.empty(len(known), dtype=np.int32), np.empty(len(known))
-            n_codes[f] = code_column(own, found, sorted_values)
-            codes[f, known] = found
-            values.append(sorted_values[: n_codes[f]])
+            found, codes[f, known] = np.unique(x[known], return_inverse=True)
+            n_codes[f] = len(found)
+            values.append(found)
     nominal = np.array([f in levels for f in range(d)])
-    ends = [np.append(0, np.cumsum(np.where(there, n_codes, 0))) for there in (~nominal, nominal)]
-    return Coded(codes, n_codes, nominal, np.concatenate([np.empty(0), *values]), ends[0][:-1], ends[1])
+    starts, places = (np.append(0, np.cumsum(np.where(there, n_codes, 0))) for there in (~nominal, nominal))
+    about = np.stack([np.append(n_codes, 0), np.append(nominal, False), starts, places]).astype(np.int64)
+    return Coded(codes, about, np.concatenate([np.empty(0), *values]))
 
 
 def grow_nominal_missing(coded: Any, y: np.ndarray, weight: np.ndarray, method: Method, seed: int = 0) -> Nodes:
@@ -114,9 +112,10 @@ def grow_nominal_missing(coded: Any, y: np.ndarray, weight: np.ndarray, method: 
 
     target = np.ascontiguousarray(y, dtype=np.float64)
     rules = method.rules(len(coded.codes))
-    grown, sums, branches = grow(coded, target, _own(weight), rules, method.width, np.uint64(seed))
+    *made, end, written = grow(coded, target, _own(weight), rules, method.width, np.uint64(seed))
+    grown, sums, branches = made[0][:end], made[1][:end].copy(), made[2][:written]
     inner, named = grown["child"] >= 0, grown["table"] >= 0
-    sizes = coded.n_codes[grown["column"][named]]
+    sizes = coded.about[0, grown["column"][named]]
     tables = np.full((len(sizes), sizes.max(initial=0)), -1, dtype=np.int32)
     tables[np.arange(tables.shape[1]) < sizes[:, None]] = branches
     totals = sums[:, 1:] if method.n_classes else sums

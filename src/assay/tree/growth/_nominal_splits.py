@@ -19,20 +19,27 @@ from assay.tree.growth._random import draw_columns, share
 SQUARED, GINI, ENTROPY = 0, 1, 2
 GAIN, RATIO, THRESHOLD, SHARE, BRANCH, WHICH = 0, 1, 2, 3, 4, 5  # of a split that was found
 _ALL_SUBSETS = 10  # levels of which all subsets are tried
+N_CODES, NOMINAL, START, PLACE = 0, 1, 2, 3  # of a column
+ORDER, CODES, BLOCKED, COUNTS = 0, 1, 2, 3  # whole numbers of a search: by column, by level, by column, by branch
+TOTAL, LOST, LEFT, RIGHT, FILLED, BEFORE, SUBSETS = 0, 1, 2, 3, 4, 5, 6  # statistics of a search
+LEVELS = SUBSETS + (1 << (_ALL_SUBSETS - 1))
 _PLACE = np.uint64(0xFFFFFFFF)
 
 OWN = np.dtype([("row", np.int64), ("weight", np.float64)], align=True)
 
 
 class Coded(NamedTuple):
-    """A table as trees read it."""
+    """A table as trees read it; few arrays, because compiling a call costs by their number.
 
-    codes: np.ndarray  # (columns, rows), -1 where a value is missing
-    n_codes: np.ndarray  # different values, or levels
-    nominal: np.ndarray
-    values: np.ndarray  # of the codes of numeric columns, one column after the other
-    starts: np.ndarray
-    places: np.ndarray  # where the branches of the levels of each nominal column are written
+    codes : (columns, rows), -1 where a value is missing
+    about : (4, columns + 1) different values, or levels; whether it is nominal; where its values begin; where the
+        branches of its levels are written
+    values : of the codes of numeric columns, one column after the other
+    """
+
+    codes: np.ndarray
+    about: np.ndarray
+    values: np.ndarray
 
 
 class Rules(NamedTuple):
@@ -53,47 +60,44 @@ class Rules(NamedTuple):
 class Room(NamedTuple):
     """What the search of a node needs."""
 
-    order: np.ndarray  # of the columns
     state: np.ndarray
     keys: np.ndarray
     spare: np.ndarray
     digits: np.ndarray
-    sums: np.ndarray  # (6, statistics)
-    levels: np.ndarray  # (levels, statistics) of those that occur
-    codes: np.ndarray  # of these
-    subsets: np.ndarray  # (subsets, statistics)
+    whole: np.ndarray  # (4, columns or levels) order of the columns, codes of levels, blocked columns, branches
+    parts: np.ndarray  # (parts, statistics) of subsets of the node's rows
     found: np.ndarray  # (columns, 6) the best split of each
     branches: np.ndarray  # of the levels of all nominal columns
-    blocked: np.ndarray
-    counts: np.ndarray  # of branches
-    heavy: np.ndarray
 
 
 @compiled
 def new_room(table, width, seed):
     """Return room for the search of nodes."""
     d, n = table.codes.shape
-    levels, several = 1, 2
+    levels = 2
     for f in range(d):
-        if table.nominal[f]:
-            levels = max(levels, table.n_codes[f])
-    several = max(several, levels)
+        if table.about[NOMINAL, f]:
+            levels = max(levels, table.about[N_CODES, f])
+    whole = np.zeros((4, max(d, levels)), dtype=np.int64)
+    for f in range(d):
+        whole[ORDER, f] = f
     return Room(
-        np.arange(d),
         np.array([seed], dtype=np.uint64),
         np.empty(n, dtype=np.uint64),
         np.empty(n, dtype=np.uint64),
         np.zeros(1 << 11, dtype=np.int64),
-        np.zeros((6, width)),
-        np.empty((levels, width)),
-        np.empty(levels, dtype=np.int64),
-        np.empty((1 << min(levels, _ALL_SUBSETS), width)),
+        whole,
+        np.empty((LEVELS + levels, width)),
         np.empty((d, 6)),
-        np.empty(table.places[d], dtype=np.int32),
-        np.zeros(d, dtype=np.bool_),
-        np.empty(several, dtype=np.int64),
-        np.empty(several),
+        np.empty(table.about[PLACE, d], dtype=np.int64),
     )
+
+
+@compiled
+def clear(sums):
+    """Set all to 0; a loop, which compiles faster than a slice."""
+    for k in range(sums.shape[0]):
+        sums[k] = 0.0
 
 
 @compiled
@@ -125,13 +129,13 @@ def impurity_of(sums, kind):
 
 
 @compiled
-def _mixed(left, right, lost, filled, first, kind, whole):
-    """Return the impurity after the split when the missing rows go to the left (or, unless `first`, right) branch."""
+def _mixed(left, right, lost, filled, taker, kind, whole):
+    """Return the impurity after the split when the missing rows go to the left (0) or to the right (1) branch."""
     out = 0.0
     for side in range(2):
         own = left if side == 0 else right
         for k in range(lost.shape[0]):
-            filled[k] = own[k] + (lost[k] if (side == 0) == first else 0.0)
+            filled[k] = own[k] + (lost[k] if side == taker else 0.0)
         out += filled[0] / whole * impurity_of(filled, kind)
     return out
 
@@ -142,17 +146,20 @@ def _information(part):
 
 
 @compiled
-def _consider(left, total, lost, before, right, filled, rules, whole, which, best):
-    """Judge the split into `left` and the rest of `total`; write it to `best` if it is better by more than rounding."""
+def _consider(left, parts, before, rules, whole, which, best):
+    """Judge the split into `left` and the rest of the rows; write it to `best` if it is better beyond rounding."""
+    total, lost, right, filled = parts[TOTAL], parts[LOST], parts[RIGHT], parts[FILLED]
     for k in range(total.shape[0]):
         right[k] = max(total[k] - left[k], 0.0) if k != 1 or rules.kind != SQUARED else total[k] - left[k]
     if left[0] < rules.least or total[0] - left[0] < rules.least:
         return False
     a, b, branch = left[0] / total[0], right[0] / total[0], -1
     if rules.directed and lost[0] > 0:
-        first = before - _mixed(left, right, lost, filled, True, rules.kind, whole)
-        second = before - _mixed(left, right, lost, filled, False, rules.kind, whole)
-        gain, branch = max(first, second), 0 if first >= second else 1
+        gain = -np.inf
+        for side in range(2):
+            found = before - _mixed(left, right, lost, filled, side, rules.kind, whole)
+            if found > gain:
+                gain, branch = found, side
     else:
         gain = total[0] / whole * (before - (a * impurity_of(left, rules.kind) + b * impurity_of(right, rules.kind)))
         if rules.directed:
@@ -168,9 +175,9 @@ def _consider(left, total, lost, before, right, filled, rules, whole, which, bes
 @compiled
 def _sort_rows(codes, own, y, kind, room):
     """Sort a node's rows by code; sum those with a value and those without. Return how many have one."""
-    total, lost, known = room.sums[0], room.sums[1], 0
-    total[:] = 0.0
-    lost[:] = 0.0
+    total, lost, known = room.parts[TOTAL], room.parts[LOST], 0
+    clear(total)
+    clear(lost)
     low, high = np.int64(1 << 40), np.int64(0)
     for i in range(own.shape[0]):
         row, w = own[i].row, own[i].weight
@@ -190,21 +197,21 @@ def _sort_rows(codes, own, y, kind, room):
 @compiled
 def _threshold_of(values, known, own, y, rules, whole, before, room, best):
     """Find the best threshold of a column, or judge one drawn evenly between its smallest and its largest value."""
-    total, lost, left, right, filled = room.sums[0], room.sums[1], room.sums[2], room.sums[3], room.sums[4]
+    parts, left = room.parts, room.parts[LEFT]
     keys, shift = room.keys, np.uint64(32)
     first, last = values[np.int64(keys[0] >> shift)], values[np.int64(keys[known - 1] >> shift)]
     drawn = first
     if rules.random:
         drawn = first + (last - first) * share(room.state)
         drawn = drawn if drawn < last else first
-    left[:] = 0.0
+    clear(left)
     for i in range(known - 1):
         mine = own[np.int64(keys[i] & _PLACE)]
         add_row(left, y[mine.row], mine.weight, rules.kind)
         code, following = np.int64(keys[i] >> shift), np.int64(keys[i + 1] >> shift)
         if code == following or (rules.random and values[following] <= drawn):
             continue
-        if _consider(left, total, lost, before, right, filled, rules, whole, code, best):
+        if _consider(left, parts, before, rules, whole, code, best):
             best[THRESHOLD] = drawn if rules.random else middle_of(values[code], values[following])
         if rules.random:
             return
@@ -213,104 +220,114 @@ def _threshold_of(values, known, own, y, rules, whole, before, room, best):
 @compiled
 def _sum_levels(known, own, y, kind, room):
     """Write statistics and codes of the levels that occur; return how many."""
-    last, count = np.int64(-1), 0
+    last, count, codes = np.int64(-1), 0, room.whole[CODES]
     for i in range(known):
         code = np.int64(room.keys[i] >> np.uint64(32))
         if code != last:
-            room.levels[count, :] = 0.0
-            room.codes[count] = last = code
+            clear(room.parts[LEVELS + count])
+            codes[count] = last = code
             count += 1
         mine = own[np.int64(room.keys[i] & _PLACE)]
-        add_row(room.levels[count - 1], y[mine.row], mine.weight, kind)
+        add_row(room.parts[LEVELS + count - 1], y[mine.row], mine.weight, kind)
     return count
 
 
 @compiled
-def _level_order(count, kind, room):
-    """Return the levels by their mean, or by the share of the second of two classes; equals keep their order."""
-    means, at = np.empty(count), 1 if kind == SQUARED else 2
+def _order_levels(count, kind, levels, order):
+    """Write the levels by their mean, or by the share of the second of two classes; equals keep their order."""
+    at = 1 if kind == SQUARED else 2
     for i in range(count):
-        means[i] = room.levels[i, at] / room.levels[i, 0]
-    return np.argsort(means, kind="mergesort")
+        order[i] = i
+    gap = count // 2
+    while gap > 0:
+        for i in range(gap, count):
+            one, j = order[i], i
+            mean = levels[one, at] / levels[one, 0]
+            while j >= gap:
+                other = order[j - gap]
+                ahead = levels[other, at] / levels[other, 0]
+                if ahead < mean or (ahead == mean and other < one):
+                    break
+                order[j] = other
+                j -= gap
+            order[j] = one
+        gap //= 2
 
 
 @compiled
 def _two_parts_of(count, rules, whole, before, room, branches, best):
     """Find the best two parts of the levels that occur, and write the branch of every level."""
-    total, lost, left, right, filled = room.sums[0], room.sums[1], room.sums[2], room.sums[3], room.sums[4]
-    width = total.shape[0]
-    branches[:] = 1
-    if rules.kind == SQUARED or width == 3:
-        order = _level_order(count, rules.kind, room)
-        left[:] = 0.0
-        for i in range(count - 1):
-            for k in range(width):
-                left[k] += room.levels[order[i], k]
-            _consider(left, total, lost, before, right, filled, rules, whole, i, best)
-        if best[GAIN] > -np.inf:
-            for i in range(np.int64(best[WHICH]) + 1):
-                branches[room.codes[order[i]]] = 0
-    elif count > _ALL_SUBSETS:
-        for i in range(count):
-            _consider(room.levels[i], total, lost, before, right, filled, rules, whole, i, best)
-        if best[GAIN] > -np.inf:
-            branches[room.codes[np.int64(best[WHICH])]] = 0
-    else:
-        subsets = room.subsets
-        subsets[0] = room.levels[0]  # the first level is on the left
-        for mask in range((1 << (count - 1)) - 1):
-            bit = 0
-            while mask and not (mask >> bit) & 1:
-                bit += 1
-            for k in range(width if mask else 0):
-                subsets[mask, k] = subsets[mask & (mask - 1), k] + room.levels[bit + 1, k]
-            _consider(subsets[mask], total, lost, before, right, filled, rules, whole, mask, best)
-        if best[GAIN] > -np.inf:
-            for i in range(count):
-                if i == 0 or (np.int64(best[WHICH]) >> (i - 1)) & 1:
-                    branches[room.codes[i]] = 0
+    parts, levels, codes, left = room.parts, room.parts[LEVELS:], room.whole[CODES], room.parts[LEFT]
+    width, ordered = parts.shape[1], rules.kind == SQUARED or parts.shape[1] == 3
+    order, subsets, many = room.whole[COUNTS], parts[SUBSETS:LEVELS], count > _ALL_SUBSETS
+    trials = count - 1 if ordered else count if many else (1 << (count - 1)) - 1
+    clear(left)
+    if ordered:
+        _order_levels(count, rules.kind, levels, order)
+    for i in range(trials):  # the first so many in their order; single levels; all subsets with the first level
+        bit = 0
+        while i and not ordered and not many and not (i >> bit) & 1:
+            bit += 1
+        for k in range(width):
+            if ordered:
+                left[k] += levels[order[i], k]
+            elif many:
+                left[k] = levels[i, k]
+            else:
+                left[k] = subsets[i, k] = subsets[i & (i - 1), k] + levels[bit + 1, k] if i else levels[0, k]
+        _consider(left, parts, before, rules, whole, i, best)
+    for code in range(branches.shape[0]):
+        branches[code] = 1
+    chosen_one = np.int64(best[WHICH])
+    for i in range(count if best[GAIN] > -np.inf else 0):
+        if ordered and i <= chosen_one:
+            branches[codes[order[i]]] = 0
+        elif not ordered and (i == chosen_one if many else i == 0 or (chosen_one >> (i - 1)) & 1):
+            branches[codes[i]] = 0
 
 
 @compiled
 def _drawn_parts_of(count, rules, whole, before, room, branches, best):
     """Judge two parts of the levels that occur, drawn evenly; neither is empty."""
-    left = room.sums[2]
+    left, levels, codes = room.parts[LEFT], room.parts[LEVELS:], room.whole[CODES]
     one = min(np.int64(share(room.state) * count), count - 1)
     other = min(np.int64(share(room.state) * (count - 1)), count - 2)
     other += other >= one
-    left[:] = 0.0
-    branches[:] = 1
+    clear(left)
+    for code in range(branches.shape[0]):
+        branches[code] = 1
     for i in range(count):
         if (share(room.state) < 0.5 or i == one) and i != other:
-            branches[room.codes[i]] = 0
+            branches[codes[i]] = 0
             for k in range(left.shape[0]):
-                left[k] += room.levels[i, k]
-    _consider(left, room.sums[0], room.sums[1], before, room.sums[3], room.sums[4], rules, whole, 0, best)
+                left[k] += levels[i, k]
+    _consider(left, room.parts, before, rules, whole, count, best)
 
 
 @compiled
 def _all_levels_of(count, rules, whole, before, room, branches, best):
     """Judge the split into all levels."""
-    total, lost, filled = room.sums[0], room.sums[1], room.sums[4]
+    total, lost, filled = room.parts[TOTAL], room.parts[LOST], room.parts[FILLED]
+    levels, codes = room.parts[LEVELS:], room.whole[CODES]
     after, value, enough, heaviest = 0.0, 0.0, 0, 0
     for i in range(count):
-        own = room.levels[i]
+        own = levels[i]
         after += own[0] * impurity_of(own, rules.kind)
         value += _information(own[0] / total[0])
         enough += own[0] >= rules.least
-        heaviest = i if own[0] > room.levels[heaviest, 0] else heaviest
+        heaviest = i if own[0] > levels[heaviest, 0] else heaviest
     if enough < 2:
         return
     branch, gain = -1, total[0] / whole * (before - after / total[0])
     if rules.directed:
-        branch = room.codes[heaviest]
+        branch = codes[heaviest]
     if rules.directed and lost[0] > 0:
         gain, at = -np.inf, 0
         for j in range(branches.shape[0]):
-            here = at < count and room.codes[at] == j
+            here = at < count and codes[at] == j
             for k in range(lost.shape[0]):
-                filled[k] = lost[k] + (room.levels[at, k] if here else 0.0)
-            less = room.levels[at, 0] * impurity_of(room.levels[at], rules.kind) if here else 0.0
+                filled[k] = lost[k] + (levels[at, k] if here else 0.0)
+            less = levels[at, 0] * impurity_of(levels[at], rules.kind) if here else 0.0
             found = before - (after - less + filled[0] * impurity_of(filled, rules.kind)) / whole
             at += here
             if found > gain:
@@ -325,19 +342,19 @@ def _all_levels_of(count, rules, whole, before, room, branches, best):
 def _search_column(table, f, own, y, rules, whole, room):
     """Write the best split of a column to `found`; a column without one has the gain minus infinity."""
     best = room.found[f]
-    best[:] = 0.0
+    clear(best)
     best[GAIN] = -np.inf
     known = _sort_rows(table.codes[f], own, y, rules.kind, room)
     if known == 0 or room.keys[0] >> np.uint64(32) == room.keys[known - 1] >> np.uint64(32):
         return
-    filled = room.sums[5]
-    for k in range(filled.shape[0]):
-        filled[k] = room.sums[0, k] + (room.sums[1, k] if rules.directed else 0.0)
-    before = impurity_of(filled, rules.kind)
-    if not table.nominal[f]:
-        _threshold_of(table.values[table.starts[f] :], known, own, y, rules, whole, before, room, best)
+    every, parts = room.parts[BEFORE], room.parts
+    for k in range(every.shape[0]):
+        every[k] = parts[TOTAL, k] + (parts[LOST, k] if rules.directed else 0.0)
+    before = impurity_of(every, rules.kind)
+    if not table.about[NOMINAL, f]:
+        _threshold_of(table.values[table.about[START, f] :], known, own, y, rules, whole, before, room, best)
         return
-    branches = room.branches[table.places[f] : table.places[f + 1]]
+    branches = room.branches[table.about[PLACE, f] : table.about[PLACE, f + 1]]
     count = _sum_levels(known, own, y, rules.kind, room)
     if rules.multiway:
         _all_levels_of(count, rules, whole, before, room, branches, best)
@@ -352,12 +369,14 @@ def search(table, own, y, rules, whole, room):
     """Write the best split of each column that is looked at to `room.found`: all but the blocked ones, or columns drawn
     evenly until `most` of them have a split."""
     d, taken = table.codes.shape[0], 0
-    room.found[:, GAIN] = -np.inf
+    order = room.whole[ORDER, :d]
+    for f in range(d):
+        room.found[f, GAIN] = -np.inf
     for i in range(d):
         if rules.most < d or rules.random:
-            draw_columns(room.order, i, i + 1, room.state)
-        f = room.order[i]
-        if not room.blocked[f]:
+            draw_columns(order, i, i + 1, room.state)
+        f = order[i]
+        if not room.whole[BLOCKED, f]:
             _search_column(table, f, own, y, rules, whole, room)
             taken += room.found[f, GAIN] > -np.inf
         if taken == rules.most:

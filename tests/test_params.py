@@ -33,5 +33,5 @@ def test_a_function_is_one_that_can_be_called():
     "model", [LabelPropagation(kernel=1e-8), LatentDirichletAllocation(mean_change_tol=2**70)]
 )
 def test_parameters_that_a_forged_file_held_are_refused(model):
-    with pytest.raises(ValueError, match="kernel must be|mean_change_tol must be"):
+    with pytest.raises(ValueError, match=r"kernel must be|mean_change_tol must be"):
         check(model)

@@ -97,6 +97,8 @@ class Interrupts:
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self.asked += 1
+        if isinstance(getattr(self._before, "__self__", None), Interrupts):  # who fits these learners counts too
+            self._before(number, frame)
         raise KeyboardInterrupt
 
     def check(self) -> None:

@@ -177,8 +177,9 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PCA(0), "PCA: n_components=0 must be between 1 and min"),
-        (PCA(7), "PCA: n_components=7 must be between 1 and min"),
+        (PCA(0, svd_solver="arpack"), "PCA: n_components=0 must be between 1 and min"),
+        (PCA(-1), "PCA: n_components=-1 must be between 0 and min"),
+        (PCA(7), "PCA: n_components=7 must be between 0 and min"),
         (PCA(1.5), "PCA: n_components=1.5 must be"),
         (PCA("all"), "PCA: n_components='all' must be"),
         (PCA(svd_solver="arpac"), "PCA: svd_solver must be one of"),
@@ -192,6 +193,28 @@ def test_threads_change_no_bit():
 def test_parameters_are_refused(model, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         model.fit(table())
+
+
+def test_no_components_leave_the_mean(tmp_path):
+    """The flat of no dimensions that is nearest to the rows is their mean; the Gaussian model is a sphere."""
+    X = table()
+    model, peer = PCA(0, svd_solver="full").fit(X), Peer(0, svd_solver="full").fit(X)
+    assert model.transform(X).shape == (len(X), 0)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), np.tile(X.mean(axis=0), (len(X), 1)))
+    assert model.score(X) == pytest.approx(peer.score(X))
+    certificate = model.certify(X, radius=float(np.linalg.norm(X, axis=1).max() * 1.01))
+    assert assay.verify(certificate, model, X).holds
+    moved = PCA(0, svd_solver="full").fit(X)
+    moved.center_ = moved.center_ + 1e-3
+    assert not assay.verify(certificate, moved, X).holds
+
+
+def test_variances_of_a_sketch_are_those_along_its_directions():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 80))
+    model = PCA(2, svd_solver="randomized", random_state=0, iterated_power=0).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, np.var(model.transform(X), axis=0, ddof=1), rtol=1e-10)
+    assert model.explained_variance_[0] >= model.explained_variance_[1]
 
 
 def test_too_few_rows_are_refused():

@@ -156,13 +156,19 @@ def test_threshold_is_half_way_between_the_projected_means():
     w = model.coef_[0]
     s = X @ w
     assert model.threshold_ == pytest.approx(w @ (means[0] + means[1]) / 2, rel=1e-10)
-    np.testing.assert_array_equal(model.predict(X), (s > model.threshold_).astype(int))
+    np.testing.assert_allclose(model.project(X), s, rtol=1e-13)
+    assert model.project(X).shape == (len(X),)
+    np.testing.assert_array_equal(model.predict(X), (model.project(X) > model.threshold_).astype(int))
+    own = np.linalg.solve(sum(np.cov(X[y == k].T, bias=True) * np.mean(y == k) for k in (0, 1)), means[1] - means[0])
+    np.testing.assert_allclose(model.project(X) / np.linalg.norm(w), X @ own / np.linalg.norm(own), rtol=1e-8)
     shifted = LinearDiscriminantAnalysis(priors=[0.2, 0.8]).fit(X, y)
     assert model.threshold_ - shifted.threshold_ == pytest.approx(np.log(0.8 / 0.2), rel=1e-9)
     along = model.transform(X)[:, 0]
     assert abs(np.corrcoef(along, s)[0, 1]) == pytest.approx(1, abs=1e-12)
     with pytest.raises(AttributeError, match="two classes"):
         LinearDiscriminantAnalysis().fit(*draw(1, classes=3)).threshold_  # noqa: B018
+    with pytest.raises(ValueError, match="two classes alone"):
+        LinearDiscriminantAnalysis().fit(*draw(1, classes=3)).project(X)
 
 
 def rows_with_moments(means, root):

@@ -93,6 +93,33 @@ def test_power_series_converge_to_the_exponential_and_the_gaussian_kernel():
         PowerSeries([1, -1])
 
 
+@pytest.mark.mission("KER-61")
+def test_a_power_series_is_cut_where_it_has_converged_or_refused():
+    """c_p = 1 / p! is exp(<x, z>), c_p = 1 the geometric series inside the unit ball, c_p = 1 / (2 p)! of even powers
+    cosh; all are positive semidefinite. What does not converge absolutely at the reach is refused."""
+    reach = float(np.abs(X @ X.T).max())
+    exponential = PowerSeries.converged(lambda p: 1 / math.factorial(p), reach)
+    np.testing.assert_allclose(exponential(X), np.exp(X @ X.T), rtol=1e-12, atol=1e-12 * math.exp(reach))
+    near = 0.9 * X / np.sqrt(reach)
+    geometric = PowerSeries.converged(lambda p: 1.0, 0.81)
+    np.testing.assert_allclose(geometric(near), 1 / (1 - near @ near.T), rtol=1e-12)
+    even = PowerSeries.converged(lambda p: 0.0 if p % 2 else 1 / math.factorial(p), reach)
+    np.testing.assert_allclose(even(X), np.cosh(X @ X.T), rtol=1e-12)
+    for series, rows in ((exponential, X), (geometric, near), (even, X)):
+        K = series(rows)
+        assert np.linalg.eigvalsh(K).min() >= -1e-13 * np.trace(K)
+    for factor, far in (
+        (lambda p: 1.0, 1.0),
+        (lambda p: 1.0, 3.0),
+        (lambda p: 1.0 / (p + 1), 1.0),
+        (lambda p: float(math.factorial(p)) if p < 170 else math.inf, 0.5),
+    ):
+        with pytest.raises(ValueError, match="not seen to converge absolutely"):
+            PowerSeries.converged(factor, far)
+    with pytest.raises(ValueError, match=">= 0"):
+        PowerSeries.converged(lambda p: (-1.0) ** p / math.factorial(p), 1.0)
+
+
 @pytest.mark.mission("KER-62", "KER-63")
 def test_any_function_is_a_kernel_and_gram_matrices_are_symmetric():
     kernel = Function(lambda A, B: np.minimum(np.abs(A[:, :1]), np.abs(B[:, 0])[None, :]))

@@ -221,6 +221,38 @@ def test_three_steps_by_hand():
     assert moved(Rule("adam"), [-0.02], 0.1)[0] == pytest.approx(0.1, rel=1e-5)  # eta times minus the sign
 
 
+@pytest.mark.mission("OPT-10")
+def test_adagrad_by_hand_in_the_interface_and_in_the_compiled_loop():
+    """Gradients 3, -1, 2 at the rate 1/10: 3/sqrt(9) = 1, -1/sqrt(10), 2/sqrt(14); numbers by a pocket calculator. A
+    constant gradient moves 100 steps by 0.1 sum 1/sqrt(k), k to 100, 18.5896 times the rate."""
+    by_hand = [-0.1, -0.0683772234, -0.1218294718]
+    np.testing.assert_allclose(moved(Rule("adagrad", eps=1e-10), [3.0, -1.0, 2.0], 0.1), by_hand, atol=5e-11)
+    assert moved(Rule("adagrad", eps=1e-10), np.full(100, 7.0), 0.1)[-1] == pytest.approx(-1.85896, abs=5e-6)
+    # squared error of one column, no penalty: gradients (w x - y) x
+    X, y = np.array([[1.0], [2.0], [1.0]]), np.array([2.0, -1.0, 3.0])
+    shared = {"fit_intercept": False, "shuffle": False, "tol": None, "max_iter": 1, "learning_rate": "constant"}
+    model = SGDRegressor(alpha=0.0, optimizer="adagrad", eta0=0.5, **shared).fit(X, y)
+    # w = 0: g = -2, w = 0.5; g = (1 + 1) 2 = 4, w = 0.5 - 0.5 * 4/sqrt(20) = 0.0527864; g = 0.0527864 - 3 = -2.9472136,
+    # sum of squares 28.6860680, w = 0.0527864 + 0.5 * 2.9472136/5.3559377 = 0.3279216
+    assert model.coef_[0] == pytest.approx(0.3279216, abs=1e-7)
+
+
+def test_adagrad_is_pytorchs():
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(0)
+    A, start = random.normal(size=(5, 5)), random.normal(size=5)
+    H = A @ A.T
+    weights = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    rule, w = torch.optim.Adagrad([weights], lr=0.3, eps=1e-10), start.copy()
+    state = Rule("adagrad", eps=1e-10).start(5)
+    for t in range(50):
+        rule.zero_grad()
+        (0.5 * weights @ torch.tensor(H) @ weights).backward()
+        rule.step()
+        w = w + Rule("adagrad", eps=1e-10).move(state, H @ w, 0.3, t)
+    np.testing.assert_allclose(w, weights.detach().numpy(), rtol=1e-10)
+
+
 @pytest.mark.mission("OPT-12")
 def test_momentum_follows_its_recurrence_and_zero_inertia_is_plain():
     eta, inertia, curvature = 0.1, 0.8, 2.0

@@ -3,11 +3,12 @@ brute force."""
 
 import warnings
 from contextlib import nullcontext
+from itertools import product
 
 import numpy as np
 import pytest
 import sklearn.svm as libsvm
-from scipy.optimize import minimize_scalar
+from scipy.optimize import linprog, minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 import assay
@@ -85,7 +86,7 @@ def test_total_margin_noise_tolerance_and_the_geometric_form():
     assert margin >= best - 1e-9
 
 
-@pytest.mark.mission("KER-08", "KER-10", "KER-11", "KER-13", "KER-14", "KER-19")
+@pytest.mark.mission("KER-08", "KER-10", "KER-11", "KER-13", "KER-14")
 @pytest.mark.parametrize("solver", ["smo", "qp-dual", "qp-primal"])
 def test_hard_margin_of_three_points(solver):
     model = SVC(C=np.inf, kernel="linear", solver=solver, tol=1e-9).fit(THREE, SIGNS)
@@ -97,8 +98,39 @@ def test_hard_margin_of_three_points(solver):
     assert 0.5 * w @ w == pytest.approx(0.5 * alpha.sum(), abs=1e-6)
     theirs = libsvm.SVC(C=1e10, kernel="linear").fit(THREE, SIGNS)
     np.testing.assert_allclose(model.coef_, theirs.coef_, atol=1e-3)
-    size = svm.problem_size(3, 2)
-    assert (size.primal, size.dual, size.route) == ((3, 3), (3, 4), "qp-primal")
+
+
+@pytest.mark.mission("KER-19")
+@pytest.mark.parametrize(
+    ("n", "d", "kernel", "dimensions", "route"),
+    [
+        (60, 2, {"kernel": "linear"}, 2, "qp-primal"),
+        (20, 60, {"kernel": "linear"}, 60, "qp-dual"),
+        (60, 3, {"kernel": "poly", "degree": 2, "coef0": 1.0}, 10, "qp-primal"),  # 1, x_j, x_j x_k
+        (60, 3, {"kernel": "poly", "degree": 3, "coef0": 0.0}, 10, "qp-primal"),  # x_j x_k x_l
+        (12, 4, {"kernel": "poly", "degree": 3, "coef0": 1.0}, 35, "qp-dual"),
+        (30, 2, {"kernel": "rbf"}, np.inf, "qp-dual"),
+    ],
+)
+def test_the_programme_with_fewer_variables_is_taken_and_predicts_the_same(n, d, kernel, dimensions, route):
+    """Primal: d~ + 1 variables and N constraints; dual: N and N + 1; d~ the dimension of the kernel's space."""
+    size = svm.problem_size(n, dimensions)
+    assert (size.primal, size.dual, size.route) == ((dimensions + 1, n), (n, n + 1), route)
+    random = np.random.default_rng(n + d)
+    X = random.normal(size=(n, d))
+    y = np.where(X[:, 0] + 0.5 * random.normal(size=n) > 0, 1, -1)
+    if np.isfinite(dimensions) and kernel["kernel"] == "poly":
+        explicit = Polynomial(kernel["degree"], 1.0, kernel["coef0"]).features(X)
+        assert np.linalg.matrix_rank(explicit @ explicit.T) == min(n, dimensions)
+    fresh = random.normal(size=(500, d))
+    models = {name: SVC(C=2.0, solver=name, tol=1e-8, **kernel).fit(X, y) for name in ("qp", "qp-primal", "qp-dual")}
+    other = "qp-dual" if route == "qp-primal" else "qp-primal"
+    np.testing.assert_array_equal(models["qp"].dual_coef_, models[route].dual_coef_)
+    assert not np.array_equal(models["qp"].intercept_, models[other].intercept_)  # two programmes, the same machine
+    theirs = libsvm.SVC(C=2.0, tol=1e-8, **kernel).fit(X, y)
+    for name in ("qp", other):
+        np.testing.assert_array_equal(models[name].predict(fresh), theirs.predict(fresh))
+        np.testing.assert_allclose(models[name].decision_function(fresh), theirs.decision_function(fresh), atol=1e-4)
 
 
 @pytest.mark.mission("KER-08")
@@ -234,6 +266,62 @@ def test_the_expansion_is_the_machine_without_offset_in_the_explicit_space(kerne
     fresh = random.normal(size=(50, 2))
     scores = explicit.decision_function(kernel.features(fresh))
     np.testing.assert_allclose(kernel(fresh, X) @ c, scores, rtol=1e-2, atol=1e-2)
+
+
+def by_subsets(x, y, C, wrong_must_be_wrong):
+    """Return the least 1/2 w^2 + C |wrong| on a line, over all sets of rows given up: |w| is linear on each side of 0,
+    so that two linear programmes tell the least one of a set."""
+    best = np.inf
+    for pattern in product((False, True), repeat=len(x)):
+        wrong = np.array(pattern)
+        A = -y[:, None] * np.column_stack([x, np.ones(len(x))])
+        rows, right = [A[~wrong]], [-np.ones((~wrong).sum())]
+        if wrong_must_be_wrong:
+            rows, right = [*rows, -A[wrong]], [*right, np.zeros(wrong.sum())]
+        for sign in (1.0, -1.0):
+            found = linprog(
+                [sign, 0.0],
+                A_ub=np.vstack([*rows, [[-sign, 0.0]]]),
+                b_ub=np.concatenate([*right, [0.0]]),
+                bounds=(None, None),
+            )
+            if found.status == 0:
+                best = min(best, 0.5 * found.x[0] ** 2 + C * wrong.sum())
+    return best
+
+
+@pytest.mark.mission("KER-20", "KER-21")
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_the_least_zero_one_margin_is_that_of_all_subsets(seed, C):
+    """Misclassification version: a row that is right must have y f >= 1, a wrong one is free at cost C."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=7)
+    y = np.where(x + 0.6 * random.normal(size=7) > 0, 1.0, -1.0)
+    for count in ("error", "margin"):
+        found = svm.zero_one_soft_margin(x[:, None], y, C, count=count)
+        assert found.value == pytest.approx(by_subsets(x, y, C, count == "error"), abs=1e-6)
+        z = svm.functional_margins(found.w, found.b, x[:, None], y)
+        assert np.all(z[~found.given_up] >= 1 - 1e-6)
+
+
+@pytest.mark.mission("KER-21")
+def test_a_right_row_inside_the_margin_parts_the_two_zero_one_problems():
+    """Two far rows of each class and one near the middle. On its wrong side both problems pay for it and have the
+    margin of the others; on its right side, inside the margin, only the one that charges every y f < 1 may do so."""
+    y, C = np.array([-1.0, -1.0, -1.0, 1.0, 1.0]), 0.15
+    X = np.array([[-2.0], [-2.0], [0.5], [2.0], [2.0]])
+    for count in ("margin", "error"):
+        found = svm.zero_one_soft_margin(X, y, C, count=count)
+        assert found.given_up.tolist() == [False, False, True, False, False]
+        assert found.value == pytest.approx(0.5 * 0.5**2 + C)
+        assert svm.functional_margins(found.w, found.b, X, y)[2] < 0
+    X[2] = -0.4
+    margin, error = (svm.zero_one_soft_margin(X, y, C, count=count) for count in ("margin", "error"))
+    assert margin.value == pytest.approx(0.5 * 0.5**2 + C)
+    assert 0 < svm.functional_margins(margin.w, margin.b, X, y)[2] < 1
+    assert error.value == pytest.approx(2 * C)  # one class is given up; all rows with margin 1 cost (5/6)^2 / 2
+    assert error.value == pytest.approx(by_subsets(X[:, 0], y, C, wrong_must_be_wrong=True), abs=1e-6)
 
 
 @pytest.mark.mission("KER-20", "KER-21")

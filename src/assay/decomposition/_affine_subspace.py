@@ -58,7 +58,7 @@ class FlatLearner(Learner):
         apart = float(np.sum(M[:-1, -1] ** 2)) / n if self.centred else 0.0
         trace, sums = float(np.trace(S)), min(n, rows_per_block(d)) + n / rows_per_block(d)
         loss = float(np.linalg.norm(V @ V.T - np.eye(k)))
-        rounding = 2.3e-16 * k * trace * (4 * sums + 200 * d + 1000) + 3 * loss * best
+        rounding = 2.3e-16 * max(k, 1) * trace * (4 * sums + 200 * d + 1000) + 3 * loss * best
         excess = max(best - float(np.einsum("ij,jl,il->", V, S, V, optimize=True)), 0.0) + 1.01 * apart + 2 * rounding
         params = {"components": k, "centred": self.centred, "rows": n}
         yield Claim("D18/1", excess / n * (1 + 1e-6), params=params)

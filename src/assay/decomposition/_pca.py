@@ -47,7 +47,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
 
     Parameters
     ----------
-    n_components : int, float in (0, 1), "mle" or None
+    n_components : int >= 0, float in (0, 1), "mle" or None
         Components kept: so many; as many as it takes to hold that share of the variance; as Minka's estimate of the
         dimension says; or all.
     whiten : bool
@@ -158,13 +158,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         k: Any = self.n_components
         if k is None or (isinstance(k, str) and k == "mle"):
             return
-        whole = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= int(k) <= most
+        least = 1 if self.svd_solver in ("arpack", "randomized") else 0
+        whole = isinstance(k, Integral) and not isinstance(k, bool) and least <= int(k) <= most
         share = isinstance(k, Real) and not isinstance(k, (bool, Integral)) and 0 < float(k) < 1
         if not whole and not share:
+            solver = "full" if self.svd_solver == "auto" else self.svd_solver
             raise refuse(
                 self,
-                f"n_components={k!r} must be between 1 and min(n_samples, n_features)={most} with "
-                f"svd_solver={self.svd_solver!r}, a share between 0 and 1, 'mle' or None.",
+                f"n_components={k!r} must be between {least} and min(n_samples, n_features)={most} with "
+                f"svd_solver={solver!r}, a share between 0 and 1, 'mle' or None.",
             )
 
     def _solver(self, rows: Rows) -> str:
@@ -218,8 +220,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         return lengths**2 / (n - 1), directions, squares / (n - 1)
 
     def _sketched(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return singular values and directions of a random sketch of the centred rows."""
-        return randomized_svd(
+        """Return directions of a random sketch of the centred rows, and the lengths of the rows' projections on them,
+        which are what the singular values of the sketch estimate from below."""
+        directions = randomized_svd(
             A,
             min(A.shape) if self.n_components is None else int(self.n_components),
             n_oversamples=self.n_oversamples,
@@ -227,7 +230,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
             power_iteration_normalizer=self.power_iteration_normalizer,
             flip_sign=False,
             random_state=check_random_state(self.random_state),
-        )[1:]
+        )[2]
+        lengths = np.linalg.norm(A @ directions.T, axis=0)
+        order = np.argsort(-lengths, kind="stable")
+        return lengths[order], directions[order]
 
     def _by_arpack(self, X: Any) -> tuple[np.ndarray, np.ndarray, float]:
         """Return singular values and directions, and the sum of squares of the centred rows, by products alone."""
@@ -243,7 +249,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         )
         k = min(n, d) - 1 if self.n_components is None else int(self.n_components)
         start = check_random_state(self.random_state).uniform(-1, 1, size=min(n, d))
-        _, lengths, directions = svds(centred, k=k, tol=self.tol, v0=start)
+        with one_blas_thread() if sp.issparse(X) else nullcontext():  # vectors between sparse products are short
+            _, lengths, directions = svds(centred, k=k, tol=self.tol, v0=start)
         squares = float(X.multiply(X).sum() if sp.issparse(X) else np.sum(np.square(X, dtype=np.float64)))
         order = np.argsort(lengths)[::-1]
         return lengths[order], directions[order], max(squares - n * float(mean @ mean), 0.0)

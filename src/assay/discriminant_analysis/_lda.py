@@ -248,6 +248,14 @@ class LinearDiscriminantAnalysis(
             )
         return -float(self.intercept_[0])
 
+    def project(self, X: Any) -> np.ndarray:
+        """Two classes: return s = <w, x> of each row, (n,), w = coef_: the line on which `threshold_` parts the
+        classes."""
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise refuse(self, "one direction is enough for two classes alone; use transform for more.")
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_[0]
+
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows projected on the discriminant directions, (n, n_components)."""
         if self.solver == "lsqr":

@@ -12,7 +12,7 @@ and g(x) kappa(x, z) g(z) of kernels are kernels, and are written with Python's 
 
 import math
 from collections.abc import Callable
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,38 @@ class PowerSeries(Kernel):
             raise ValueError(
                 f"PowerSeries: factors must be finite and >= 0 (a negative one may leave no kernel); got {factors!r}."
             )
+
+    @classmethod
+    def converged(
+        cls, factor: Callable[[int], float], reach: float, *, tol: float = 1e-14, most: int = 1000
+    ) -> "PowerSeries":
+        """Return the series with factors `factor(p)`, cut where the rest is at most tol of the sum wherever |<x, z>| <=
+        reach; refuse one that does not converge absolutely there.
+
+        Once the terms c_p reach^p fall by a ratio of at most q < 1 the rest is at most the last term times q / (1 - q).
+        No finite number of terms tells how the others go on: the ratios of the last eight are taken for theirs.
+
+        >>> series = PowerSeries.converged(lambda p: 1 / math.factorial(p), 2.0)
+        >>> bool(abs(series(np.array([[2.0]]), np.array([[1.0]]))[0, 0] - math.exp(2.0)) < 1e-13)
+        True
+        """
+        factors: list[float] = []
+        terms: list[float] = []
+        power = 1.0  # of the reach; infinite rather than an error where it leaves the range of doubles
+        for p in range(most):
+            factors.append(float(factor(p)))
+            terms.append(factors[-1] * power if factors[-1] else 0.0)
+            power *= float(reach)
+            last = [term for term in terms if term > 0][-9:]
+            if not math.isfinite(terms[-1]) or len(last) < 9:
+                continue
+            q = max(after / before for before, after in pairwise(last))
+            if q < 1 and terms[-1] * q / (1 - q) <= tol * sum(terms) and terms[-1] > 0:
+                return cls(factors)
+        raise ValueError(
+            f"PowerSeries: the series was not seen to converge absolutely at |<x, z>| = {reach:g} within {most} terms; "
+            "shorten the rows, or give finitely many factors."
+        )
 
     def block(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.polynomial.polynomial.polyval(X @ Z.T, self.factors)

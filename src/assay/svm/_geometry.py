@@ -37,13 +37,14 @@ def canonical(w: np.ndarray, b: float, X: np.ndarray, y: np.ndarray) -> tuple[np
 class ProblemSize(NamedTuple):
     """Variables and constraints of the primal and the dual hard-margin problem, and the smaller route."""
 
-    primal: tuple[int, int]
+    primal: tuple[float, int]
     dual: tuple[int, int]
     route: str
 
 
-def problem_size(n_rows: int, n_features: int) -> ProblemSize:
-    """Return d + 1 variables and n constraints (primal), n and n + 1 (dual), and which has fewer variables.
+def problem_size(n_rows: int, n_features: float) -> ProblemSize:
+    """Return d + 1 variables and n constraints (primal), n and n + 1 (dual), and which has fewer variables. With a
+    kernel d is the dimension of its feature space, infinity for most. `SVC(solver="qp")` takes this route.
 
     >>> problem_size(1000, 3).route, problem_size(10, 1000).route
     ('qp-primal', 'qp-dual')

@@ -318,7 +318,8 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
             raise NotFittedError(
                 f"{type(self).__name__}: predict_proba is not available when fitted with probability=False; fit again."
             )
-        return _calibration.probabilities(self._pair_scores(X), *self.calibration_.T, len(self.classes_))
+        A, B = self.calibration_.T
+        return _calibration.probabilities(self._pair_scores(X), A, B, len(self.classes_))
 
     @available_if(_calibration.wants_probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:

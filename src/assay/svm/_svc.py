@@ -11,6 +11,7 @@ Method: working-set decomposition with second-order pair steps (`_decomposition`
 """
 
 from dataclasses import KW_ONLY, dataclass
+from math import comb
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from assay.kernels._tiles import Tiles
 from assay.params import Choice, Constraint, Positive, refuse
 from assay.svm._base import KernelFunctions, offset, one_group, support_rows
 from assay.svm._decomposition import GiveUp, Problem, Solution
+from assay.svm._geometry import problem_size
 from assay.svm._pairwise_classifier import PairMachine, SupportVectorClassifier, Watch
 
 _LEAST_MARGIN = 1e-4  # of the largest |phi(x)|: a hard margin below this is taken for none
@@ -64,11 +66,11 @@ class SVC(SupportVectorClassifier):
         More than two classes: decide ties of votes by confidence.
     random_state : int or None
         Seed of the folds of `probability`.
-    solver : "smo", "qp-dual", "qp-primal" or "subgradient"
+    solver : "smo", "qp", "qp-dual", "qp-primal" or "subgradient"
         "smo" is the fast one; the others solve the same problem by an interior-point method (Clarabel) on
         the dual or the
         primal (linear or polynomial kernel, whose features are finite), or by descent on the hinge loss,
-        for small data.
+        for small data. "qp" takes the programme with fewer variables (`assay.svm.problem_size`).
     n_jobs : int or None
         Threads; None uses all cores.
 
@@ -94,7 +96,7 @@ class SVC(SupportVectorClassifier):
 
     constraints: ClassVar[dict[str, Constraint]] = {
         "C": Positive(allow_inf=True, why="it weighs the losses; infinity is the hard margin"),
-        "solver": Choice("smo", "qp-dual", "qp-primal", "subgradient"),
+        "solver": Choice("smo", "qp", "qp-dual", "qp-primal", "subgradient"),
     }
     card = Card(
         name="Support vector classifier",
@@ -145,7 +147,8 @@ class SVC(SupportVectorClassifier):
         else:
             from assay.svm import _reference_solvers
 
-            found = _reference_solvers.REFERENCE_SOLVERS[self.solver](source, problem, float(self.tol))
+            route = self.solver if self.solver != "qp" else problem_size(len(rows), self._dimensions()).route
+            found = _reference_solvers.REFERENCE_SOLVERS[route](source, problem, float(self.tol))
         if touch is not None and touch(found.beta, found.F):
             raise refuse(
                 self,
@@ -154,6 +157,14 @@ class SVC(SupportVectorClassifier):
                 "Use a finite C, or a kernel that separates the classes.",
             )
         return self._finished(rows, problem, found)
+
+    def _dimensions(self) -> float:
+        """Return how many coordinates w has: the products that the kernel sums, infinitely many for most kernels."""
+        d, degree = self.n_features_in_, self.degree
+        if self.kernel == "linear":
+            return d
+        whole = self.kernel == "poly" and float(degree).is_integer()
+        return comb(d + int(degree) - (self.coef0 == 0), int(degree)) if whole else np.inf
 
     def _finished(self, rows: np.ndarray, problem: Problem, found: Solution) -> PairMachine:
         return PairMachine(rows, found.beta, offset(problem, found), found)

@@ -50,7 +50,7 @@ class Projection(DistanceModel):
 
 
 def read_projection(V: np.ndarray, center: np.ndarray, classes: Any) -> Projection:
-    if V.ndim != 2 or not V.size or center.shape != V.shape[1:] or len(V) > V.shape[1]:
+    if V.ndim != 2 or not V.shape[1] or center.shape != V.shape[1:] or len(V) > V.shape[1]:
         raise Rejected(
             f"components_ has shape {V.shape} and center_ {center.shape}; they must be (k, d), k <= d, and (d,)"
         )
@@ -123,7 +123,7 @@ class FlatOptimality(Rule):
         model = self.model
         if not isinstance(model, Projection):
             raise Rejected("it needs a model that is a flat")
-        if self.count("components", 1) != len(model.V):
+        if self.count("components", 0) != len(model.V):
             raise Rejected(f"components is {self.params['components']}; the model has {len(model.V)}")
         self.centred = self.flag("centred")
         if not self.centred and np.any(model.center):
@@ -161,7 +161,7 @@ class FlatRisk(Rule):
         model = self.model
         if not isinstance(model, Projection):
             raise Rejected("it needs a model that is a flat")
-        if self.count("components", 1) != len(model.V):
+        if self.count("components", 0) != len(model.V):
             raise Rejected(f"components is {self.params['components']}; the model has {len(model.V)}")
         self.check_rows()
         self.R, self.delta = self.number("radius"), exact_decimal(self.claim.delta, "delta")

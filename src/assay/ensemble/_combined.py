@@ -273,6 +273,11 @@ _PROBABILITIES = {
 proof, so that other classes, whose probabilities have numbers of their own (a calibration, say), have no link."""
 
 
+def has_probability_link(name: str) -> bool:
+    """Tell whether members of that class can have a link of their probabilities."""
+    return any(name in names.split() for names in _PROBABILITIES.values())
+
+
 def probability_link(member: Any) -> int:
     """Return the link by which the checker finds the member's probabilities; -1 if there is none."""
     name = type(member).__name__

@@ -24,6 +24,7 @@ from assay.checker.numerics import above, gamma
 from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
+from assay.checker.rules.copies import check_drawn, keys_of, repeated
 from assay.checker.rules.graphs import FixedPoint, read_graph
 from assay.claims.definitions import Definition, percent, up
 
@@ -101,7 +102,9 @@ class VouchedRisk(Rule):
 
     `errors` of the `kept` labelled rows, which the teacher did not see, give `teacher`, a limit of its error rate at
     delta / 2; on `differ` of the `unlabelled` rows the two may differ, which gives `difference` at delta / 2. A row on
-    which rounding leaves a decision open counts as an error, or as one on which they differ.
+    which rounding leaves a decision open counts as an error, or as one on which they differ. The issuer chose which
+    rows are kept: `repeated` of the unlabelled ones nearly repeat a labelled row or another of them, and rows that do
+    so more often than chance allows are rejected.
     """
 
     def prepare(self) -> None:
@@ -118,15 +121,17 @@ class VouchedRisk(Rule):
         self.limits = self.number("teacher"), self.number("difference")
         self.kept = np.zeros(self.rows, dtype=bool)
         self.kept[model.kept_rows()] = True
-        self.errors = 0
+        self.errors, self.keys = 0, list[np.ndarray]()
 
     def block(self, view: View) -> None:
+        self.keys.append(keys_of(view.X))
         mine = self.kept[view.start : view.start + len(view.X)]
         if mine.any():
             guess, sure = decided(self.model.teacher, view.X[mine])
             self.errors += int(np.sum(~sure | (guess != view.known_codes[mine])))
 
     def measure(self) -> float:
+        self._check_rows_kept()
         pairs = ((self.errors, self.model.kept), (self._differ(), len(self.model.unlabelled)))
         for (counted, of), stated, limit in zip(pairs, self.stated, self.limits):
             if not counted <= stated <= of:
@@ -134,6 +139,13 @@ class VouchedRisk(Rule):
             if limit < 1 and not binomial_at_most(stated, of, Fraction(limit)).high <= ln(self.delta):
                 raise Rejected(f"the limit for {stated} of {of} rows lies above {limit:.10g}")
         return math.nextafter(float(Fraction(self.limits[0]) + Fraction(self.limits[1])), math.inf)
+
+    def _check_rows_kept(self) -> None:
+        labelled, unlabelled = np.concatenate(self.keys), keys_of(self.model.unlabelled)
+        check_drawn(labelled[self.kept], labelled[~self.kept], "the rows kept from the teacher")
+        check_drawn(unlabelled, labelled, "the rows without labels")
+        if self.count("repeated") != (found := repeated(unlabelled, labelled)):
+            raise Rejected(f"repeated is {self.params['repeated']}, recounted {found}")
 
     def _differ(self) -> int:
         X, differ = self.model.unlabelled, 0
@@ -237,7 +249,8 @@ def _vouched(value: float, direction: str, params: Mapping[str, Any]) -> str:
         f"The error rate on new data is at most {percent(value)}: that of the teacher is at most "
         f"{percent(params['teacher'])} ({params['errors']} errors on {params['kept']} rows that it did not see)"
         f", and the two differ on at most {percent(params['difference'])} of new data ({params['differ']} of "
-        f"{params['unlabelled']} rows without labels that neither saw)."
+        f"{params['unlabelled']} rows without labels that neither saw, {params['repeated']} of which nearly repeat "
+        "a labelled row or another of them)."
     )
 
 

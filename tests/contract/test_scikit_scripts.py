@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.ensemble import StackingClassifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_multilabel_classification
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
@@ -28,8 +27,12 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import export_text
 
-ROOMS = ("linear_model", "svm", "decomposition", "neighbors", "tree", "discriminant_analysis", "naive_bayes")
+ROOMS = (
+    "linear_model", "svm", "decomposition", "neighbors", "tree", "discriminant_analysis", "naive_bayes", "ensemble",
+    "multiclass", "semi_supervised", "cluster", "mixture", "kernel_ridge",
+)  # fmt: skip
 
 
 def imports(library):
@@ -74,8 +77,8 @@ def calibration(ml):
 def stacking(ml):
     X, y = load_iris(return_X_y=True)
     members = [("nb", ml.naive_bayes.GaussianNB()), ("lda", ml.discriminant_analysis.LinearDiscriminantAnalysis())]
-    model = StackingClassifier(members, ml.linear_model.LogisticRegression(tol=1e-8, max_iter=1000), cv=3).fit(X, y)
-    return model.predict_proba(X).ravel()
+    final = ml.linear_model.LogisticRegression(tol=1e-8, max_iter=1000)
+    return ml.ensemble.StackingClassifier(members, final, cv=3).fit(X, y).predict_proba(X).ravel()
 
 
 def selection(ml):
@@ -143,6 +146,82 @@ def routing(ml):
     return [*scores, *model[-1].coef_[0]]
 
 
+def committee(ml):
+    X, y = load_breast_cancer(return_X_y=True)
+    members = [
+        ("linear", make_pipeline(StandardScaler(), ml.linear_model.LogisticRegression(tol=1e-8))),
+        ("bayes", ml.naive_bayes.GaussianNB()),
+        ("near", ml.neighbors.KNeighborsClassifier(7)),
+    ]
+    model = ml.ensemble.VotingClassifier(members, voting="soft", weights=[2, 1, 1])
+    search = GridSearchCV(model, {"near__n_neighbors": [3, 9]}, cv=3).fit(X, y)
+    numbers = ml.ensemble.VotingRegressor([("ridge", ml.linear_model.Ridge()), ("tree", tree(ml))])
+    D, target = load_diabetes(return_X_y=True)
+    scores = search.cv_results_["mean_test_score"]
+    return [*scores, *search.predict_proba(X)[:, 1], *numbers.fit(D, target).predict(D)]
+
+
+def tree(ml):
+    return ml.tree.DecisionTreeRegressor(max_depth=2, random_state=0)
+
+
+def routed_committee(ml):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, weight = StandardScaler().fit_transform(X), np.linspace(0.5, 2.0, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = ml.linear_model.LogisticRegression(tol=1e-8, max_iter=1000).set_fit_request(sample_weight=True)
+        plain = ml.naive_bayes.GaussianNB().set_fit_request(sample_weight=False)
+        voting = ml.ensemble.VotingClassifier([("asking", asking), ("plain", plain)], voting="soft")
+        final = ml.linear_model.LogisticRegression(tol=1e-8).set_fit_request(sample_weight=True)
+        stacking = ml.ensemble.StackingClassifier([("asking", asking), ("plain", plain)], final, cv=3)
+        rest = ml.multiclass.OneVsRestClassifier(asking)
+        models = [model.fit(X, y, sample_weight=weight) for model in (voting, stacking, rest)]
+        return np.concatenate([model.predict_proba(X)[:, 1] for model in models])
+
+
+def trees(ml):
+    X, y = load_iris(return_X_y=True)
+    model = ml.tree.DecisionTreeClassifier(max_depth=2).fit(X[:, 2:], y)
+    lines = export_text(model, feature_names=["length", "width"]).splitlines()
+    boosted = ml.ensemble.GradientBoostingRegressor(n_estimators=20, max_depth=2, random_state=0)
+    D, target = load_diabetes(return_X_y=True)
+    found = partial_dependence(boosted.fit(D, target), D, [2], grid_resolution=6)["average"]
+    ada = ml.ensemble.AdaBoostClassifier(n_estimators=5, random_state=0).fit(X, y)
+    return [len(lines), *model.tree_.n_node_samples[:1], *found.ravel(), *ada.predict_proba(X).ravel()]
+
+
+def several_labels(ml):
+    X, labels = make_multilabel_classification(150, 8, n_classes=4, random_state=0)
+    X = X + np.random.default_rng(0).normal(scale=0.01, size=X.shape)  # no two rows at the same distance
+    model = ml.multiclass.OneVsRestClassifier(ml.linear_model.LogisticRegression(tol=1e-8)).fit(X, labels)
+    near = ml.neighbors.KNeighborsClassifier(5).fit(X, labels)
+    quality = f1_score(labels, model.predict(X), average="micro")
+    return [*model.predict_proba(X).ravel(), *near.predict(X).ravel(), quality]
+
+
+def few_labels(ml):
+    X, y = load_iris(return_X_y=True)
+    X, marked = StandardScaler().fit_transform(X), np.where(np.arange(150) % 5, -1, y)
+    base = ml.linear_model.LogisticRegression(tol=1e-8)
+    taught = ml.semi_supervised.SelfTrainingClassifier(base, threshold=0.8).fit(X, marked)
+    spread = ml.semi_supervised.LabelSpreading(gamma=0.5, alpha=0.3, max_iter=500, tol=1e-9).fit(X, marked)
+    return [*taught.predict_proba(X).ravel(), *spread.label_distributions_.ravel(), taught.n_iter_]
+
+
+def clusters(ml):
+    X, _ = load_iris(return_X_y=True)
+    found = ml.cluster.KMeans(3, n_init=10, random_state=0).fit(X)
+    mixed = ml.mixture.GaussianMixture(2, random_state=0, tol=1e-8, max_iter=500).fit(X)
+    return [found.inertia_, *np.sort(found.cluster_centers_[:, 2]), *np.sort(mixed.weights_), mixed.bic(X)]
+
+
+def several_targets(ml):
+    X, y = load_diabetes(return_X_y=True)
+    Y = np.column_stack([y, y**2 / 100])
+    models = (ml.kernel_ridge.KernelRidge(alpha=0.1, kernel="rbf"), ml.neighbors.KNeighborsRegressor(7), tree(ml))
+    return np.concatenate([model.fit(X, Y).predict(X[:50]).ravel() / 100 for model in models])
+
+
 def validation(ml):
     X, y = load_breast_cancer(return_X_y=True)
     model = make_pipeline(StandardScaler(), ml.svm.SVC())
@@ -154,9 +233,20 @@ def validation(ml):
 @pytest.mark.parametrize(
     "script",
     [pipeline, grid_search, randomized_search, halving_search, calibration, stacking, selection, importance, dependence,
-     text, files, frames, routing, validation],
+     text, files, frames, routing, validation, committee, routed_committee, trees, several_labels, few_labels, clusters,
+     several_targets],
 )  # fmt: skip
 def test_a_script_gives_the_same_numbers_with_either_import(script, tmp_path):
     more = (tmp_path,) if script is files else ()
     theirs, ours = (np.asarray(script(imports(name), *more), dtype=float) for name in ("sklearn", "assay"))
     np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["RandomForestRegressor", "ExtraTreesRegressor", "GradientBoostingRegressor"])
+def test_shap_explains_our_trees(kind):
+    shap = pytest.importorskip("shap")
+    X, y = load_diabetes(return_X_y=True)
+    model = getattr(imports("assay").ensemble, kind)(n_estimators=5, max_depth=3, random_state=0).fit(X, y)
+    found = shap.TreeExplainer(model)
+    total = found.shap_values(X[:20]).sum(axis=1) + found.expected_value
+    assert total == pytest.approx(model.predict(X[:20]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sklearn.ensemble as peer
 from scipy.sparse import csc_matrix
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, make_multilabel_classification
 from sklearn.inspection import partial_dependence
 from sklearn.metrics import f1_score
@@ -121,6 +122,18 @@ def test_members_are_trees_that_tools_read():
     assert np.array_equal(model.apply(X)[:, 2], model[2].apply(X))
     mean = np.mean([tree.predict_proba(X) for tree in model], axis=0)
     assert model.predict_proba(X) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("forest", [*CLASSIFIERS, *REGRESSORS])
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_a_member_fitted_alone_to_its_rows_is_the_same_tree(forest, bootstrap):
+    X, y = IRIS
+    model = forest(3, max_features=0.5, bootstrap=bootstrap, random_state=1).fit(X, y)
+    for member, rows in zip(model.estimators_, model.estimators_samples_):
+        alone = clone(member).fit(X[rows], y[rows])
+        assert np.array_equal(alone.tree_.feature, member.tree_.feature)
+        assert np.array_equal(alone.tree_.threshold, member.tree_.threshold)
+        assert alone.tree_.value == pytest.approx(member.tree_.value)
 
 
 def test_partial_dependence_by_the_trees():

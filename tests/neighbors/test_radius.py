@@ -63,7 +63,7 @@ def test_rows_on_the_rim_and_rows_far_away():
         assert labelled.predict_proba([[9.0]]).tolist() == [[0.0, 0.0]]
     with pytest.raises(TypeError, match="outlier_label must be one label"):
         RadiusNeighborsClassifier(outlier_label="x").fit(X, y)
-    with pytest.warns(UserWarning, match="they get NaN"):
+    with pytest.warns(UserWarning, match="predicting NaN"):
         assert np.isnan(RadiusNeighborsRegressor(1.0).fit(X, y).predict([[9.0]]))[0]
     with pytest.raises(ValueError, match="radius"):
         RadiusNeighborsClassifier(-1.0).fit(X, y)

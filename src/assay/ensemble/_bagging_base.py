@@ -396,7 +396,8 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         X = self._rows(X)
         if self.has_nodes:
             return mean_values(self.nodes_.check(self.n_features_in_), X, self.n_jobs)
-        said = thread_map(lambda t: self._member_values(t, X, **given), range(self._n_members), n_jobs=self.n_jobs)
+        n_jobs = 1 if given and self.n_jobs is None else self.n_jobs  # metadata may not be made for threads
+        said = thread_map(lambda t: self._member_values(t, X, **given), range(self._n_members), n_jobs=n_jobs)
         return np.sum(said, axis=0) / len(said)
 
     def _every_value(self, X: Any) -> Iterator[np.ndarray]:

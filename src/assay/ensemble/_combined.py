@@ -202,8 +202,8 @@ class OfLearners(Learner):
     def _check_kinds(self, learners: Sequence[Any], classify: bool) -> None:
         for one in learners:
             if not hasattr(one, "fit") or not (is_classifier(one) if classify else is_regressor(one)):
-                kind = "classifiers" if classify else "regressors"
-                raise refuse(self, f"its learners must be {kind} with fit and predict; got {one!r}.")
+                kind = "classifier" if classify else "regressor"
+                raise refuse(self, f"The estimator {type(one).__name__} should be a {kind} with fit; got {one!r}.")
 
     # The stored form
     # ----------------------------------------------------------------------------------------

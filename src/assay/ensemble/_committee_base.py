@@ -65,12 +65,12 @@ class NamedMembers(OfLearners, _BaseComposition):
             )
         names = [name for name, _ in given]
         taken = set(super().get_params(deep=False)) & set(names)
-        if len(set(names)) < len(names) or taken or any("__" in name for name in names):
-            raise refuse(
-                self,
-                f"the names of estimators must differ from each other and from its parameters, without '__'; got "
-                f"{names} (Names provided are not unique, or conflict with constructor arguments).",
-            )
+        if len(set(names)) < len(names):
+            raise refuse(self, f"Names provided are not unique: {names}.")
+        if taken:
+            raise refuse(self, f"Estimator names conflict with constructor arguments: {sorted(taken)}.")
+        if any("__" in name for name in names):
+            raise refuse(self, f"Estimator names must not contain __: got {[name for name in names if '__' in name]}.")
         kept = [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
         if not kept:
             raise refuse(self, "All estimators are dropped. At least one is required to be a learner.")
@@ -116,16 +116,22 @@ class NamedMembers(OfLearners, _BaseComposition):
         return routing_by_name(self, self._named())
 
     @property
+    def named_estimators(self) -> Any:
+        """The members by name, as they are given."""
+        return Bunch(**dict(self._default() if self.estimators is None else self.estimators))
+
+    @property
     def named_estimators_(self) -> Any:
-        """The fitted members by name."""
+        """The fitted members by name, and "drop" for those that are left out."""
         check_is_fitted(self, "members_")
-        return Bunch(**dict(zip(self._names(), self.estimators_)))
+        dropped = {name: one for name, one in self.named_estimators.items() if isinstance(one, str)}
+        return Bunch(**dropped, **dict(zip(self._names(), self.estimators_)))
 
     @property
     def member_kinds_(self) -> dict[str, Any]:
         """The class of each member by name, and whether all are of one kind (`homogeneous`)."""
         check_is_fitted(self, "members_")
-        kinds = {name: type(one).__name__ for name, one in self.named_estimators_.items()}
+        kinds = {name: type(one).__name__ for name, one in zip(self._names(), self.estimators_)}
         return {**kinds, "homogeneous": len(set(kinds.values())) == 1}
 
 

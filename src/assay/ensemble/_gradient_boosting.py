@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn.ensemble as scikit
 from sklearn.base import clone, is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -229,6 +230,16 @@ class _GradientBoosting(Boosted):
                 start += count
             self._made = made
         return made
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: Any) -> np.ndarray:
+        """Return the trees' mean at the grid over the other columns, (outputs, points), without the first constant;
+        scikit-learn's partial dependence asks for it."""
+        grid, columns = np.ascontiguousarray(grid, dtype=np.float32), np.asarray(target_features, dtype=np.intp)
+        total = np.zeros((self.estimators_.shape[1], len(grid)))
+        for stage in self.estimators_:
+            for tree, of_output in zip(stage, total):
+                tree.tree_.compute_partial_dependence(grid, columns, of_output)
+        return total * self.learning_rate
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
@@ -466,3 +477,7 @@ class GradientBoostingRegressor(BoostedRegressor, _GradientBoosting):
 
     def _linked(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self.init_.predict(X), dtype=np.float64).reshape(len(X), 1)
+
+
+scikit.GradientBoostingClassifier.register(GradientBoostingClassifier)
+scikit.GradientBoostingRegressor.register(GradientBoostingRegressor)

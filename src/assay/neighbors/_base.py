@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import is_classifier
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE, BallTree, KDTree
+from sklearn.neighbors._base import KNeighborsMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from assay.base import Learner, fit_log, read_rows, require_finite
@@ -214,7 +215,7 @@ class KeptRows(Learner):
 
 
 @dataclass(eq=False, repr=False)
-class Neighbors(KeptRows):
+class Neighbors(KeptRows, KNeighborsMixin):  # the last so that tools which ask isinstance are answered
     """What is asked of the k nearest rows.
 
     Of rows at the same distance those that come first in the training rows are nearer.

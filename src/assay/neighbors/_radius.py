@@ -186,19 +186,23 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
         labels = self.classes_[votes.argmax(axis=1)]
         nobody = ~votes.any(axis=1)
         if nobody.any():
+            self._warn(nobody)
             labels[nobody] = self.outlier_label_
         return labels
+
+    def _warn(self, nobody: np.ndarray) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: Outlier label {self.outlier_label_!r} is not in training classes; probabilities "
+            f"of {int(nobody.sum())} rows are 0.",
+            stacklevel=3,
+        )
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the share of the votes of each class; all 0 for an outlier whose label is none of the classes."""
         votes = self._votes(X)
         totals = votes.sum(axis=1, keepdims=True)
         if not totals.all():
-            warnings.warn(
-                f"{type(self).__name__}: the outlier label {self.outlier_label_!r} is not in training classes; "
-                f"probabilities of {int(np.sum(totals == 0))} rows are 0.",
-                stacklevel=2,
-            )
+            self._warn(totals == 0)
         return votes / np.where(totals > 0, totals, 1.0)
 
     def _votes(self, X: Any) -> np.ndarray:
@@ -295,7 +299,8 @@ class RadiusNeighborsRegressor(RegressorMixin, RadiusVotes):
         means, alone = self._means(self._within(self._queries(X), float(self.radius), X is None))
         if alone.any():
             warnings.warn(
-                f"{type(self).__name__}: {int(alone.sum())} rows have no training row within the radius; they get NaN.",
+                f"{type(self).__name__}: One or more samples have no neighbors within specified radius; predicting "
+                f"NaN. They are {int(alone.sum())}.",
                 stacklevel=2,
             )
         return means

@@ -20,15 +20,23 @@ def grow_extra_trees(
     n_jobs: int | None,
 ) -> Nodes:
     """Return a tree for each seed; `times_of(seed)` says how often each row counts in it."""
-    X, y = np.ascontiguousarray(data.X, dtype=np.float64), np.asarray(data.y, dtype=np.float64)
+    X = np.ascontiguousarray(data.X, dtype=np.float64)
 
     def tree(seed: int) -> Nodes:
-        from assay.tree.growth._extra_loops import grow_extra
-
         weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
-        rows = np.flatnonzero(weight > 0).astype(np.uint64)
-        target = Target(y, weight, n_classes, CRITERIA[criterion])
-        grown, sums = grow_extra(X, target, rows, limits.record(X.shape[1]), tree_seed(seed))
-        return as_nodes(grown, sums, n_classes, criterion)
+        return grow_extra_tree(X, data.y, weight, int(tree_seed(seed)), n_classes, criterion, limits)
 
     return joined(grown_trees(tree, seeds, n_jobs))
+
+
+def grow_extra_tree(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, drawn: int, n_classes: int, criterion: str, limits: Limits
+) -> Nodes:
+    """Return one tree of the rows with a weight above 0, which draws from the state `drawn`."""
+    from assay.tree.growth._extra_loops import grow_extra
+
+    rows = np.flatnonzero(weight > 0).astype(np.uint64)
+    y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+    X, target = np.ascontiguousarray(X, dtype=np.float64), Target(y, weight, n_classes, CRITERIA[criterion])
+    grown, sums = grow_extra(X, target, rows, limits.record(X.shape[1]), np.uint64(drawn))
+    return as_nodes(grown, sums, n_classes, criterion)

@@ -301,6 +301,15 @@ def test_answers_from_tables_are_the_direct_product(learner, rows):
     assert np.log(model.class_prior_) + looked_up == pytest.approx(np.log(direct), rel=1e-12)
 
 
+@pytest.mark.parametrize("learner", [nb.MixedNB, nb.TAN, nb.AODE])
+def test_all_columns_can_be_nominal(learner, rows):
+    X, y = rows
+    one, other = learner(nominal="all").fit(X, y), learner(nominal=[0, 1, 2, 3, 4]).fit(X, y)
+    assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
+    with pytest.raises(ValueError, match="nominal must be 'all', or list"):
+        learner(nominal="some").fit(X, y)
+
+
 def test_refusals(rows):
     X, y = rows
     with pytest.raises(ValueError, match="whole numbers"):

@@ -241,7 +241,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         last, before = np.inf, -np.inf
         for _ in range(self.max_iter):
             factors = word_factors(self.components_)
-            found, documents_bound = self._better(documents, factors, gamma)
+            if self.n_iter_:
+                found, documents_bound = self._better(documents, factors, gamma)
+            else:  # where documents are is the fresh start
+                found = self._improve(documents, factors.B, gamma)
+                documents_bound = float(document_bounds(documents, factors, self.doc_topic_prior_, gamma).sum())
             value = documents_bound + topic_bound(self.components_, self.topic_word_prior_)
             value /= max(documents.total, 1.0)
             self.components_ = self.topic_word_prior_ + expected_counts(documents, factors.B, found).T

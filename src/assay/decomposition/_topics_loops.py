@@ -36,6 +36,45 @@ def exp_digamma(gamma: np.ndarray, out: np.ndarray, zero: np.ndarray, waste: np.
 
 
 @compiled(reduction=True)
+def _shares(rows: np.ndarray, counts: np.ndarray, t: np.ndarray, n: int, shares: np.ndarray) -> None:
+    """Write c_w / n_w of n words, n_w = sum_k t_k rows_wk; four words at a time, to read t once for them."""
+    K = len(t)
+    whole = n - n % 4
+    for p in range(0, whole, 4):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for k in range(K):
+            a += t[k] * rows[p, k]
+            b += t[k] * rows[p + 1, k]
+            c += t[k] * rows[p + 2, k]
+            d += t[k] * rows[p + 3, k]
+        shares[p], shares[p + 1], shares[p + 2], shares[p + 3] = a, b, c, d
+    for p in range(whole, n):
+        a = 0.0
+        for k in range(K):
+            a += t[k] * rows[p, k]
+        shares[p] = a
+    for p in range(n):
+        shares[p] = counts[p] / shares[p]
+
+
+@compiled(reduction=True)
+def _spread(rows: np.ndarray, shares: np.ndarray, n: int, new: np.ndarray) -> None:
+    """Write sum_w shares_w rows_wk, four words at a time."""
+    K = len(new)
+    whole = n - n % 4
+    for k in range(K):
+        new[k] = 0.0
+    for p in range(0, whole, 4):
+        a, b, c, d = shares[p], shares[p + 1], shares[p + 2], shares[p + 3]
+        for k in range(K):
+            new[k] += (a * rows[p, k] + b * rows[p + 1, k]) + (c * rows[p + 2, k] + d * rows[p + 3, k])
+    for p in range(whole, n):
+        a = shares[p]
+        for k in range(K):
+            new[k] += a * rows[p, k]
+
+
+@compiled(reduction=True)
 def infer(
     words: np.ndarray,
     counts: np.ndarray,
@@ -51,26 +90,27 @@ def infer(
     tol: float,
 ) -> int:
     """Improve gamma (documents, topics) of documents low..high-1 until its mean change is below `tol`, `most` times at
-    most; write t (documents, topics) and c_w / n_w (nnz,). Return the steps made, of all documents together."""
-    K = B.shape[1]
+    most; write t (documents, topics) and c_w / n_w (nnz,). Return the steps made, of all documents together.
+
+    The rows of B that a document needs are brought together first: its steps read them many times.
+    """
+    K, longest = B.shape[1], 0
+    for d in range(low, high):
+        longest = max(longest, offsets[d + 1] - offsets[d])
     zero, waste, new = np.zeros(K), np.zeros(K), np.empty(K)
+    rows = np.empty((longest, K))
     steps = 0
     for d in range(low, high):
         own, t = gamma[d], factors[d]
-        begin, end = offsets[d], offsets[d + 1]
+        begin, n = offsets[d], offsets[d + 1] - offsets[d]
+        for p in range(n):
+            rows[p] = B[words[begin + p]]
+        many, shares = counts[begin : begin + n], ratios[begin : begin + n]
         exp_digamma(own, t, zero, waste)
         for _ in range(most):
             steps += 1
-            for k in range(K):
-                new[k] = 0.0
-            for p in range(begin, end):
-                row = B[words[p]]
-                total = 0.0
-                for k in range(K):
-                    total += t[k] * row[k]
-                share = counts[p] / total
-                for k in range(K):
-                    new[k] += share * row[k]
+            _shares(rows, many, t, n, shares)
+            _spread(rows, shares, n, new)
             change = 0.0
             for k in range(K):
                 fresh = alpha[k] + t[k] * new[k]
@@ -79,12 +119,7 @@ def infer(
             exp_digamma(own, t, zero, waste)
             if change < tol * K:
                 break
-        for p in range(begin, end):
-            row = B[words[p]]
-            total = 0.0
-            for k in range(K):
-                total += t[k] * row[k]
-            ratios[p] = counts[p] / total
+        _shares(rows, many, t, n, shares)
     return steps
 
 

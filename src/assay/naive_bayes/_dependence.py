@@ -230,7 +230,7 @@ class OneDependence(ParentsNB):
         Rows added to each value: 1 is Laplace's rule, 0 plain counting.
     n_bins : int >= 2
         Intervals that columns of numbers are cut into, with about equally many rows each.
-    nominal : list of int or None
+    nominal : list of int, "all" or None
         Columns of an array whose numbers are only names. Frames say by their types which columns are.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.

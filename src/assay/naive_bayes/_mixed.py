@@ -48,7 +48,7 @@ class MixedNB(ColumnsNB):
         Share of the variance of each column of numbers that is added to its variances in the classes.
     ddof : 0 or 1
         Variances are divided by n - ddof: 0 is maximum likelihood, 1 the unbiased estimate.
-    nominal : list of int or None
+    nominal : list of int, "all" or None
         Columns of an array whose numbers are only names. Frames say by their types which columns are.
     n_jobs : int or None
         Threads; None uses all cores. Changes the time, never a bit of the result.

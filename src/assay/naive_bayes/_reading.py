@@ -95,11 +95,14 @@ def levels_of(learner: Any, rows: Rows) -> list[np.ndarray | None]:
 
 def _named(learner: Any, n_features: int) -> np.ndarray:
     positions = learner.nominal
+    if isinstance(positions, str) and positions == "all":
+        return np.arange(n_features)
     if positions is None or not np.size(positions):
         return np.empty(0, dtype=np.int64)
     at = np.unique(np.asarray(positions))
     if np.ndim(positions) != 1 or at.dtype.kind not in "iu" or at[0] < 0 or at[-1] >= n_features:
-        raise refuse(learner, f"nominal must list column positions from 0 to {n_features - 1}; got {positions!r}.")
+        wanted = f"'all', or list column positions from 0 to {n_features - 1}"
+        raise refuse(learner, f"nominal must be {wanted}; got {positions!r}.")
     return at
 
 

@@ -1,4 +1,5 @@
-"""Combined learners: what members cost, output codes beside one against one, SMOTE beside moved thresholds.
+"""Combined learners: what members cost, output codes beside one against one, SMOTE beside moved thresholds, and what
+visual words and rows without labels are worth (`bench features`). `--only table` prints all but the times of members.
 
 Members: 20 logistic regressions on 100,000 x 28, one after another, as a committee on one thread and on two, beside
 what two threads are worth on this machine. Codes: the letters of LetterRecognition with a linear learner. Imbalance:
@@ -26,11 +27,13 @@ from assay.imbalance import CostClassifier, EasyEnsembleClassifier, OverSampler,
 from assay.linear_model import LogisticRegression
 from assay.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from assay.scan import thread_map
+from bench import features
 from bench.data import classification
 from bench.harness import save
 
 TABLES = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "tables"
 MEMBERS, ROWS, COLUMNS = 20, 100_000, 28
+PARTS = ("members", "codes", "pictures", "labels", "resampling")
 
 
 def seconds(run: Callable[[], Any]) -> float:
@@ -175,15 +178,18 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench combine", description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the tables")
-    parser.add_argument("--only", choices=("members", "codes", "resampling"))
+    parser.add_argument("--only", choices=("members", "table", "codes", "pictures", "labels", "resampling"))
     options = parser.parse_args(arguments)
+    wanted = {None: PARTS, "table": PARTS[1:]}.get(options.only, (options.only,))
     results: list[dict[str, Any]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if options.only in (None, "members"):
+        if "members" in wanted:
             results.append(members(options.repeats))
-        if options.only in (None, "codes"):
+        if "codes" in wanted:
             results += codes(options.rows)
-        if options.only in (None, "resampling"):
+        for part in (one for one in ("pictures", "labels") if one in wanted):
+            features.main(["--only", part])
+        if "resampling" in wanted:
             results += resampling(options.rows)
     save(f"combine-{options.only or 'all'}", results)

@@ -335,3 +335,18 @@ def test_forged_files_of_networks_with_states(model, tmp_path):
             if saved and assay.verify(saved.certificate, saved.model, X, y).holds:
                 assert same(said(saved.model, X), told) or (seal and not contradiction(saved.model, X)), name
     assert tried > 40
+
+
+def test_a_family_costs_what_its_rows_cost_and_not_the_cells_of_its_table():
+    """A table of 10^12 cells, nearly all of them empty: its cost is the one that the counts give, by hand."""
+    from assay.checker.rules.network_facts import _occurring
+
+    config = np.array([7, 7, 10**12 - 1, 10**12 - 2, 12])
+    counts, rows = _occurring(config, 10**12, 10)
+    assert counts.tolist() == [2, 1, 1, 1]
+    assert rows.tolist() == [2, 1, 2]
+    dense = np.random.default_rng(0).integers(0, 12, 200)
+    for cells in (12, 10**6):
+        counts, rows = _occurring(dense, cells, 3)
+        assert counts.tolist() == np.bincount(dense).tolist()
+        assert rows.tolist() == np.bincount(dense // 3).tolist()

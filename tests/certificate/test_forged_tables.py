@@ -23,6 +23,7 @@ TASKS = {
     "classify": ("y", ["LogisticRegression"]),
     "trees": ("y", ["DecisionTreeClassifier"]),
     "regress": ("amount", ["Ridge"]),
+    "written": ("y", ["LogisticRegression"]),
 }
 
 
@@ -34,19 +35,29 @@ class CertifiedTable(NamedTuple):
     said: np.ndarray
 
 
+_WORDS = ("good", "bad", "late", "early", "never", "often", "parcel", "letter", "arrived", "broken")
+COLUMNS = {"written": ("day", "price", "note", "gaps")}
+"""Dates, numbers as people write them, and prose; other tasks have a column of numbers and one of names."""
+
+
 def table_of(columns: tuple[str, ...]) -> Table:
     rng = np.random.default_rng(0)
     size, town = rng.normal(size=120), rng.choice(["Ulm", "Bonn", "Kiel"], 120)
     label = np.where(size + (town == "Kiel") + 0.3 * rng.normal(size=120) > 0.3, "yes", "no")
     gaps = np.where(rng.random(120) < 0.1, np.nan, size)
-    held = {"gaps": gaps, "town": town, "y": label, "amount": 3 * size + (town == "Ulm")}
+    days = np.datetime64("2024-01-01") + np.arange(120) * 3
+    held = {
+        "gaps": gaps, "town": town, "y": label, "amount": 3 * size + (town == "Ulm"), "day": days.astype(str),
+        "price": [f"${1000 + 100 * value:,.2f}" for value in size],
+        "note": [" ".join(rng.permutation([*_WORDS, *_WORDS[:4], f"{name} no {i}"])) for i, name in enumerate(town)],
+    }  # fmt: skip
     return read({name: held[name] for name in columns})
 
 
 @cache
 def certified_table(task: str, folder: Path) -> CertifiedTable:
     target, learners = TASKS[task]
-    table = table_of(("gaps", "town", target))
+    table = table_of((*COLUMNS.get(task, ("gaps", "town")), target))
     found = assay.learn(table, target, learners=learners)
     path = folder / f"{task}.assay"
     assay.save(found.model, path, certificate=found.certificate)

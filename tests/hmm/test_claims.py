@@ -146,12 +146,25 @@ class TestHoldout:
             {"witness": {"lengths": np.ones(480, dtype=np.int64)}},
             {"params": {**sound.params, "sequences": 61}},
             {"params": {**sound.params, "low": -1.0}},
+            {"params": {**sound.params, "repeated": sound.params["repeated"] + 1}},
             {"assumptions": tuple(a for a in sound.assumptions if "SEQ" not in a)},
         ):
             claims = list(certificate.claims)
             claims[place] = dataclasses.replace(sound, **change)
             forged = dataclasses.replace(certificate, claims=tuple(claims))
             assert not assay.verify(forged, model, X, holdout=(Xh, None)).holds, change
+
+    def test_sequences_that_repeat_others_are_told(self):
+        """Whoever picks one likely sequence and repeats it cannot hide that."""
+        model, X, (Xh, _), _ = self.certified()
+        held = np.tile(Xh[:8], (60, 1)), [8] * 60
+        certificate = model.certify(X, lengths=[8] * 30, holdout=held, clip=(0.0, 3.0))
+        claim = certificate.find("P50")
+        assert claim.params["repeated"] == 59
+        assert "59 of which nearly repeat an earlier one" in claim.statement
+        claims = [replace_in(one, "repeated", 0) if one is claim else one for one in certificate.claims]
+        forged = dataclasses.replace(certificate, claims=tuple(claims))
+        assert not assay.verify(forged, model, X, holdout=(held[0], None)).holds
 
     def test_rows_by_number_are_refused(self):
         model, X, _, _ = self.certified()
@@ -183,3 +196,8 @@ def test_saved_and_loaded(tmp_path):
     assert np.array_equal(saved.model.predict_proba(X, LENGTHS), model.predict_proba(X, LENGTHS))
     assert np.array_equal(saved.model.covars_, model.covars_)
     assert assay.verify(saved.certificate, saved.model, X).holds
+
+
+def replace_in(claim, name, value):
+    """Return the claim with another value of one parameter."""
+    return dataclasses.replace(claim, params={**claim.params, name: value})

@@ -1,14 +1,17 @@
 """P61: the chosen classifier against the commonest class of the training rows."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import multinomial
 
 from assay import verify
 from assay.guarantees.ledger import CertifyOptions
 from assay.guarantees.seal import issue
 from assay.linear_model import LogisticRegression
+from assay.theory.concentration import clopper_pearson_lower, clopper_pearson_upper
 
 
 def world(seed, n=160, share=0.3, signal=1.5):
@@ -76,3 +79,28 @@ def test_it_fails_no_more_often_than_its_delta():
         difference = np.mean(model.predict(fresh) != truth) - np.mean(truth != commonest)
         failures += difference > (claim.value if claim.direction == "upper" else -claim.value) + 0.005
     assert failures <= 120 * 0.05 + 3 * np.sqrt(120 * 0.05)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_the_limits_fail_rarely_by_enumeration(delta):
+    """All outcomes of 12 rows: this model alone wrong, that answer alone wrong, or neither; every share on a grid."""
+    m = 12
+    counts = [(a, b) for a in range(m + 1) for b in range(m + 1 - a)]
+    limit = {
+        (a, b): clopper_pearson_upper(a, m, delta / 2) - clopper_pearson_lower(b, m, delta / 2) for a, b in counts
+    }
+    for p, both in combinations(range(1, 10), 2):
+        q = both - p
+        law = multinomial(m, np.array([p, q, 10 - p - q]) / 10)
+        failed = sum(law.pmf([a, b, m - a - b]) for a, b in counts if limit[a, b] < (p - q) / 10 - 1e-12)
+        assert failed <= delta
+
+
+def test_limits_that_are_no_shares_prove_nothing():
+    model, certificate, X, y = certified(0, n=600, signal=2.0)
+    for change in ({"low": 1.5}, {"low": 1.0}, {"low": 3.0, "other_alone": 0}, {"high": -0.1}, {"high": float("nan")}):
+        claims = [
+            replace(one, params={**one.params, **change}) if one.template == "P61/1" else one
+            for one in certificate.claims
+        ]
+        assert judged(replace(certificate, claims=tuple(claims)), model, X, y) != "PROVED-GIVEN", change

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -19,7 +20,8 @@ from assay.datasets.linear import four_quadrants
 from assay.kernels import PowerSeries
 from assay.linear_model import LinearSeparator, LogisticRegression
 from assay.metrics.distance import MinkovDM, Weighted
-from assay.preprocessing import BiPartition, PolynomialTransform, UnitRows, augment, monomial_count
+from assay.neighbors import KNeighborsClassifier
+from assay.preprocessing import BiPartition, PolynomialTransform, ScaledColumns, UnitRows, augment, monomial_count
 from assay.svm import SVC, LinearSVC
 from assay.theory.shatter import separate
 from assay.tree import DecisionTreeClassifier, column_scores
@@ -32,7 +34,13 @@ def sorted_columns(A):
 
 
 @parametrize_with_checks(
-    [PolynomialTransform(2), PolynomialTransform(2, weighted=True), UnitRows(zero="keep"), BiPartition()]
+    [
+        PolynomialTransform(2),
+        PolynomialTransform(2, weighted=True),
+        UnitRows(zero="keep"),
+        BiPartition(),
+        ScaledColumns(),
+    ]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -209,6 +217,36 @@ class TestColumns:
         for i in range(5):
             for j in range(5):
                 assert Weighted(shares)(X[i], X[j]) * np.sqrt(weights.sum()) == pytest.approx(apart[i, j])
+
+    @pytest.mark.mission("FEA-27")
+    def test_columns_of_unit_variance_are_scikit_learns(self, tmp_path):
+        X = RNG.normal(size=(9000, 4)) * [1.0, 10.0, 0.1, 1e-9] + [0.0, 1e6, -3.0, 1.0]
+        own, theirs = ScaledColumns().fit(X), StandardScaler().fit(X)
+        np.testing.assert_allclose(own.center_, theirs.mean_, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(1 / own.factor_, theirs.scale_, rtol=1e-7)  # the last column has 7 digits left
+        np.testing.assert_allclose(own.transform(X)[:, :3], theirs.transform(X)[:, :3], atol=1e-9)
+        np.testing.assert_allclose(own.inverse_transform(own.transform(X)), X, rtol=1e-12)
+        assert np.array_equal(ScaledColumns(n_jobs=1).fit(X).factor_, ScaledColumns(n_jobs=3).fit(X).factor_)
+        constant = ScaledColumns().fit(np.full((50, 2), 0.1))
+        assert not constant.transform([[5.0, 7.0]]).any()
+        assert constant.inverse_transform([[0.0, 0.0]]) == pytest.approx(np.full((1, 2), 0.1))
+        pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / "rows.parquet")
+        assert np.array_equal(ScaledColumns().fit(str(tmp_path / "rows.parquet")).factor_, own.factor_)
+
+    @pytest.mark.mission("FEA-27")
+    def test_weights_of_columns_are_those_of_distances(self):
+        X, weights = RNG.normal(size=(40, 3)), np.array([0.5, 0.0, 3.5])
+        Z = ScaledColumns(weights).fit_transform(X)
+        for i, j in ((0, 1), (3, 7), (12, 30)):
+            wanted = Weighted(weights / weights.sum())(X[i], X[j]) * np.sqrt(weights.sum())
+            assert np.linalg.norm(Z[i] - Z[j]) == pytest.approx(wanted)
+        y = (X[:, 2] > 0).astype(int)
+        near = make_pipeline(ScaledColumns([0.0, 0.0, 1.0]), KNeighborsClassifier(1)).fit(X, y)
+        moved = X + np.array([100.0, -100.0, 0.0])
+        assert np.array_equal(near.predict(moved), y)
+        for wrong in ([1.0], [1.0, -1.0, 1.0], [1.0, np.nan, 1.0], "range"):
+            with pytest.raises(ValueError, match="by must be"):
+                ScaledColumns(wrong).fit(X)
 
 
 @pytest.mark.mission("FEA-15")

@@ -47,6 +47,52 @@ def test_the_run_page_has_the_leaderboard_and_its_baseline(learnt: Any) -> None:
     assert "event: end" in ended
 
 
+def test_the_stop_button_keeps_the_best_so_far(person: Person) -> None:
+    """A study with minutes to go is stopped at its first certified or ranked row: it ends with a model all the same."""
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    path = person.post(f"{table}/learn", {"time": "600"}).url.path
+    run = person.workspace.runs[path.rsplit("/", 1)[1]]
+    seen = 0
+    while not any(event["kind"] == "finished" for event in run.job.events):
+        assert person.client.portal.call(run.job.changed, seen, 120.0)
+        seen = run.job.version
+    page = person.post(f"{path}/stop").text
+    assert "Stopping" in page or "Done" in page
+    person.client.portal.call(run.job.done)
+    assert run.job.status == "done", run.job.refusal
+    assert run.job.stopping
+    assert run.found["claims"]
+    assert persist.load(run.folder / "model.assay").certificate is not None
+
+
+def test_the_tree_is_drawn_in_the_words_of_the_table(person: Person) -> None:
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    path = person.learn(table, learners="DecisionTreeClassifier")
+    page = unescape(person.get(f"{path}/model").text)
+    run = person.workspace.runs[path.rsplit("/", 1)[1]]
+    drawn = run.found["figures"]["structure"]["tree"]
+    conditions = [node["condition"] for node in drawn[1:]]
+    names = [column["name"] for column in run.found["columns"]]
+    assert 2 <= len(conditions) <= 14
+    assert all(any(one.startswith(f"{name} ") for name in names) for one in conditions)
+    assert all(one[:22].rstrip() in page for one in conditions)
+    assert all(node["parent"] < i for i, node in enumerate(drawn))
+    assert len({line[0] for line in run.found["figures"]["hardest"]}) == 10
+    assert "Where it is wrong" in page
+    for column, name, *_ in run.found["figures"]["subgroups"]:
+        assert column in page
+        assert name in page
+
+
+def test_support_vectors_are_ringed(person: Person) -> None:
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    path = person.learn(table, learners="SVC")
+    shown = person.workspace.runs[path.rsplit("/", 1)[1]].found["figures"]["structure"]
+    share = len(shown["vectors"]["rings"]) / len(shown["vectors"]["points"])
+    assert share == pytest.approx(shown["support"][0] / shown["support"][1], abs=0.1)
+    assert person.get(f"{path}/model").text.count('class="ring"') == len(shown["vectors"]["rings"])
+
+
 def test_model_and_report_are_downloaded(learnt: Any, tmp_path: Any) -> None:
     answer = learnt.person.get(f"{learnt.run}/files/model.assay")
     assert "attachment" in answer.headers["content-disposition"]
@@ -139,6 +185,10 @@ def test_pages_speak_chinese(learnt: Any) -> None:
             assert page.status_code == 200
             assert '<html lang="zh">' in page.text
         assert "需要多少行" in learnt.person.get("/plan").text
+        model = unescape(learnt.person.get(f"{learnt.run}/model").text)
+        for claim in learnt.person.workspace.runs[learnt.run.rsplit("/", 1)[1]].found["claims"]:
+            assert claim["says_zh"] in model
+            assert set(re.findall(r"\d+\.?\d*", claim["says_zh"])) <= set(re.findall(r"\d+\.?\d*", claim["says"]))
     finally:
         learnt.person.client.cookies.delete("assay_language")
 
@@ -160,3 +210,12 @@ def test_every_key_that_a_template_names_exists() -> None:
                 named |= set(re.findall(r"""\bt\(["']([a-zA-Z_.]+)["'][,)]""", one.read_text(encoding="utf-8")))
     assert named
     assert named <= LANGUAGES["en"][1].keys()
+
+
+def test_assumptions_are_said_in_both_languages() -> None:
+    from assay.claims.definitions import ASSUMPTIONS
+    from assay.claims.words import UNDETECTABLE
+    from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH
+
+    assert ASSUMPTIONS_ZH.keys() == ASSUMPTIONS.keys()
+    assert len(UNDETECTABLE_ZH) == len(UNDETECTABLE)

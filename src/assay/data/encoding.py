@@ -244,6 +244,11 @@ class Encoding:
         kept = [part for _, part in self._flat()[0] if isinstance(part, Kept)]
         return [i for i, part in enumerate(kept) if part.type.kind == "nominal"]
 
+    def levels(self) -> dict[int, tuple[str, ...]]:
+        """Return the levels of the encoded columns that hold codes as they are."""
+        kept = [part for _, part in self._flat()[0] if isinstance(part, Kept)]
+        return {i: part.type.levels for i, part in enumerate(kept) if part.type.levels}
+
     def feature_names(self) -> list[str]:
         """Return the name of each encoded column, as a person would say it."""
         flat = [part for _, part in self._flat()[0]]

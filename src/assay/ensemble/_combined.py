@@ -4,12 +4,16 @@ Members are fitted to positions of the classes, 0, 1, ..., so that labels play n
 member (`checker.rules.members`) is found by asking it and the checker about a few rows that are always the same.
 """
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -23,8 +27,9 @@ from sklearn.utils.validation import (
 
 from assay.base import Learner
 from assay.checker.family import read_model
-from assay.checker.rules.members import COUNTS, LEAVES, LOGISTIC, RAW, SCORE, SHARES, VOTE, Reading
+from assay.checker.rules.members import BALANCE, BOOSTED, COUNTS, LEAVES, LOGISTIC, RAW, SCORE, SHARES, VOTE, Reading
 from assay.data.blocks import Block
+from assay.fitlog import Interrupts
 from assay.guarantees.evidence import Evidence, Predictions, Scores
 from assay.params import refuse
 from assay.scan import Rows, thread_map
@@ -38,28 +43,69 @@ class MemberError(ValueError):
 
 
 class Task(NamedTuple):
-    """A member to be fitted: its name, the learner, rows, target, and row weights."""
+    """A member to be fitted: its name, the learner, rows, target, and what else its `fit` is given; with a note the
+    time is printed."""
 
     name: str
     learner: Any
     X: Any
     y: Any
-    weight: Any = None
+    more: Mapping[str, Any] = {}
+    note: str | None = None
 
 
 def fit_members(owner: Any, tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
     """Return clones of the learners, each fitted to its rows, side by side; one that fails is named."""
+    made = fit_some(owner, tasks, n_jobs)
+    if any(one is None for one in made):
+        raise KeyboardInterrupt
+    return made
 
-    def fit(task: Task) -> Any:
+
+def fit_some(
+    owner: Any, tasks: Sequence[Task], n_jobs: int | None, stop: Callable[[list[Any]], bool] | None = None
+) -> list[Any]:
+    """Return `fit_members`, with None for members that were not begun, or not fitted, when the keyboard interrupted.
+
+    A member that is interrupted may keep its best so far; then it counts as fitted. `stop` is told what is fitted
+    after each member, and may ask to begin no other. A second Ctrl-C quits.
+    """
+    if n_jobs is None and _routing_enabled() and any(task.more for task in tasks):
+        n_jobs = 1  # metadata of a user's own, which may not be made for threads
+    made: list[Any] = [None] * len(tasks)
+    lock, asked = threading.Lock(), False
+
+    def work(t: int) -> None:
+        nonlocal asked
+        if asked or heard.asked:
+            return
+        made[t] = _fitted(owner, tasks[t], len(tasks))
+        if stop is not None:
+            with lock:
+                asked |= stop(made)
+
+    with Interrupts() as heard:
         try:
-            more = {} if task.weight is None else {"sample_weight": task.weight}
-            return _quiet(clone(task.learner), len(tasks)).fit(task.X, task.y, **more)
-        except Exception as error:
-            raise MemberError(
-                f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
-            ) from error
+            thread_map(work, range(len(tasks)), n_jobs=n_jobs)
+        except KeyboardInterrupt:
+            heard.asked += not heard.asked
+        heard.check()
+    return made
 
-    return thread_map(fit, tasks, n_jobs=n_jobs)
+
+def _fitted(owner: Any, task: Task, tasks: int) -> Any:
+    try:
+        learner = _quiet(clone(task.learner), tasks)
+        with _print_elapsed_time(type(owner).__name__.removesuffix("Classifier").removesuffix("Regressor"), task.note):
+            learner.fit(task.X, task.y, **task.more)
+        return learner
+    except (TypeError, AttributeError) as error:
+        error.add_note(f"in the member {task.name!r} of {type(owner).__name__}")
+        raise
+    except Exception as error:
+        raise MemberError(
+            f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
+        ) from error
 
 
 def _quiet(learner: Any, tasks: int) -> Any:
@@ -77,6 +123,8 @@ class OfLearners(Learner):
     """Mixin of learners made of any learners."""
 
     combines: ClassVar[str] = "combinations of learners"
+    sparse_too: ClassVar[bool] = False
+    """Whether rows may be sparse if all its learners read such rows."""
     members_: list[Any]
 
     @property
@@ -106,7 +154,8 @@ class OfLearners(Learner):
         """Return X as members take it: an array of numbers, or as it is if a learner from outside may read more."""
         if all(is_ours(one) for one in self._bases()):
             finite: Any = "allow-nan" if self._reads_gaps() else True
-            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+            sparse = "csr" if self._reads_sparse() else False
+            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite, accept_sparse=sparse)
         _check_feature_names(self, X, reset=reset)
         if hasattr(X, "shape") and len(X.shape) == 2:
             return validate_data(self, X, reset=reset, skip_check_array=True)
@@ -116,9 +165,14 @@ class OfLearners(Learner):
         """Tell whether every learner reads rows that lack values."""
         return all(hasattr(one, "fit") and get_tags(one).input_tags.allow_nan for one in self._bases())
 
+    def _reads_sparse(self) -> bool:
+        """Tell whether every learner reads sparse rows."""
+        bases = self._bases() if self.sparse_too else []
+        return bool(bases) and all(hasattr(one, "fit") and get_tags(one).input_tags.sparse for one in bases)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._reads_gaps()
+        tags.input_tags.allow_nan, tags.input_tags.sparse = self._reads_gaps(), self._reads_sparse()
         return tags
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
@@ -128,10 +182,10 @@ class OfLearners(Learner):
         classify = is_classifier(self)
         y = _check_y(y, y_numeric=not classify, estimator=self)
         check_consistent_length(X, y)
-        if sample_weight is not None:
+        if sample_weight is not None and not _routing_enabled():
             for one in self._bases():
-                if not has_fit_parameter(one, "sample_weight"):
-                    raise refuse(self, f"{type(one).__name__} takes no sample_weight; fit without weights.")
+                if not _takes_weights(one):
+                    raise TypeError(f"Underlying estimator {type(one).__name__} does not support sample weights.")
             if hasattr(X, "shape"):
                 sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not classify:
@@ -187,6 +241,12 @@ class OfLearners(Learner):
         yield Scores(_scored, (predictor,)) if is_classifier(self) else Predictions(_scored, (predictor,))
 
 
+def _takes_weights(learner: Any) -> bool:
+    """Tell whether `fit` of a learner names sample_weight, or takes any keyword."""
+    kinds = [one.kind for one in signature(learner.fit).parameters.values()]
+    return has_fit_parameter(learner, "sample_weight") or Parameter.VAR_KEYWORD in kinds
+
+
 def _scored(block: Block, predictor: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return scores and twice the largest error of each row."""
     with np.errstate(all="ignore"):
@@ -202,8 +262,8 @@ _PROBABILITIES = {
     LEAVES: "C45 CART DecisionTreeClassifier ID3",
     COUNTS: "GradientBoostingClassifier HistGradientBoostingClassifier KernelLogisticRegression KNeighborsClassifier "
     "RadiusNeighborsClassifier LabelPropagation LabelSpreading",
-    LOGISTIC: "AdaBoostClassifier "
-    "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
+    BOOSTED: "AdaBoostClassifier",
+    LOGISTIC: "BayesianNetworkClassifier EntropyLogisticRegression GaussianEM GaussianMixtureClassifier "
     "GradientBoostingClassifier HistGradientBoostingClassifier KernelDiscriminantAnalysis "
     "KernelLogisticRegression LinearDiscriminantAnalysis LogisticRegression MultinomialEM "
     "QuadraticDiscriminantAnalysis A2DE AODE BernoulliNB CategoricalNB ComplementNB GaussianNB MixedNB "
@@ -211,6 +271,11 @@ _PROBABILITIES = {
 }
 """How the probabilities of a class follow from what its family's predictor says. That they agree on a few rows is no
 proof, so that other classes, whose probabilities have numbers of their own (a calibration, say), have no link."""
+
+
+def has_probability_link(name: str) -> bool:
+    """Tell whether members of that class can have a link of their probabilities."""
+    return any(name in names.split() for names in _PROBABILITIES.values())
 
 
 def probability_link(member: Any) -> int:
@@ -222,7 +287,8 @@ def probability_link(member: Any) -> int:
 
 def score_link(member: Any) -> int:
     """Return the link by which the checker finds the member's one score, or its numbers; -1 if there is none."""
-    return _link(member, "decision_function" if hasattr(member, "decision_function") else "predict_proba", (SCORE,))
+    by = "decision_function" if hasattr(member, "decision_function") else "predict_proba"
+    return _link(member, by, (BALANCE if type(member).__name__ == "AdaBoostClassifier" else SCORE,))
 
 
 def raw_link(member: Any) -> int:
@@ -240,7 +306,8 @@ def _link(member: Any, method: str, options: tuple[int, ...]) -> int:
     X = np.random.default_rng(20_240_229).normal(size=(PROBES, member.n_features_in_)) * 3.0
     try:
         predictor = read_model(member.stored(), any_size=True)
-        told = score(member, X) if options == (SCORE,) else np.asarray(getattr(member, method)(X), dtype=np.float64)
+        of_score = options in ((SCORE,), (BALANCE,))
+        told = score(member, X) if of_score else np.asarray(getattr(member, method)(X), dtype=np.float64)
     except ValueError:  # a member of a member is from outside
         return -1
     told = told.reshape(PROBES, -1)

@@ -1,20 +1,25 @@
 """What committees of classifiers and of regressors share: members by name, weights given or learnt."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.ensemble._combined import OfLearners, Task, fit_members
+from assay.ensemble._combined import OfLearners, Task, fit_members, fit_some
+from assay.ensemble._routing import routing_by_name
 from assay.ensemble._weights import Learnt, chosen_weights, learnt_weights
+from assay.fitlog import FitLog
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.params import Maybe, Number, refuse
 from assay.scan import Rows, thread_map
@@ -36,6 +41,13 @@ class NamedMembers(OfLearners, _BaseComposition):
 
     estimators: Any
     estimators_: Any
+    own_arrays: ClassVar[tuple[str, ...]] = ()
+    kept_: np.ndarray
+    """Positions of the fitted members among those that are asked for; set only if the fit was interrupted."""
+
+    @property
+    def more_arrays(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*self.own_arrays, "kept_") if "kept_" in vars(self) else self.own_arrays
 
     def _default(self) -> list[tuple[str, Any]]:
         raise NotImplementedError
@@ -44,11 +56,45 @@ class NamedMembers(OfLearners, _BaseComposition):
         """Return the members that are asked for, without those that are "drop"."""
         given = self._default() if self.estimators is None else self.estimators
         listed = isinstance(given, (list, tuple)) and len(given)
-        if not listed or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given):
-            raise refuse(self, f"estimators must be a list of (name, learner), at least one; got {str(given)[:80]}.")
-        if len({name for name, _ in given}) < len(given) or not all(isinstance(name, str) for name, _ in given):
-            raise refuse(self, "the names of estimators must be distinct text.")
-        return [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
+        pairs = listed and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given)
+        if not pairs or not all(isinstance(name, str) for name, _ in given):
+            raise refuse(
+                self,
+                "Invalid 'estimators' attribute, 'estimators' should be a non-empty list of (name, learner), the names "
+                f"text; got {str(given)[:80]}.",
+            )
+        names = [name for name, _ in given]
+        taken = set(super().get_params(deep=False)) & set(names)
+        if len(set(names)) < len(names) or taken or any("__" in name for name in names):
+            raise refuse(
+                self,
+                f"the names of estimators must differ from each other and from its parameters, without '__'; got "
+                f"{names} (Names provided are not unique, or conflict with constructor arguments).",
+            )
+        kept = [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
+        if not kept:
+            raise refuse(self, "All estimators are dropped. At least one is required to be a learner.")
+        return kept
+
+    def _names(self) -> list[str]:
+        """Return the names of the members that are fitted."""
+        names = [name for name, _ in self._named()]
+        return [names[t] for t in self.kept_] if "kept_" in vars(self) else names
+
+    def _keep_some(self, made: list[Any]) -> np.ndarray:
+        """Return the positions of the members that are fitted, and note if an interrupt left others out."""
+        kept = np.flatnonzero([one is not None for one in made])
+        if not len(kept):
+            raise KeyboardInterrupt
+        self.__dict__.pop("kept_", None)
+        if len(kept) < len(made):
+            self.kept_ = kept
+        return kept
+
+    def _check_count(self, members: int) -> None:
+        named, kept = len(self._named()), vars(self).get("kept_")
+        if members != (named if kept is None else len(kept)) or (kept is not None and kept[-1] >= named):
+            raise refuse(self, f"estimators names {named} members, and there are {members}.")
 
     def _bases(self) -> list[Any]:
         return [one for _, one in self._named()]
@@ -65,11 +111,15 @@ class NamedMembers(OfLearners, _BaseComposition):
             return super().set_params(**params)
         return self._set_params("estimators", **params)
 
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata of `fit` goes to which members."""
+        return routing_by_name(self, self._named())
+
     @property
     def named_estimators_(self) -> Any:
         """The fitted members by name."""
         check_is_fitted(self, "members_")
-        return Bunch(**dict(zip([name for name, _ in self._named()], self.estimators_)))
+        return Bunch(**dict(zip(self._names(), self.estimators_)))
 
     @property
     def member_kinds_(self) -> dict[str, Any]:
@@ -84,6 +134,7 @@ class CommitteeOf(NamedMembers):
     """Members by name, with weights."""
 
     combines: ClassVar = "votes and means of learners of any class"
+    sparse_too: ClassVar = True
     constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}
 
     estimators: Any = None
@@ -93,6 +144,7 @@ class CommitteeOf(NamedMembers):
     cv: Any = None
     random_state: Any = None
     n_jobs: int | None = None
+    verbose: bool = False
 
     @property
     def estimators_(self) -> list[Any]:
@@ -107,32 +159,74 @@ class CommitteeOf(NamedMembers):
         return self.vote_weights_ / self.vote_weights_.sum()
 
     def _derive(self) -> None:
-        if len(self._named()) != len(self.members_):
-            raise refuse(self, f"estimators names {len(self._named())} members, and there are {len(self.members_)}.")
+        self._check_count(len(self.members_))
 
     # Fitting
     # ----------------------------------------------------------------------------------------
 
-    def _fit_members(self, X: Any, y: np.ndarray, weight: Any) -> None:
-        """Fit the members, and find their weights."""
+    def _fit_members(self, X: Any, y: np.ndarray, more: Any, log: FitLog) -> None:
+        """Fit the members, and find their weights; `more` is what else the fit of each is given, by name."""
         named = self._named()
         self._check_kinds([one for _, one in named], is_classifier(self))
         self.__dict__.pop("held_", None)
         if isinstance(self.weights, str):
             if self.weights not in LEARN:
                 raise refuse(self, f"weights must be None, numbers, 'learn' or 'auto'; got {self.weights!r}.")
-            self._learn(named, X, y, weight)
+            self._learn(named, X, y, more)
+            log.stopped |= "kept_" in vars(self)
             return
         given = np.ones(len(named)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if given.ndim == 1 and len(given) not in (len(named), len(self.estimators or named)):
+            raise refuse(self, f"Number of `estimators` and weights must be equal; got {len(given)} weights.")
         if self.weights is not None and len(given) == len(self.estimators or named) != len(named):
             kept = [not (isinstance(one, str) and one == "drop") for _, one in self.estimators]
             given = given[kept]
         if given.shape != (len(named),) or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
             raise refuse(self, f"weights must be {len(named)} numbers >= 0, not all zero; got {self.weights!r}.")
-        self._keep(fit_members(self, [Task(name, one, X, y, weight) for name, one in named], self.n_jobs))
-        self.vote_weights_ = given if self.weights is None else given / given.sum()
+        given = given if self.weights is None else given / given.sum()
+        told = partial(self._told, log, X, y, given) if log.watched else None
+        made = fit_some(self, self._tasks(named, X, y, more), self._threads, told)
+        self._take(made, given)
+        log.stopped |= "kept_" in vars(self)
 
-    def _learn(self, named: Any, X: Any, y: np.ndarray, weight: Any) -> None:
+    @property
+    def _threads(self) -> int | None:
+        return 1 if self.verbose and self.n_jobs is None else self.n_jobs
+
+    def _tasks(self, named: Any, X: Any, y: np.ndarray, more: Any, at: Any = None) -> list[Task]:
+        """Return the members to be fitted to all rows, or to those at some positions."""
+        rows, target = (X, y) if at is None else (_safe_indexing(X, at), y[at])
+        return [
+            Task(
+                name, one, rows, target, _check_method_params(X, more[name], indices=at),
+                f"({t} of {len(named)}) Processing {name}" if self.verbose else None,
+            )
+            for t, (name, one) in enumerate(named, 1)
+        ]  # fmt: skip
+
+    def _take(self, made: list[Any], weights: np.ndarray) -> None:
+        """Keep the members that are fitted, with their weights."""
+        kept = self._keep_some(made)
+        if not weights[kept].sum() > 0:
+            raise KeyboardInterrupt  # members of weight 0 are no committee
+        self._keep([made[t] for t in kept])
+        self.vote_weights_ = weights[kept]
+
+    def _told(self, log: FitLog, X: Any, y: np.ndarray, weights: np.ndarray, made: list[Any]) -> bool:
+        """Show a callback the committee of the members so far; the whole one is shown at the end of the fit."""
+        done = np.array([one is not None for one in made])
+        if done.all() or not weights[done].sum() > 0:
+            return False
+        so_far = copy(self)
+        so_far._take(made, weights)
+        names = ("members_", "vote_weights_", "kept_", *self.own_arrays)
+        return log.step(so_far._training_error(X, y), 0.0, **{name: getattr(so_far, name) for name in names})
+
+    def _training_error(self, X: Any, y: np.ndarray) -> float:
+        """Return the share of wrong rows, or the mean squared error; X is as the members take it."""
+        raise NotImplementedError
+
+    def _learn(self, named: Any, X: Any, y: np.ndarray, more: Any) -> None:
         """Fit the members and learn weights on rows that they did not see: a hold-out share, or folds."""
         n = _num_samples(X)
         if self.cv is None:
@@ -142,25 +236,29 @@ class CommitteeOf(NamedMembers):
                 raise refuse(self, f"holdout={self.holdout!r} leaves no rows on one side of {n}.")
             held = np.sort(rng.permutation(n)[:size])
             kept = np.setdiff1d(np.arange(n), held)
-            self._keep(self._fitted_to(named, X, y, weight, kept))
+            made = self._fitted_to(named, X, y, more, kept, fit_some)
+            self._take(made, np.ones(len(made)))
             outputs, target = self._outputs(self.members_, _safe_indexing(X, held)), self._one_hot(y[held])
             self.held_ = held
         else:
-            outputs, target = self._out_of_fold(named, X, y, weight), self._one_hot(y)
-            self._keep(fit_members(self, [Task(name, one, X, y, weight) for name, one in named], self.n_jobs))
+            outputs, target = self._out_of_fold(named, X, y, more), self._one_hot(y)
+            made = fit_some(self, self._tasks(named, X, y, more), self._threads)
+            self._take(made, np.ones(len(made)))
+            outputs = outputs[:, [one is not None for one in made]]
         found: Learnt = (learnt_weights if self.weights == "learn" else chosen_weights)(outputs, target)
         self.vote_weights_, self.weight_gap_, self.simple_ = found.weights, found.gap, found.simple
 
-    def _fitted_to(self, named: Any, X: Any, y: np.ndarray, weight: Any, at: np.ndarray) -> list[Any]:
+    def _fitted_to(
+        self, named: Any, X: Any, y: np.ndarray, more: Any, at: np.ndarray, fit: Callable[..., list[Any]]
+    ) -> list[Any]:
         if is_classifier(self) and len(np.unique(y[at])) < len(self.classes_):
             raise refuse(self, "a class has no row outside the hold-out rows; lower holdout, or use cv.")
-        rows, part = _safe_indexing(X, at), None if weight is None else weight[at]
-        return fit_members(self, [Task(name, one, rows, y[at], part) for name, one in named], self.n_jobs)
+        return fit(self, self._tasks(named, X, y, more, at), self._threads)
 
-    def _out_of_fold(self, named: Any, X: Any, y: np.ndarray, weight: Any) -> np.ndarray:
+    def _out_of_fold(self, named: Any, X: Any, y: np.ndarray, more: Any) -> np.ndarray:
         outputs: Any = None
         for kept, held in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y):
-            said = self._outputs(self._fitted_to(named, X, y, weight, kept), _safe_indexing(X, held))
+            said = self._outputs(self._fitted_to(named, X, y, more, kept, fit_members), _safe_indexing(X, held))
             outputs = np.zeros((len(y), *said.shape[1:])) if outputs is None else outputs
             outputs[held] = said
         return outputs
@@ -218,6 +316,7 @@ def drawn_ties(shares: np.ndarray, X: Any, seed: int) -> np.ndarray:
     tied = shares == shares.max(axis=1, keepdims=True)
     for i in np.flatnonzero(tied.sum(axis=1) > 1):
         row = X[i] if isinstance(X, np.ndarray) else _safe_indexing(X, [int(i)])
+        row = row.toarray() if issparse(row) else row
         content = row.tobytes() if isinstance(row, np.ndarray) and row.dtype != object else repr(row).encode()
         options = np.flatnonzero(tied[i])
         drawn = int.from_bytes(hashlib.blake2b(content, digest_size=8, key=str(seed).encode()).digest(), "little")

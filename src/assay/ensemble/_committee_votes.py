@@ -18,13 +18,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._metadata_requests import _raise_for_params
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.ensemble._routing import routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
@@ -38,7 +41,9 @@ from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 def _soft(model: Any) -> bool:
     if model.voting != "soft":
-        raise AttributeError('predict_proba is there with voting="soft"; vote_shares has the shares of hard votes')
+        raise AttributeError(
+            f"predict_proba is not available when voting={model.voting!r}; vote_shares has the shares of hard votes"
+        )
     return True
 
 
@@ -70,6 +75,10 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         Whether `transform` of soft votes returns (rows, members times classes).
     n_jobs : int or None
         Threads; changes the time, never a bit.
+    verbose : bool
+        Whether the time of each member is printed.
+
+    Ctrl-C ends the fit and keeps the members that are fitted, with their weights; `kept_` has their positions.
 
     Attributes
     ----------
@@ -92,7 +101,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     """
 
     family = "votes.classifier"
-    more_arrays: ClassVar = ("tie_seed_",)
+    own_arrays: ClassVar = ("tie_seed_",)
     constraints: ClassVar = {
         "voting": Choice("hard", "soft"),
         "rule": Choice("plurality", "majority"),
@@ -122,17 +131,25 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     def _default(self) -> list[tuple[str, Any]]:
         return [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "VotingClassifier":
-        """Fit the members side by side to rows X and labels y; weights go to the members."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "VotingClassifier":
+        """Fit the members side by side to rows X and labels y; weights go to the members, and with scikit-learn's
+        routing whatever they ask for."""
+        _raise_for_params(params, self, "fit")
         check(self)
+        if type_of_target(y).startswith(("multilabel", "multiclass-multioutput")):
+            raise NotImplementedError("VotingClassifier: multilabel and multi-output targets are not supported.")
         X = self._rows(X, reset=True)
         codes, weight = self._targets(X, y, sample_weight)
-        with FitLog(self, 1, X, y) as log:
-            self._fit_members(X, codes, weight)
-            self.tie_seed_ = np.int64(check_random_state(self.random_state).randint(2**31 - 1))
-            log.step(float(np.mean(self._positions(X) != codes)), 0.0)
+        more = routed_fits(self, [name for name, _ in self._named()], weight, params)
+        self.tie_seed_ = np.int64(check_random_state(self.random_state).randint(2**31 - 1))
+        with FitLog(self, len(self._named()), X, y) as log:
+            self._fit_members(X, codes, more, log)
+            log.step(self._training_error(X, codes), 0.0)
         self._check_label()
         return self
+
+    def _training_error(self, X: Any, y: np.ndarray) -> float:
+        return float(np.mean(self._positions(X) != y))
 
     @property
     def needed_(self) -> np.ndarray:
@@ -164,6 +181,17 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         if not hasattr(member, "predict_proba"):
             raise refuse(self, f'voting="soft" needs probabilities, which {type(member).__name__} does not have.')
         return np.asarray(member.predict_proba(X), dtype=np.float64)
+
+    def _combined(self, X: Any) -> np.ndarray:
+        """Return the weight of the votes for each class, (rows, classes)."""
+        if self.voting == "soft":
+            return super()._combined(X)
+        total = np.zeros((len(self.classes_), _num_samples(X)))
+        votes = thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs)
+        for weight, said in zip(self.vote_weights_.tolist(), votes):
+            for k, of_class in enumerate(total):
+                np.add(of_class, weight, out=of_class, where=said == k)
+        return np.ascontiguousarray(total.T)
 
     def vote_shares(self, X: Any) -> np.ndarray:
         """Return the share of the total vote that each class has, (rows, classes)."""
@@ -212,6 +240,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return what the members say: class positions (rows, members), or probabilities (soft)."""
+        check_is_fitted(self, "members_")
         if self.voting == "hard":
             return self.member_votes(X)
         said = self._outputs(self.members_, self._rows(X, reset=False)).transpose(1, 0, 2)
@@ -219,7 +248,11 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
-        names = [name for name, _ in self._named()]
+        names = self._names()
+        if self.voting == "soft" and not self.flatten_transform:
+            raise refuse(
+                self, "get_feature_names_out is not supported when `voting='soft'` and `flatten_transform=False`."
+            )  # fmt: skip
         if self.voting == "soft":
             names = [f"{name}{k}" for name in names for k in range(len(self.classes_))]
         return np.array([f"votingclassifier_{name}" for name in names], dtype=object)
@@ -287,15 +320,21 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     def _default(self) -> list[tuple[str, Any]]:
         return [("linear", LinearRegression()), ("ridge", Ridge()), ("tree", DecisionTreeRegressor(random_state=0))]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "VotingRegressor":
-        """Fit the members side by side to rows X and numbers y; weights go to the members."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "VotingRegressor":
+        """Fit the members side by side to rows X and numbers y; weights go to the members, and with scikit-learn's
+        routing whatever they ask for."""
+        _raise_for_params(params, self, "fit")
         check(self)
         X = self._rows(X, reset=True)
         target, weight = self._targets(X, y, sample_weight)
-        with FitLog(self, 1, X, y) as log:
-            self._fit_members(X, target, weight)
-            log.step(float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - target) ** 2)), 0.0)
+        more = routed_fits(self, [name for name, _ in self._named()], weight, params)
+        with FitLog(self, len(self._named()), X, y) as log:
+            self._fit_members(X, target, more, log)
+            log.step(self._training_error(X, target), 0.0)
         return self
+
+    def _training_error(self, X: Any, y: np.ndarray) -> float:
+        return float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - y) ** 2))
 
     def _link_of(self, t: int) -> int:
         return raw_link(self.members_[t])
@@ -315,4 +354,4 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
-        return np.array([f"votingregressor_{name}" for name, _ in self._named()], dtype=object)
+        return np.array([f"votingregressor_{name}" for name in self._names()], dtype=object)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -94,11 +94,30 @@ def _slice(values: np.ndarray | None, i: int) -> np.ndarray | None:
     return None if values is None else values[i : i + CHUNK]
 
 
+def keys(rows: Rows) -> np.ndarray:
+    """Return a number for each row, the same for rows that are nearly copies of each other (SPEC.md)."""
+    return np.concatenate(rows.map(_near_keys))
+
+
+def sequence_keys(sequences: Iterable[np.ndarray]) -> np.ndarray:
+    """Return a number for each sequence of rows, the same for sequences whose rows are nearly copies (SPEC.md)."""
+    made = [hashlib.sha256(_near_keys(Block(X, None, None, 0)).astype("<u8").tobytes()).digest() for X in sequences]
+    return np.array([int.from_bytes(one[:8], "little") for one in made], dtype=np.uint64)
+
+
 def near_copies(train: Rows, holdout: Rows) -> int:
     """Return how many hold-out rows equal a training row in the first ten bits of every entry, rounded (SPEC.md)."""
-    known = np.sort(np.concatenate(train.map(_near_keys)))
-    keys = np.concatenate(holdout.map(_near_keys))
-    return int(np.sum(known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys))
+    known, held = np.sort(keys(train)), keys(holdout)
+    return int(np.sum(known[np.minimum(np.searchsorted(known, held), len(known) - 1)] == held))
+
+
+def repeats(chosen: np.ndarray, known: np.ndarray) -> int:
+    """Return how many chosen keys are among the known ones, or are not the first of their kind."""
+    before, found = set(known.tolist()), 0
+    for key in chosen.tolist():
+        found += key in before
+        before.add(key)
+    return found
 
 
 def _near_keys(block: Block) -> np.ndarray:

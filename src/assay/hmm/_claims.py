@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
+from assay.guarantees.fingerprint import repeats, sequence_keys
 from assay.guarantees.ledger import FIT_NOT_KEPT, OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.hmm._base import ChainProblem, Parameters
 from assay.hmm._categorical import CategoricalHMM
@@ -312,5 +313,7 @@ def _betting(model: Any, sequences: Sequences, clip: Any, delta: str) -> Claim |
     bound = width * concentration.betting_upper(losses / width, float(delta))
     if bound >= width or not np.isfinite(seen.expected.logs).all():
         return Vacuous("P50/1", f"With {len(losses)} hold-out sequences the bound is the largest loss.", delta)
-    params = {"low": low, "clip": width, "sequences": len(losses)}
+    told = sequence_keys(np.split(sequences.X, sequences.offsets[1:-1]))
+    again = repeats(told, np.empty(0, dtype=np.uint64))
+    params = {"low": low, "clip": width, "sequences": len(losses), "repeated": again}
     return claim("P50/1", bound + width * OUTWARD, params, "holdout", delta, witness={"lengths": lengths})

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from assay.card import Card
-from assay.ensemble._combined import OfLearners, Task, fit_members, probability_link, vote_link
+from assay.ensemble._combined import OfLearners, Task, fit_some, probability_link, vote_link
 from assay.fitlog import FitLog
 from assay.imbalance._priors import prior_correction
 from assay.imbalance._sampling import UnderSampler
@@ -91,9 +91,12 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
         self.shares_ = np.bincount(codes) / len(codes)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
         with FitLog(self, 1, X, y) as log:
-            self._keep(
-                fit_members(self, [self._sampled(X, codes, t, seed) for t, seed in enumerate(seeds)], self.n_jobs)
-            )
+            made = fit_some(self, [self._sampled(X, codes, t, seed) for t, seed in enumerate(seeds)], self.n_jobs)
+            fitted = [one for one in made if one is not None]
+            if not fitted:
+                raise KeyboardInterrupt
+            self._keep(fitted)
+            log.stopped |= len(fitted) < len(made)
             self.vote_weights_ = np.ones(len(self.members_))
             log.step(float(np.mean(self._mean(X).argmax(axis=1) != codes)), 0.0)
         return self

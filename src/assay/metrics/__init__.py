@@ -1,10 +1,12 @@
 """How far apart rows are (`assay.metrics.distance`), and scores of clusterings that scikit-learn does not have, or is
-slow at. Scores of predictions are scikit-learn's, used as they are.
+slow at. Scores of predictions are scikit-learn's, used as they are; `class_scores` has precision, recall and F1 with
+limits that hold for new data.
 
 `sklearn.metrics` has adjusted_rand_score, davies_bouldin_score (the version with
 distances to the centroid), calinski_harabasz_score and mutual information; they take the labels found here as they are.
 """
 
+from assay.metrics._classes import ClassScore, Limited, class_scores
 from assay.metrics._geometry import (
     ClusterGeometry,
     cluster_geometry,
@@ -18,8 +20,11 @@ from assay.metrics._silhouette import silhouette_samples, silhouette_score
 from assay.metrics._topology import distance_correlation
 
 __all__ = [
+    "ClassScore",
     "ClusterGeometry",
+    "Limited",
     "PairCounts",
+    "class_scores",
     "cluster_geometry",
     "davies_bouldin",
     "distance_correlation",

@@ -11,15 +11,18 @@ from assay.tree._nodes import Nodes
 from assay.tree._rules import Words
 
 
-def tree(model: Any, member: int = 0) -> Frame:
+def tree(model: Any, member: int = 0, words: Words | None = None) -> Frame:
     """Return `x`, `depth`, `text`, `leaf` and `code` (class position, -1 for numbers) of each node, and `edges`
     (parent, child, condition).
 
     Leaves stand side by side at 0, 1, 2, ..., a node half-way between its outer children. `member` chooses a tree of an
-    ensemble.
+    ensemble; `words` are the names of its columns and levels, if they are not those that it was fitted to.
     """
     check_is_fitted(model)
-    labels, children, values = _oblique(model) if hasattr(model, "node_weights_") else _plain(model, member)
+    words = words or _words(model)
+    labels, children, values = (
+        _oblique(model, words.names) if hasattr(model, "node_weights_") else _plain(model, member, words)
+    )
     n = len(children)
     x, depth, placed = np.zeros(n), np.zeros(n, dtype=int), 0
     for at in range(n):
@@ -54,7 +57,7 @@ def _leaves_in_order(children: list[list[int]]) -> list[int]:
     return found
 
 
-def _plain(model: Any, member: int) -> tuple[list[list[str]], list[list[int]], np.ndarray]:
+def _plain(model: Any, member: int, words: Words) -> tuple[list[list[str]], list[list[int]], np.ndarray]:
     """Return conditions of the branches, children and values of the nodes of one tree."""
     if not hasattr(model, "trees_"):
         raise ValueError(f"{type(model).__name__}: has no tree of assay.tree to draw.")
@@ -63,7 +66,6 @@ def _plain(model: Any, member: int) -> tuple[list[list[str]], list[list[int]], n
         raise ValueError(f"tree: member must be one of 0..{len(nodes.root) - 1}; got {member!r}.")
     bounds = np.append(nodes.root, len(nodes.child))
     first, last = int(bounds[member]), int(bounds[member + 1])
-    words = _words(model)
     labels = [words.conditions(nodes, at) if nodes.child[at] >= 0 else [] for at in range(first, last)]
     children = [
         list(range(nodes.child[at] - first, nodes.child[at] - first + nodes.n_children[at]))
@@ -85,8 +87,7 @@ def _names(model: Any, d: int) -> list[str]:
     return [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
 
 
-def _oblique(model: Any) -> tuple[list[list[str]], list[list[int]], np.ndarray]:
-    names = _names(model, model.n_features_in_)
+def _oblique(model: Any, names: list[str]) -> tuple[list[list[str]], list[list[int]], np.ndarray]:
     labels: list[list[str]] = []
     for w, t, child in zip(model.node_weights_, model.node_threshold_, model.node_child_):
         terms = " + ".join(f"{value:.2g} {names[j]}" for j, value in enumerate(w) if value)

@@ -3,11 +3,13 @@
 from assay.preprocessing._augment import augment, augmented_weights, plain_weights
 from assay.preprocessing._bipartition import BiPartition
 from assay.preprocessing._polynomial import PolynomialTransform, monomial_count
+from assay.preprocessing._scaled import ScaledColumns
 from assay.preprocessing._unit_rows import UnitRows
 
 __all__ = [
     "BiPartition",
     "PolynomialTransform",
+    "ScaledColumns",
     "UnitRows",
     "augment",
     "augmented_weights",

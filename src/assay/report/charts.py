@@ -287,6 +287,26 @@ def network(layers: Sequence[int], label: str, most: int = 8) -> Markup:
     return picture([*edges, *units, *parts], width, height, label)
 
 
+def tree(nodes: Sequence[dict[str, Any]], label: str) -> Markup:
+    """Return the upper levels of a tree: conditions above the nodes that they lead to, answers in the nodes."""
+    step, level = 140.0, 84.0
+    width = step * (1 + max(node["x"] for node in nodes))
+    places = [(step * (node["x"] + 0.5), 26 + level * node["depth"]) for node in nodes]
+    edges, boxes = [], []
+    for node, (x, y) in zip(nodes, places, strict=True):
+        if node["parent"] >= 0:
+            above = places[node["parent"]]
+            edges.append(tag("line", x1=above[0], y1=above[1] + 14, x2=x, y2=y - 30, class_="grid"))
+            boxes.append(tag("text", cut(node["condition"], 22), x=x, y=y - 18, class_="tick middle"))
+        colour = f"region c{node['code'] % COLOURS}"
+        boxes.append(tag("rect", x=x - 56, y=y - 13, width=112, height=26, rx=5, class_=colour))
+        says = cut(node["says"], 14) + (" …" if node["more"] else "")
+        boxes.append(tag("text", says, x=x, y=y + 4, class_="tick middle"))
+    height = 52 + level * max(node["depth"] for node in nodes)
+    drawn = picture([*edges, *boxes], width, height, label, width=int(width), height=int(height))
+    return tag("div", drawn, class_="scroll", tabindex="0", role="group")
+
+
 def scene(answer: dict[str, Any], frame: dict[str, Any], label: str) -> Markup:
     """Return one step of an algorithm: points by class, and whatever the step has of regions, lines, rings, centres,
     ellipses and paths."""

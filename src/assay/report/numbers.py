@@ -13,10 +13,12 @@ from assay.data import Table
 from assay.explain import explain
 from assay.learning import Study, TableModel
 from assay.plot import frames
+from assay.report.structure import structure
 from assay.theory.holdout import threshold_width
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-_ROWS, _SHOWN, _DRAWN = 2_000, 12, 3
+_ROWS, _SHOWN, _DRAWN, _LISTED = 2_000, 12, 3, 10
+_GROUP = ("column", "group", "rows", "loss", "low", "high")
 
 
 def all_of(found: Study) -> dict[str, Any]:
@@ -25,8 +27,8 @@ def all_of(found: Study) -> dict[str, Any]:
     compared = 1 if model.memory is None else model.memory.compared
     delta = (1 - float(found.confidence)) / compared
     shown: dict[str, Any] = dict.fromkeys(("confusion", "threshold", "residuals"))
-    shown["structure"] = _structure(model, found.rows[0])
     shown |= _explained(found)
+    shown["structure"] = structure(found, [line[0] for line in shown["importance"]])
     if found.task == "classify":
         frame = frames.confusion(model.learner, X, y)
         shown["confusion"] = {"labels": [str(one) for one in frame["labels"]], "counts": frame["counts"].tolist()}
@@ -40,22 +42,28 @@ def all_of(found: Study) -> dict[str, Any]:
 
 
 def _explained(found: Study) -> dict[str, Any]:
-    """Return importance, effects and calibration, from at most `_ROWS` hold-out rows."""
+    """Return importance, effects, calibration, the hardest rows and the groups that fare worst, from at most `_ROWS`
+    hold-out rows."""
     assert found.certificate.split is not None
     held = np.asarray(found.certificate.split["holdout"])
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
     said = explain(found.model, found.table, held, delta=1 - float(found.confidence))
-    lines = zip(*(said.importance[key] for key in ("column", "importance", "low", "high")), strict=True)
     calibration = said.calibration and {
         "predicted": said.calibration["probability"],
         **{key: said.calibration[key] for key in ("share", "low", "high")},
     }
     return {
-        "importance": [list(line) for line in lines][:_SHOWN],
+        "importance": _lines(said.importance, ("column", "importance", "low", "high"))[:_SHOWN],
         "dependence": _dependence(said.effects),
         "calibration": calibration or None,
+        "hardest": _lines(said.hardest, ("row", "true", "predicted", "size"))[:_LISTED],
+        "subgroups": sorted(_lines(said.subgroups, _GROUP), key=lambda line: -line[4])[:_LISTED],
     }
+
+
+def _lines(frame: Any, names: tuple[str, ...]) -> list[list[Any]]:
+    return [list(line) for line in zip(*(frame[name] for name in names), strict=True)]
 
 
 def _dependence(effects: Any) -> list[dict[str, Any]]:
@@ -110,23 +118,6 @@ def _coverage(model: TableModel, X: np.ndarray, delta: float) -> list[dict[str, 
         except ValueError:  # too few hold-out rows for this coverage, or a model that remembers none
             continue
     return [line for line in lines if np.isfinite(line["size"])]
-
-
-def _structure(model: TableModel, rows: int) -> dict[str, Any]:
-    """Return what the model is made of, as far as it can be drawn."""
-    learner, names = model.learner, model.encoding.feature_names()
-    shown: dict[str, Any] = dict.fromkeys(("coefficients", "support", "network", "tree"))
-    if np.shape(getattr(learner, "coef_", ()))[-1:] == (len(names),):
-        frame = frames.coefficients(learner, names, _SHOWN)
-        shown["coefficients"] = [frame["names"], frame["values"][:, -1].tolist()]
-    if hasattr(learner, "support_"):
-        shown["support"] = [len(learner.support_), rows]
-    weights = getattr(learner, "coefs_", None)
-    if isinstance(weights, list) and all(np.ndim(one) == 2 for one in weights):
-        shown["network"] = [len(weights[0]), *(one.shape[1] for one in weights)]
-    if hasattr(learner, "to_text"):
-        shown["tree"] = learner.to_text().splitlines()[:40]
-    return shown
 
 
 def columns_of(model: TableModel, table: Table) -> list[dict[str, Any]]:

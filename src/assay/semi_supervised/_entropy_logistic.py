@@ -56,7 +56,9 @@ class EntropyLogisticRegression(ClassifierMixin, SemiSupervised, LinearClassifie
     """Logistic regression that also wants to be sure on rows without labels.
 
     Minimises the log loss of the labelled rows + alpha times the entropy of the predicted probabilities on the others
-    + beta |w|^2. Rows without a label are marked -1.
+    + beta |w|^2. Rows without a label are marked -1. That helps where classes are clusters with a gap that a line can
+    pass through, and hurts where they overlap or where no line does, as between two moons: there labels spread over a
+    graph of neighbours are right (`LabelPropagation`).
 
     Parameters
     ----------

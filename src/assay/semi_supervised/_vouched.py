@@ -23,8 +23,11 @@ from sklearn.utils import check_random_state
 from assay import scan
 from assay.base import Learner, fit_log
 from assay.card import Card
+from assay.checker.record import Rejected
+from assay.checker.rules.copies import check_drawn
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered, labels
+from assay.guarantees.fingerprint import keys, repeats
 from assay.guarantees.ledger import OUTWARD, Statement, Vacuous, error_rate
 from assay.params import Number, check, refuse
 from assay.scan import Rows
@@ -188,6 +191,12 @@ class VouchedClassifier(Wrapper):
         kept = kept_rows(self.split_)
         teacher = Gathered(self.teacher_.evidence(rows)).the(Decided).positions(rows)
         errors = int(np.sum(teacher[kept] != labels(rows)[kept]))
+        labelled, unlabelled = keys(rows), keys(scan.rows(self.unlabelled_))
+        try:
+            check_drawn(labelled[kept], np.delete(labelled, kept), "the rows kept from the teacher")
+            check_drawn(unlabelled, labelled, "the rows without labels")
+        except Rejected as picked:
+            return NotApplicable(VOUCHED, f"No bound: {picked}.")
         apart = self._apart()
         half, m, u = float(delta) / 2, len(kept), len(self.unlabelled_)
         limits = [min(1.0, clopper_pearson_upper(k, of, half) + OUTWARD) for k, of in ((errors, m), (apart, u))]
@@ -199,6 +208,7 @@ class VouchedClassifier(Wrapper):
             "errors": errors,
             "unlabelled": u,
             "differ": apart,
+            "repeated": repeats(unlabelled, labelled),
             "teacher": limits[0],
             "difference": limits[1],
         }

@@ -34,7 +34,9 @@ class Words(NamedTuple):
         f = int(nodes.column[at])
         name = self.names[f]
         if nodes.table[at] < 0:
-            return [f"{name} <= {nodes.threshold[at]:.6g}", f"{name} > {nodes.threshold[at]:.6g}"]
+            threshold = nodes.threshold[at]
+            last = f"{threshold:.6g}" if f not in self.levels else self.levels[f][int(threshold)]  # of ordered levels
+            return [f"{name} <= {last}", f"{name} > {last}"]
         table = nodes.tables[nodes.table[at]]
         levels = self.levels[f]
         groups = [[levels[i] for i in np.flatnonzero(table[: len(levels)] == v)] for v in range(nodes.n_children[at])]

@@ -27,7 +27,7 @@ from assay.checker.numerics import above, gamma
 from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.members import RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, readings
+from assay.checker.rules.members import BALANCE, RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, readings
 from assay.claims.definitions import HOLDOUT, Definition, error_rate
 
 HAMMING, EUCLIDEAN, LOSS, PAIRS, LARGEST = range(5)
@@ -136,7 +136,8 @@ def read_code(
     if kind == PAIRS and (L != K * (K - 1) // 2 or not np.all(np.abs(code).sum(axis=0) == 2)):
         raise Rejected("pairs have a member for every two classes")
     by_probability = kind == LARGEST and K > 2 and not np.isin(links, (VOTE, RAW)).any()
-    if not np.isin(links, (UNKNOWN, VOTE if kind == HAMMING else SCORE)).all() and not by_probability:
+    of_scores = (UNKNOWN, VOTE) if kind == HAMMING else (UNKNOWN, SCORE, BALANCE)
+    if not np.isin(links, of_scores).all() and not by_probability:
         raise Rejected("links_ must be those of the decoding")
     return Decoded(readings(members, links, 2), code.astype(np.int64), kind, classes)
 

@@ -1,8 +1,8 @@
 """Transformers: stored and loaded, with no claim and no prediction of their own.
 
 Arrays: "columns", a map of given columns, has `n_features_in_`; "cuts" `thresholds_` (d,) and `divided_` (d,) of 0 and
-1; "dictionary" `words_`, text, sorted; "patches" `shape_` (2,), height and width; "visual-words" also `vocabulary_`
-(words, length of a descriptor); "contour" `points_`, the number of points.
+1; "scaled" `center_` and `factor_` >= 0, (d,); "dictionary" `words_`, text, sorted; "patches" `shape_` (2,), height
+and width; "visual-words" also `vocabulary_` (words, length of a descriptor); "contour" `points_`, the number of points.
 """
 
 import itertools
@@ -49,6 +49,12 @@ def read_cuts(thresholds: np.ndarray, divided: np.ndarray, classes: Any) -> Tran
     return Transformer(len(thresholds))
 
 
+def read_scaled(center: np.ndarray, factor: np.ndarray, classes: Any) -> Transformer:
+    if center.ndim != 1 or not len(center) or factor.shape != center.shape or factor.min() < 0:
+        raise Rejected("center_ and factor_ must have a number for each column, the second not below 0")
+    return Transformer(len(center))
+
+
 def read_dictionary(words: np.ndarray, classes: Any) -> Transformer:
     listed = words.tolist()
     if words.ndim != 1 or not listed or any(a >= b for a, b in itertools.pairwise(listed)):
@@ -79,6 +85,7 @@ FAMILY = Family(
     {
         "columns": Variant({"n_features_in_": WHOLE}, read_columns, target=False),
         "cuts": Variant({"thresholds_": NUMBERS, "divided_": WHOLE}, read_cuts, target=False),
+        "scaled": Variant({"center_": NUMBERS, "factor_": NUMBERS}, read_scaled, target=False),
         "dictionary": Variant({"words_": TEXT}, read_dictionary, target=False),
         "patches": Variant({"shape_": WHOLE}, read_patches, target=False),
         "visual-words": Variant({"shape_": WHOLE, "vocabulary_": NUMBERS}, read_visual_words, target=False),

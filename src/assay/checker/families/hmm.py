@@ -44,7 +44,8 @@ def _holdout(value: float, direction: str, params: Mapping[str, Any]) -> str:
     low, high = params["low"], params["low"] + params["clip"]
     return (
         f"The mean over new sequences of -ln p / length, clipped to [{low:g}, {high:g}], is at most "
-        f"{up(value + params['low'], 4)} nats (betting, {params['sequences']} hold-out sequences in order)."
+        f"{up(value + params['low'], 4)} nats (betting, {params['sequences']} hold-out sequences in order, "
+        f"{params['repeated']} of which nearly repeat an earlier one)."
     )
 
 

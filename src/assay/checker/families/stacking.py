@@ -17,7 +17,18 @@ from assay.checker.family import WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
 from assay.checker.predictors import Linear, Predictor
 from assay.checker.record import Refused, Rejected
-from assay.checker.rules.members import RAW, SCORE, UNKNOWN, VOTE, Combined, Reading, by_block, readings
+from assay.checker.rules.members import (
+    BALANCE,
+    RAW,
+    SCORE,
+    UNKNOWN,
+    VOTE,
+    Combined,
+    Reading,
+    are_positions,
+    by_block,
+    readings,
+)
 
 
 @dataclass(frozen=True)
@@ -79,16 +90,17 @@ def read_stack(
     K, final = len(classes) if classify else 0, members[-1]
     if final.classes != (tuple(map(str, range(K))) if classify else None):
         raise Rejected("the final learner must be about the classes 0, 1, ...")
-    if np.isin(links, (VOTE, SCORE)).any() or (not classify and not np.isin(links, (RAW, UNKNOWN)).all()):
+    if np.isin(links, (VOTE, SCORE, BALANCE)).any() or (not classify and not np.isin(links, (RAW, UNKNOWN)).all()):
         raise Rejected("stacking reads probabilities, or scores as they are")
     return Stacked(readings(members[:-1], links, K), final, bool(passes), classes)
 
 
 _ARRAYS = {"links_": WHOLE, "passes_": WHOLE}
+_MORE = {"kept_": are_positions}
 FAMILY = Family(
     "stacking",
     {
-        "classifier": Variant(_ARRAYS, partial(read_stack, True), classes=True, members=True),
-        "regressor": Variant(_ARRAYS, partial(read_stack, False), members=True),
+        "classifier": Variant(_ARRAYS, partial(read_stack, True), classes=True, members=True, more=_MORE),
+        "regressor": Variant(_ARRAYS, partial(read_stack, False), members=True, more=_MORE),
     },
 )

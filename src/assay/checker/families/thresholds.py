@@ -23,7 +23,7 @@ from assay.checker.numerics import Sums, above, gamma
 from assay.checker.predictors import Predictor, predicted
 from assay.checker.record import Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.members import RAW, SCORE, VOTE, Combined, Reading, fractions, readings
+from assay.checker.rules.members import BALANCE, RAW, SCORE, VOTE, Combined, Reading, fractions, readings
 from assay.claims.definitions import HOLDOUT, Definition, up
 
 GRID = 100
@@ -54,7 +54,7 @@ def read_weighed(
 ) -> Weighed:
     """Return the predictor after checking that matrices and classes go together."""
     K = len(classes)
-    if len(members) != 1 or np.isin(links, (VOTE, SCORE, RAW)).any():
+    if len(members) != 1 or np.isin(links, (VOTE, SCORE, BALANCE, RAW)).any():
         raise Rejected("there must be one member, of which the probabilities are read")
     if matrix.ndim != 2 or len(matrix) != K or matrix.shape[1] not in (K, K + 1) or cost.shape != matrix.shape:
         raise Rejected("matrix_ and cost_ must have a row for each class and a column for each decision")

@@ -21,7 +21,17 @@ from assay.checker.numerics import Sums, above, gamma
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
-from assay.checker.rules.members import RAW, SCORE, UNKNOWN, Combined, Reading, fractions, readings
+from assay.checker.rules.members import (
+    BALANCE,
+    RAW,
+    SCORE,
+    UNKNOWN,
+    Combined,
+    Reading,
+    are_positions,
+    fractions,
+    readings,
+)
 from assay.claims.definitions import HOLDOUT, Definition, percent, up
 
 GRID = 64
@@ -103,7 +113,7 @@ def read_vote(
     if needed.shape != () or not (needed == -1 or 0 <= needed < 1):
         raise Rejected("needed_ must be a share below 1, or -1")
     found = readings(members, links, len(classes))
-    if any(one.link in (SCORE, RAW) for one in found):
+    if any(one.link in (SCORE, BALANCE, RAW) for one in found):
         raise Rejected("a vote reads votes or shares of its members")
     return Vote(found, weights, float(needed), classes)
 
@@ -242,9 +252,13 @@ FAMILY = Family(
     "votes",
     {
         "classifier": Variant(
-            {**_VOTES, "needed_": NUMBERS}, read_vote, classes=True, members=True, more={"tie_seed_": _seed}
+            {**_VOTES, "needed_": NUMBERS},
+            read_vote,
+            classes=True,
+            members=True,
+            more={"tie_seed_": _seed, "kept_": are_positions},
         ),
-        "regressor": Variant(_VOTES, read_mean, members=True),
+        "regressor": Variant(_VOTES, read_mean, members=True, more={"kept_": are_positions}),
     },
     CLAIMS,
 )

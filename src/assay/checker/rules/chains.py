@@ -18,6 +18,7 @@ from assay.checker.numerics import U, above, gamma
 from assay.checker.predictors import Predictor
 from assay.checker.record import Refused, Rejected, exact_decimal, signed
 from assay.checker.rule import Rule, View
+from assay.checker.rules.copies import repeated, sequence_keys
 from assay.checker.rules.densities import Mixture, check_factor, summed
 
 _TINY = 1e-290  # more than underflow hides of a scaled vector
@@ -306,7 +307,10 @@ class LogLikelihood(ChainRule):
 
 
 class SequenceBetting(Betting, ChainRule):
-    """P50/1: as P05, the loss of a hold-out sequence being -ln p / T clipped to [low, low + clip], less low."""
+    """P50/1: as P05, the loss of a hold-out sequence being -ln p / T clipped to [low, low + clip], less low.
+
+    `repeated` of the sequences nearly repeat an earlier one: independent draws may, and whoever reads it judges.
+    """
 
     def prepare(self) -> None:
         ChainRule.prepare(self)
@@ -323,6 +327,8 @@ class SequenceBetting(Betting, ChainRule):
         ChainRule.block(self, view)
 
     def measure(self) -> float:
+        if self.count("repeated") != (found := repeated(sequence_keys(self.sequences()), np.empty(0, np.uint64))):
+            raise Rejected(f"repeated is {self.params['repeated']}, recounted {found}")
         least = np.array([self.model.log_likelihood(X)[0] / len(X) for X in self.sequences()])
         loss = -least - self.low + 8 * U * (np.abs(least) + abs(self.low))
         self.parts = [np.minimum(np.clip(loss, 0.0, self.clip) / self.clip * (1 + 4 * U), 1.0)]

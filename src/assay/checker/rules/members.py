@@ -10,6 +10,9 @@ A member is read through a link, a number that the model stores for each member:
                  the first
     5  raw       its scores as they are
     6  counts    class probabilities are its scores, none of them negative, divided by their sum
+    7  boosted   class probabilities are the softmax of K / (K - 1)^2 times the scores divided by their sum, K classes:
+                 those of AdaBoost, whose scores are the weights of its votes
+    8  balance   one number: of two scores, none of them negative, twice the second less the first divided by their sum
     -1           nothing is known of it: such a model is stored and loaded, and no claim is about its predictions
 """
 
@@ -26,7 +29,8 @@ from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected
 
 UNKNOWN = -1
-VOTE, SHARES, LOGISTIC, LEAVES, SCORE, RAW, COUNTS = range(7)
+_OPEN = 1e200  # the error of a number about which nothing is known
+VOTE, SHARES, LOGISTIC, LEAVES, SCORE, RAW, COUNTS, BOOSTED, BALANCE = range(9)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class Reading:
             return _logistic(scores, errors)
         if self.link == COUNTS:
             return _divided(scores, errors)
+        if self.link == BOOSTED:
+            return _boosted(scores, errors)
+        if self.link == BALANCE:
+            shares, slack = _divided(scores, errors)
+            return 2 * (shares[:, 1:] - shares[:, :1]), above(4 * slack[:, :1] + 8 * U, 4)
         if self.link == SHARES and scores.shape[1] == 1:
             return np.column_stack([1 - scores[:, 0], scores[:, 0]]), above(np.repeat(errors, 2, axis=1) + U, 2)
         if self.link == SCORE and scores.shape[1] == 2:
@@ -85,11 +94,14 @@ class Reading:
             if not unsure.any():
                 return [Fraction(vote) for vote in votes[0].tolist()]
             return self._exact_vote(x)
-        if self.link == LOGISTIC:
+        if self.link in (LOGISTIC, BOOSTED):
             raise Refused("logistic probabilities are not rational numbers")
         scores = self.member.exact_scores(x)
-        if self.link == COUNTS:
-            return [value / max(sum(scores), Fraction(1, 10**300)) for value in scores]
+        if self.link in (COUNTS, BALANCE):
+            if min(scores) < 0:
+                raise Refused("a member has negative scores")
+            shares = [value / max(sum(scores), Fraction(1, 10**300)) for value in scores]
+            return shares if self.link == COUNTS else [2 * (shares[1] - shares[0])]
         if self.link == SHARES and len(scores) == 1:
             return [1 - scores[0], scores[0]]
         return [scores[1] - scores[0]] if self.link == SCORE and len(scores) == 2 else scores
@@ -113,11 +125,20 @@ def _logistic(scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _divided(scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """With s off by e, s / S is off by at most (1 + K) e / (S - K e)."""
+    """With 0 <= s off by e, s / S is off by at most (1 + K) e / (S - K e); of negative scores nothing is said."""
     K, total, error = scores.shape[1], scores.sum(axis=1, keepdims=True), errors.max(axis=1, keepdims=True)
     room = total - K * error
     slack = np.where(room > 0, above((1 + K) * error / np.where(room > 0, room, 1.0) + 8 * K * U, 4), 1.0)
+    slack = np.where(scores.min(axis=1, keepdims=True) < 0, _OPEN, slack)
     return scores / np.where(total > 0, total, 1.0), np.repeat(slack, K, axis=1)
+
+
+def _boosted(scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The softmax of c s / S: c times the error of s / S, and its rounding, are the error of what it is taken of."""
+    K = scores.shape[1]
+    factor = K / (K - 1) ** 2
+    shares, slack = _divided(scores, errors)
+    return _logistic(factor * shares, above(factor * (slack + 4 * U), 4))
 
 
 def readings(members: Sequence[Predictor], links: np.ndarray, classes: int) -> tuple[Reading, ...]:
@@ -125,15 +146,23 @@ def readings(members: Sequence[Predictor], links: np.ndarray, classes: int) -> t
 
     A classifier of `classes` classes was fitted to the labels 0, 1, ...; with 0 classes members are regressions.
     """
-    if links.shape != (len(members),) or np.any((links < UNKNOWN) | (links > COUNTS)):
+    if links.shape != (len(members),) or np.any((links < UNKNOWN) | (links > BALANCE)):
         raise Rejected("links_ must say how each member is read")
     labels = tuple(map(str, range(classes))) if classes else None
     for member, link in zip(members, links.tolist()):
         if member.classes != labels or member.columns != members[0].columns:
             raise Rejected("the members must be about the same columns and the classes 0, 1, ...")
+        if link in (BOOSTED, BALANCE) and (classes < 2 or member.binary or (link == BALANCE and classes > 2)):
+            raise Rejected("votes that are divided by their sum have a score for each class")
         if link == LEAVES and getattr(member, "kind", "") != "classifier":
             raise Rejected("leaves are those of a single tree")
     return tuple(Reading(member, link, classes) for member, link in zip(members, links.tolist()))
+
+
+def are_positions(array: np.ndarray, model: Any) -> bool:
+    """Tell whether an array names, in order, which of the members asked for a model has; no claim reads it."""
+    whole = array.dtype.kind == "i" and array.shape == (len(model.readings),)
+    return whole and bool(np.all(np.diff(array, prepend=-1) > 0))
 
 
 class Combined(Predictor):

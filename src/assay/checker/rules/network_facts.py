@@ -73,10 +73,13 @@ class Families(Rule):
     """A rule that compares structures: it keeps the codes of the rows and counts families when all are seen."""
 
     def prepare(self) -> None:
-        self.net: Net = self.model.net
-        self.check_rows()
+        self.begin()
         if 0 in self.net.sizes:
             raise Rejected("it is about networks whose nodes all have states")
+
+    def begin(self) -> None:
+        self.net: Net = self.model.net
+        self.check_rows()
         if self.rows * len(self.net.sizes) > MOST_CODES:
             raise Refused("so many rows are not held to count families")
         self.parts: list[np.ndarray] = []
@@ -113,22 +116,34 @@ class Families(Rule):
     def _cost(self, codes: np.ndarray, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         sizes = [self.net.sizes[node] for node in (*parents, child)]
         q, r = math.prod(sizes[:-1]), sizes[-1]
-        if q * r > MOST_CELLS:
-            raise Refused("the table of a family is too large to be counted")
+        if q * r >= 2**62:
+            raise Refused("the table of a family has too many cells to be numbered")
         config = np.zeros(codes.shape[1], dtype=np.int64)
         for node, size in zip((*parents, child), sizes):
             config = config * size + codes[node]
-        counts = np.bincount(config, minlength=q * r).reshape(q, r)
-        rows = counts.sum(axis=1)
+        counts, rows = _occurring(config, q * r, r)
         if self.samples:
             a, b = self.samples / q, self.samples / (q * r)
-            terms = np.concatenate([gammaln(b + counts).ravel() - gammaln(b), gammaln(a) - gammaln(a + rows)])
+            terms = np.concatenate([gammaln(b + counts) - gammaln(b), gammaln(a) - gammaln(a + rows)])
             size = np.abs(gammaln(b + counts)).sum() + np.abs(gammaln(a + rows)).sum()
-            size += (q * r + q) * (abs(gammaln(a)) + abs(gammaln(b)) + 1)
+            size += (len(counts) + len(rows)) * (abs(gammaln(a)) + abs(gammaln(b)) + 1)
             return -float(terms.sum()), float(_LOGS * size)
         parts = xlogy(counts, counts).sum(), xlogy(rows, rows).sum()
         price = self.factor * (r - 1) * q
         return float(parts[1] - parts[0] + price), float(gamma(256) * (sum(parts) + price))
+
+
+def _occurring(config: np.ndarray, cells: int, states: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often each cell of a family's table occurs, and each combination of parents, of those that occur at
+    all: an empty cell adds nothing to a cost, and a table may have many more cells than there are rows."""
+    if cells <= 4 * len(config):
+        counts = np.bincount(config)
+        found = np.flatnonzero(counts)
+        counts = counts[found]
+    else:
+        found, counts = np.unique(config, return_counts=True)
+    first = np.unique(found // states, return_index=True)[1]
+    return counts, np.add.reduceat(counts, first)
 
 
 class LocalOptimum(Families):
@@ -138,6 +153,9 @@ class LocalOptimum(Families):
     def prepare(self) -> None:
         super().prepare()
         self.read_score()
+        self.read_edges()
+
+    def read_edges(self) -> None:
         d = len(self.net.sizes)
         self.required, self.forbidden = (
             {(int(a), int(b)) for a, b in self.witness(name, None, 2, integer=True)}
@@ -193,6 +211,9 @@ class Optimum(Families):
     def prepare(self) -> None:
         super().prepare()
         self.read_score()
+        self.require_few()
+
+    def require_few(self) -> None:
         if len(self.net.sizes) > MOST_LISTED:
             raise Refused(f"all graphs are compared for at most {MOST_LISTED} columns")
         if max(map(len, self.net.parents)) > self.most:

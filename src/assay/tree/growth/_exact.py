@@ -26,9 +26,7 @@ class Columns(NamedTuple):
         return Columns(self.codes[columns], self.n_codes[columns], self.levels, self.starts[columns])
 
 
-def encode(
-    X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order: np.ndarray | None = None
-) -> Columns:
+def encode(X: np.ndarray, n_jobs: int | None, max_bins: int | None = None, order: np.ndarray | None = None) -> Columns:
     """Return the codes of all columns, in this order if one is given; with `max_bins`, columns of more values are cut
     into so many quantile bins."""
     n, d = X.shape

@@ -22,29 +22,30 @@ _LARGE = 200_000  # rows beyond which threads share the columns of one node
 _LINE, _CACHED = 64, 16  # columns summed together: of one cache line; those whose sums fit in the first cache
 
 
-RULE = np.dtype(
-    [
-        ("g_unit", np.float64),  # what one unit of the quantised gradients and hessians stands for
-        ("h_unit", np.float64),
-        ("l2", np.float64),
-        ("min_samples", np.float64),
-        ("min_hessian", np.float64),
-        ("low", np.float64),  # bounds of the values of the node
-        ("high", np.float64),
-        ("min_gain", np.float64),
-    ]
-)
-SPLIT = np.dtype(
-    [
-        ("gain", np.float64),  # 0: none was found
-        ("column", np.int64),
-        ("last", np.int64),  # bin on the left
-        ("missing_left", np.int64),
-        ("gradient", np.int64),  # quantised sums of the left child
-        ("hessian", np.int64),
-        ("count", np.int64),
-    ]
-)
+class Numbers(NamedTuple):
+    """What a split must satisfy, as the compiled search reads it."""
+
+    g_unit: float  # what one unit of the quantised gradients and hessians stands for
+    h_unit: float
+    l2: float
+    min_samples: float
+    min_hessian: float
+    min_gain: float
+
+
+class Split(NamedTuple):
+    """A split as the compiled search returns it."""
+
+    gain: float  # 0: none was found
+    column: int
+    last: int  # bin on the left
+    missing_left: int
+    gradient: int  # quantised sums of the left child
+    hessian: int
+    rows: int
+
+
+_NONE = Split(0.0, -1, 0, 0, 0, 0, 0)
 
 
 class Rule(NamedTuple):
@@ -70,7 +71,7 @@ class Node:
     low: float = -np.inf
     high: float = np.inf
     histogram: Any = None
-    split: Any = None  # a record of SPLIT
+    split: Split = _NONE
     goes_left: Any = None
     children: Any = None  # two nodes
     accepted: bool = False
@@ -88,7 +89,7 @@ class Node:
 
     @property
     def gain(self) -> float:
-        return 0.0 if self.split is None else float(self.split["gain"])
+        return self.split.gain
 
 
 class Grower:
@@ -111,7 +112,8 @@ class Grower:
     def grow(self, n: int, units: tuple[float, float], turn: int) -> list[Node]:
         """Return the nodes of one tree, the `turn`-th, on the first n entries, siblings side by side; leaves are those
         not accepted."""
-        self.units, self.turn = units, turn
+        rule, self.turn = self.rule, turn
+        self.numbers = Numbers(*units, rule.l2, float(rule.min_samples), rule.min_hessian, rule.min_gain)
         root = Node(0, n, 0, np.zeros(3, dtype=np.int64), allowed=self.allowed.columns(None, turn, 0, n))
         self._open_root(root)
         heap: list[tuple[float, int, Node]] = []
@@ -163,8 +165,8 @@ class Grower:
         from assay.tree.growth._hist_loops import partition
 
         split = node.split
-        left_total = np.array([split["gradient"], split["hessian"], split["count"]])
-        boundary, column = node.start + int(split["count"]), int(split["column"])
+        left_total = np.array(split[4:])
+        boundary, column = node.start + split.rows, split.column
         left = Node(node.start, boundary, node.depth + 1, left_total, node.low, node.high)
         right = Node(boundary, node.stop, node.depth + 1, node.total - left_total, node.low, node.high)
         self._narrow(node, left, right)
@@ -212,7 +214,7 @@ class Grower:
     def _narrow(self, node: Node, left: Node, right: Node) -> None:
         """Keep the values of later descendants on the right side of the middle, where a column must be
         monotone."""
-        sign = self.rule.monotone[node.split["column"]]
+        sign = self.rule.monotone[node.split.column]
         if sign:
             a, b = self._value(left), self._value(right)
             if sign > 0:
@@ -221,31 +223,23 @@ class Grower:
                 left.low = right.high = (a + b) / 2
 
     def _value(self, node: Node) -> float:
-        g, h = node.total[0] * self.units[0], node.total[1] * self.units[1]
+        g, h = node.total[0] * self.numbers.g_unit, node.total[1] * self.numbers.h_unit
         return min(max(-g / (h + self.rule.l2), node.low), node.high)
 
     def _splittable(self, node: Node) -> bool:
         return node.depth < self.rule.max_depth and node.stop - node.start >= 2 * self.rule.min_samples
 
-    def _find(self, node: Node, columns: tuple[int, int]) -> tuple[Any, np.ndarray] | None:
+    def _find(self, node: Node, columns: tuple[int, int]) -> tuple[Split, np.ndarray] | None:
         from assay.tree.growth._hist_loops import best_split
 
         if not self._splittable(node):
             return None
-        rule, found, goes_left = self.rule, np.zeros(1, dtype=SPLIT), np.zeros(256, dtype=np.uint8)
-        numbers = np.array(
-            [(*self.units, rule.l2, rule.min_samples, rule.min_hessian, node.low, node.high, rule.min_gain)], dtype=RULE
-        )
-        binned, split = self.binned, found[0]
-        best_split(
-            node.histogram, *columns, binned.n_bins, binned.nominal, rule.monotone, node.allowed, node.total,
-            numbers[0], split, goes_left,
+        binned, goes_left = self.binned, np.empty(256, dtype=np.uint8)
+        found = best_split(
+            node.histogram, *columns, binned.n_bins, binned.nominal, self.rule.monotone, node.allowed, node.total,
+            self.numbers, node.low, node.high, goes_left,
         )  # fmt: skip
-        if not binned.nominal[split["column"]]:
-            goes_left[:] = 0  # a nominal column that was the best for a while has left its marks
-            goes_left[: split["last"] + 1] = 1
-            goes_left[255] = split["missing_left"]
-        return split, goes_left
+        return Split(*found), goes_left
 
     def _take(self) -> np.ndarray:
         return self._free.pop() if self._free else np.empty((3, len(self.binned.n_bins) * 256), dtype=self._integer)
@@ -261,33 +255,30 @@ class Grower:
 
 def _settle(node: Node, found: Any) -> None:
     """Keep the best split over all groups of columns; of equals the first."""
-    split, goes_left = max(found, key=lambda one: one[0]["gain"])
-    if split["gain"] > 0:
+    split, goes_left = max(found, key=lambda one: one[0].gain)
+    if split.gain > 0:
         node.split, node.goes_left = split, goes_left
 
 
 def grown_nodes(grown: list[Node], binner: Binner) -> Nodes:
     """Return a grown tree as arrays; `impurity` holds the loss that a split removed."""
-    n = len(grown)
     inner = np.array([node.accepted for node in grown])
-    split = np.zeros(n, dtype=SPLIT)
-    for i in np.flatnonzero(inner):
-        split[i] = grown[i].split
-    column = np.where(inner, split["column"], -1).astype(np.int32)
+    splits = [node.split if node.accepted else _NONE for node in grown]
+    column = np.array([split.column for split in splits], dtype=np.int32)
     nominal = inner & (binner.nominal[np.maximum(column, 0)] == 1)
     tables = [_table(node.goes_left, int(binner.n_edges[column[i]])) for i, node in enumerate(grown) if nominal[i]]
     width = max((len(table) for table in tables), default=0)
     return Nodes(
         root=np.zeros(1, dtype=np.int32),
         column=column,
-        threshold=np.array([_threshold(binner, f, last) for f, last in zip(column, split["last"])]),
+        threshold=np.array([_threshold(binner, split.column, split.last) for split in splits]),
         table=np.where(nominal, np.cumsum(nominal) - 1, -1).astype(np.int32),
         child=np.array([node.children[0].place if node.accepted else -1 for node in grown], dtype=np.int32),
         n_children=np.where(inner, 2, 0).astype(np.int32),
         missing=np.array([_missing(node) if node.accepted else -1 for node in grown], dtype=np.int32),
         value=np.array([[0.0 if node.accepted else node.value] for node in grown]),
         weight=np.array([float(node.stop - node.start) for node in grown]),
-        impurity=split["gain"].copy(),
+        impurity=np.array([split.gain for split in splits]),
         tables=np.array([np.pad(t, (0, width - len(t)), constant_values=-1) for t in tables], dtype=np.int32).reshape(
             len(tables), width
         ),

@@ -194,70 +194,89 @@ def partition(bins, column, goes_left, small_left, entries, scratch, base, start
 
 
 @compiled
-def _bounded(value, low, high):
-    return min(max(value, low), high)
+def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total, rule, low, high, goes_left):
+    """Return the split with the largest loss reduction among columns first .. end - 1, in the order of
+    `_hist_grower.Split`; its gain is 0 if there is none. Writes which bins go left.
 
-
-@compiled
-def best_split(histogram, first, end, n_bins, nominal, monotone, allowed, total, rule, best, goes_left):
-    """Find the split with the largest loss reduction among columns first .. end - 1.
-
-    `histogram` (3, columns * 256) integers; `total` gradient, hessian, count of the node in integers; `rule`, `best`:
-    records of `_hist_grower.RULE` and `_hist_grower.SPLIT`. For a nominal column, writes which bins go left too.
-    `best` stays when nothing is better.
+    `histogram` (3, columns * 256) integers; `total` gradient, hessian, count of the node in integers; `rule`: the
+    numbers of `_hist_grower.Numbers`; low, high: bounds of the values of the node.
     """
-    g_unit, h_unit, l2, min_samples, min_hessian = rule.g_unit, rule.h_unit, rule.l2, rule.min_samples, rule.min_hessian
-    low, high, min_gain = rule.low, rule.high, rule.min_gain
-    G, H = total[0] * g_unit, total[1] * h_unit
-    order = np.empty(BINS, dtype=np.int64)
-    rate = np.empty(BINS)
+    order, kept, rate = np.arange(BINS), np.empty(BINS, dtype=np.int64), np.empty(BINS)
+    best = (0.0, 0, 0, 0, np.int64(0), np.int64(0), np.int64(0))
     for column in range(first, end):
         if not allowed[column]:
             continue
-        at = column * BINS
-        bins = n_bins[column]
-        missing = histogram[2, at + MISSING] > 0
-        for b in range(bins):
-            order[b] = b
+        at, bins = column * BINS, n_bins[column]
         if nominal[column]:
-            bins = _order_levels(histogram, at, bins, h_unit, l2, order, rate)
-        sign = monotone[column]
+            bins = _order_levels(histogram, at, bins, rule[1], rule[2], kept, rate)
+        missing = histogram[2, at + MISSING] > 0
         for missing_left in range(2 if missing else 1):
-            g, h, c = np.int64(0), np.int64(0), np.int64(0)
-            if missing_left:
-                g, h, c = histogram[0, at + MISSING], histogram[1, at + MISSING], histogram[2, at + MISSING]
-            for k in range(bins if missing and not missing_left else bins - 1):
-                b = at + order[k]
-                if histogram[2, b] == 0:
-                    continue
-                g += histogram[0, b]
-                h += histogram[1, b]
-                c += histogram[2, b]
-                if c < min_samples:
-                    continue
-                if total[2] - c < min_samples:
-                    break
-                GL, HL = g * g_unit, h * h_unit
-                GR, HR = G - GL, H - HL
-                if min_hessian > HL or min_hessian > HR:
-                    continue
-                A, B = HL + l2, HR + l2
-                if sign == 0 and low == -np.inf and high == np.inf:
-                    gain = (GL * GL * B + GR * GR * A) / (A * B) - G * G / (H + l2)
-                else:
-                    left, right = _bounded(-GL / A, low, high), _bounded(-GR / B, low, high)
-                    if sign * (right - left) < 0:
-                        continue
-                    here = _bounded(-G / (H + l2), low, high)
-                    gain = _reduction(GL, A, left) + _reduction(GR, B, right) - _reduction(G, H + l2, here)
-                if gain > best.gain and gain > min_gain:
-                    best.gain, best.column, best.last, best.missing_left = gain, column, order[k], missing_left
-                    best.gradient, best.hessian, best.count = g, h, c
-                    if nominal[column]:
-                        goes_left[:] = 0
-                        for j in range(k + 1):
-                            goes_left[order[j]] = 1
-                        goes_left[MISSING] = missing_left
+            scanned = bins if missing and not missing_left else bins - 1
+            gain, k, g, h, c = _scan_bins(
+                histogram, at, kept if nominal[column] else order, scanned, missing_left, total, rule,
+                monotone[column], low, high, best[0],
+            )  # fmt: skip
+            if k < 0:
+                continue
+            last = kept[k] if nominal[column] else k
+            best = (gain, column, last, missing_left, g, h, c)
+            goes_left[:] = 0
+            for j in range(k + 1):
+                goes_left[kept[j] if nominal[column] else j] = 1
+            goes_left[MISSING] = missing_left
+    return best
+
+
+@compiled
+def _scan_bins(histogram, at, order, bins, missing_left, total, rule, sign, low, high, least):
+    """Return the largest gain above `least`, after which of the bins in that order it lies (-1: there is none), and
+    the sums of the left side."""
+    g_unit, h_unit, l2, min_samples, min_hessian, min_gain = rule
+    G, H, most = total[0] * g_unit, total[1] * h_unit, total[2] - min_samples
+    here, free = G * G / (H + l2), sign == 0 and low == -np.inf and high == np.inf
+    least = max(least, min_gain)
+    found = (least, -1, np.int64(0), np.int64(0), np.int64(0))
+    g, h, c = np.int64(0), np.int64(0), np.int64(0)
+    if missing_left:
+        g, h, c = histogram[0, at + MISSING], histogram[1, at + MISSING], histogram[2, at + MISSING]
+    for k in range(bins):
+        b = at + order[k]
+        if histogram[2, b] == 0:
+            continue
+        g += histogram[0, b]
+        h += histogram[1, b]
+        c += histogram[2, b]
+        if c < min_samples:
+            continue
+        if c > most:
+            break
+        GL, HL = g * g_unit, h * h_unit
+        GR, HR = G - GL, H - HL
+        if min_hessian > HL or min_hessian > HR:
+            continue
+        A, B = HL + l2, HR + l2
+        if free:
+            gain = (GL * GL * B + GR * GR * A) / (A * B) - here
+        else:
+            gain = _bounded_gain(GL, A, GR, B, G, H + l2, sign, low, high)
+        if gain > found[0]:
+            found = (gain, k, g, h, c)
+    return found
+
+
+@compiled
+def _bounded_gain(GL, A, GR, B, G, C, sign, low, high):
+    """Return the loss that a split removes if the values of all three nodes must lie in [low, high]; minus infinity if
+    those of the children are not in the order that `sign` asks for."""
+    left, right = _bounded(-GL / A, low, high), _bounded(-GR / B, low, high)
+    if sign * (right - left) < 0:
+        return -np.inf
+    return _reduction(GL, A, left) + _reduction(GR, B, right) - _reduction(G, C, _bounded(-G / C, low, high))
+
+
+@compiled
+def _bounded(value, low, high):
+    return min(max(value, low), high)
 
 
 @compiled

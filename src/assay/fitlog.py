@@ -6,6 +6,8 @@
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -70,6 +72,14 @@ class FitLog:
             self.stopped = True
         return self.stopped
 
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Around a loop: Ctrl-C ends it, `stopped` says so, and what the loop has found so far stays."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stopped = True
+
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._learner.history_ = self.history
         if self._context is not None:
@@ -109,3 +119,12 @@ class Interrupts:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+
+
+@contextmanager
+def part_of_a_fit() -> Iterator[None]:
+    """Around a fit within another one: Ctrl-C, which it answers by keeping its best, ends the other one too."""
+    with Interrupts() as heard:
+        yield
+    if heard.asked:
+        raise KeyboardInterrupt

@@ -243,7 +243,7 @@ class KMeans(Centroids):
         exact = self.algorithm == "exact"
         if exact and rows.n_features != 1:
             raise refuse(self, f"algorithm='exact' is for rows of one column; X has {rows.n_features}.")
-        with fit_log(self, self.max_iter * runs, X, None, sample_weight) as log:
+        with fit_log(self, self.max_iter * runs, X, None, sample_weight) as log, log.keeping():
             for _ in range(1 if exact else runs):
                 centers = best_centers(rows, k) if exact else starting_centers(self, rows, k, random_state)
                 found = descend(passes, centers, self.max_iter, least, log, bool(self.verbose))
@@ -251,7 +251,8 @@ class KMeans(Centroids):
                     best = found._replace(labels=found.labels.copy())
                 if log.stopped:
                     break
-        assert best is not None
+        if best is None:
+            raise KeyboardInterrupt
         return self._keep(best)
 
     def _runs(self) -> int:

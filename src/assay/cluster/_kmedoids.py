@@ -141,14 +141,16 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
         given = not isinstance(self.init, str)
         with fit_log(self, self.max_iter * self.n_init, X, None) as log, one_blas_thread():
             distances = Distances(len(table), _between(name, self.metric_params or {}, table), self.n_jobs)
-            for _ in range(1 if given else self.n_init):
-                start = self._first(distances, random)
-                found = descend(distances, start, self.max_iter, log, partial(self._as_it_stands, table))
-                if best is None or found.cost < best.cost:
-                    best = found
-                if log.stopped:
-                    break
-        assert best is not None
+            with log.keeping():
+                for _ in range(1 if given else self.n_init):
+                    start = self._first(distances, random)
+                    found = descend(distances, start, self.max_iter, log, partial(self._as_it_stands, table))
+                    if best is None or found.cost < best.cost:
+                        best = found
+                    if log.stopped:
+                        break
+        if best is None:
+            raise KeyboardInterrupt
         self._keep(best, table)
         if not best.converged and not log.stopped:
             warnings.warn(

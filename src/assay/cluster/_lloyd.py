@@ -20,29 +20,34 @@ def descend(passes: Any, centers: np.ndarray, max_iter: int, tol: float, log: An
     """Alternate from `centers` until no row changes its centre or the squared movement of all is at most `tol`; `tell`
     prints a line for each iteration.
 
+    Ctrl-C ends the run at the means of the last whole iteration.
+
     The objective that is logged is that of the new means and the rows they are the means of,
     sum w |x - o|^2 - sum_j |sum of w (x - o) over cluster j|^2 / (weight of j), o the mean of all rows.
     """
     passes.begin(centers)
     if tell:
         print("Initialization complete")
-    distances, still, n_iter = 0, False, 0
-    for n_iter in range(1, max_iter + 1):
-        found = passes.assign(centers)
-        distances += found.computed
-        moved = _means(passes, centers, found.sums, found.counts)
-        movement = float(np.sum((moved - centers) ** 2))
-        centers, still = moved, found.changed == 0
-        objective = _objective(passes.known.total, found)
-        stop = log.step(objective, movement, **passes_state(centers, n_iter))
-        if tell:
-            print(f"Iteration {n_iter}, inertia {objective:.6g}.")
-        if still or movement <= tol or stop:
+    distances, still, n_iter, movement = 0, False, 0, np.inf
+    with log.keeping():
+        while n_iter < max_iter:
+            found = passes.assign(centers)
+            distances += found.computed
+            moved = _means(passes, centers, found.sums, found.counts)
+            movement = float(np.sum((moved - centers) ** 2))
+            centers, still, n_iter = moved, found.changed == 0, n_iter + 1
+            objective = _objective(passes.known.total, found)
+            stop = log.step(objective, movement, **passes_state(centers, n_iter))
             if tell:
-                near = "strict convergence" if still else f"center shift {movement:.6g} within tolerance {tol:.6g}"
-                print(f"Ended at iteration {n_iter}: {near}.")
-            break
-    if not still:
+                print(f"Iteration {n_iter}, inertia {objective:.6g}.")
+            if still or movement <= tol or stop:
+                if tell:
+                    near = "strict convergence" if still else f"center shift {movement:.6g} within tolerance {tol:.6g}"
+                    print(f"Ended at iteration {n_iter}: {near}.")
+                break
+    if log.stopped:  # perhaps within a pass
+        passes.begin(centers)
+    if not still or log.stopped:
         passes.assign(centers)
     inertia = passes.inertia(centers)
     return Found(centers, passes.labels, float(inertia), n_iter, distances, still or movement <= tol)

@@ -119,26 +119,29 @@ class Search(NamedTuple):
 
 def descend(distances: Distances, medoids: np.ndarray, max_iter: int, log: Any, fitted: Any) -> Search:
     """Exchange medoids for candidates until no exchange lowers the cost, or `max_iter` passes over all candidates are
-    made. `fitted(state)` is what makes a learner usable as it stands."""
+    made, or Ctrl-C is pressed. `fitted(state)` is what makes a learner usable as it stands."""
     state, n = State(distances, medoids), distances.n
     looked, idle, swaps = 0, 0, 0
     stop = log.step(state.cost, 0.0, **fitted(state))
-    while idle < n and looked < max_iter * n and not stop:
-        start = looked % n
-        rows = np.arange(start, min(start + min(distances.step, n - idle), n))
-        apart, at, few = distances.of(rows), 0, 8
-        while at < len(rows) and not stop:
-            part = slice(at, at + few)
-            change, slot = state.changes(apart[part])
-            better = np.flatnonzero(change < -_LEAST * state.cost)
-            if not len(better):
-                at, idle, looked = at + len(change), idle + len(change), looked + len(change)
-                few *= 2
-                continue
-            first = int(better[0])
-            state.take(int(rows[at + first]), apart[at + first], int(slot[first]))
-            at, idle, looked, few, swaps = at + first + 1, 0, looked + first + 1, 8, swaps + 1
-            stop = log.step(state.cost, -float(change[first]), **fitted(state))
+    with log.keeping():
+        while idle < n and looked < max_iter * n and not stop:
+            start = looked % n
+            rows = np.arange(start, min(start + min(distances.step, n - idle), n))
+            apart, at, few = distances.of(rows), 0, 8
+            while at < len(rows) and not stop:
+                part = slice(at, at + few)
+                change, slot = state.changes(apart[part])
+                better = np.flatnonzero(change < -_LEAST * state.cost)
+                if not len(better):
+                    at, idle, looked = at + len(change), idle + len(change), looked + len(change)
+                    few *= 2
+                    continue
+                first = int(better[0])
+                state.take(int(rows[at + first]), apart[at + first], int(slot[first]))
+                at, idle, looked, few, swaps = at + first + 1, 0, looked + first + 1, 8, swaps + 1
+                stop = log.step(state.cost, -float(change[first]), **fitted(state))
+    if log.stopped:  # perhaps in the middle of an exchange
+        state, idle = State(distances, state.medoids), 0
     return Search(state.medoids, state.cost, state.owner, -(-looked // n), swaps, idle >= n)
 
 

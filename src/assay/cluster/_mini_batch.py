@@ -151,12 +151,13 @@ class MiniBatchKMeans(Centroids):
         with fit_log(self, steps, X, None, sample_weight) as log, one_blas_thread():
             self._start(rows, random)
             watch = _Watch(self, 2.0 * size / (rows.n_rows + 1), self.tol * known.variance)
-            for batch, weight in _batches(rows, size, steps, random):
-                before = self.cluster_centers_.copy()
-                cost = self._step(batch, weight, random) / max(float(weight.sum()), 1e-300)
-                moved = float(np.sum((self.cluster_centers_ - before) ** 2))
-                if log.step(cost, moved, cluster_centers_=self.cluster_centers_.copy()) or watch.rests(cost, moved):
-                    break
+            with log.keeping():
+                for batch, weight in _batches(rows, size, steps, random):
+                    before = self.cluster_centers_.copy()
+                    cost = self._step(batch, weight, random) / max(float(weight.sum()), 1e-300)
+                    moved = float(np.sum((self.cluster_centers_ - before) ** 2))
+                    if log.step(cost, moved, cluster_centers_=self.cluster_centers_.copy()) or watch.rests(cost, moved):
+                        break
         self.n_steps_ = len(log.history)
         self.n_iter_ = math.ceil(self.n_steps_ * size / rows.n_rows)
         self.__dict__.pop("labels_", None)

@@ -58,14 +58,15 @@ class Mixed(PrototypeMixin, ClusterMixin, Learner):
         problem = Problem(table, self.nominal_columns_ > 0, self.gamma_, self.n_jobs)
         random = check_random_state(self.random_state)
         best: Found | None = None
-        with fit_log(self, self.max_iter * self.n_init, X, None) as log:
+        with fit_log(self, self.max_iter * self.n_init, X, None) as log, log.keeping():
             for _ in range(1 if not isinstance(self.init, str) else self.n_init):
                 found = descend(problem, self._start(problem, random), self.max_iter, log)
                 if best is None or found.cost < best.cost:
                     best = found
                 if log.stopped:
                     break
-        assert best is not None
+        if best is None:
+            raise KeyboardInterrupt
         self.prototypes_, self.labels_, self.cost_ = best.prototypes, best.labels, best.cost
         self.n_iter_ = best.n_iter
         if not best.rests and not log.stopped:

@@ -60,18 +60,20 @@ class Found(NamedTuple):
 
 
 def descend(problem: Problem, prototypes: np.ndarray, max_iter: int, log: Any) -> Found:
-    """Alternate from `prototypes` until no row moves."""
+    """Alternate from `prototypes` until no row moves, or Ctrl-C is pressed."""
     labels, costs = problem.assign(prototypes)
     rests, made = False, 0
-    while made < max_iter:
-        made += 1
-        labels = _filled(labels, costs, len(prototypes))
-        prototypes = problem.centred(labels, prototypes)
-        now, costs = problem.assign(prototypes)
-        moved = int(np.sum(now != labels))
-        rests, labels = moved == 0, now
-        if log.step(float(costs.sum()), float(moved), prototypes_=prototypes.copy()) or rests:
-            break
+    with log.keeping():
+        while made < max_iter:
+            labels = _filled(labels, costs, len(prototypes))
+            prototypes = problem.centred(labels, prototypes)
+            now, costs = problem.assign(prototypes)
+            moved = int(np.sum(now != labels))
+            rests, labels, made = moved == 0, now, made + 1
+            if log.step(float(costs.sum()), float(moved), prototypes_=prototypes.copy()) or rests:
+                break
+    if log.stopped:  # perhaps between prototypes and labels
+        labels, costs = problem.assign(prototypes)
     return Found(prototypes, labels, float(costs.sum()), made, rests)
 
 

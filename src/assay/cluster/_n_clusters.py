@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from assay.cluster._kmeans import KMeans
+from assay.fitlog import part_of_a_fit
 from assay.metrics import rmsstd, silhouette_score
 
 
@@ -101,7 +102,8 @@ def sweep(
 
 
 def _fitted(model: KMeans, X: np.ndarray, numbers: np.ndarray) -> tuple[KMeans, ...]:
-    return tuple(clone(model).set_params(n_clusters=int(k)).fit(X) for k in numbers)
+    with part_of_a_fit():
+        return tuple(clone(model).set_params(n_clusters=int(k)).fit(X) for k in numbers)
 
 
 def spherical_bic(inertia: float, sizes: np.ndarray, d: int) -> float:

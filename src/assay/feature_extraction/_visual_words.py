@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from assay.cluster import KMeans
 from assay.feature_extraction._pictures import DESCRIPTORS, PictureLearner, descriptors, grid
+from assay.fitlog import part_of_a_fit
 from assay.params import Choice, Count, check, refuse
 from assay.scan import thread_map
 
@@ -99,7 +100,8 @@ class BagOfVisualWords(PictureLearner):
                 f"the pictures have {len(np.unique(found, axis=0))} different patches, fewer than words={self.words}.",
             )
         seed = int(random.randint(2**31 - 1))
-        model = KMeans(self.words, max_iter=50, random_state=seed, n_jobs=self.n_jobs).fit(found)
+        with part_of_a_fit():
+            model = KMeans(self.words, max_iter=50, random_state=seed, n_jobs=self.n_jobs).fit(found)
         self.vocabulary_ = model.cluster_centers_
         return self
 

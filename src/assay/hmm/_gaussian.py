@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from assay.card import Card
 from assay.cluster import KMeans
+from assay.fitlog import part_of_a_fit
 from assay.hmm._base import HiddenMarkovModel
 from assay.hmm._chain import Arrays, Emissions, Sequences
 from assay.hmm._emissions import (
@@ -127,7 +128,9 @@ class GaussianEmissions(HiddenMarkovModel):
         distinct = np.unique(whole, axis=0)
         if len(distinct) <= count:
             return distinct[np.arange(count) % len(distinct)]
-        return KMeans(n_clusters=count, n_init=4, random_state=random, n_jobs=self.n_jobs).fit(whole).cluster_centers_
+        with part_of_a_fit():
+            model = KMeans(n_clusters=count, n_init=4, random_state=random, n_jobs=self.n_jobs)
+            return model.fit(whole).cluster_centers_
 
     def _log_rows(self, X: np.ndarray, emission: Arrays) -> np.ndarray:
         """Return ln b_j(x) of each row (n, k)."""

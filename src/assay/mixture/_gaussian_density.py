@@ -135,7 +135,8 @@ class GaussianDensity(GaussianEstimator):
         def watch(parameters: Components, value: float, gain: float) -> bool:
             return log.step(-value, abs(gain), **attributes(parameters))
 
-        found = em(problem, problem.start(), tol=self.tol, max_iter=self.max_iter, watch=watch)
+        start, keeping = problem.start(), log.keeping()
+        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=keeping)
         self._keep(found.parameters)
         self.n_iter_, self.lower_bound_ = found.n_iter, found.log_likelihood
         if not found.converged and not log.stopped:

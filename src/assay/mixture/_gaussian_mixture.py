@@ -142,15 +142,17 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
             problem = GaussianProblem(
                 rows, self.covariance_type, self.reg_covar, hard=self.assignment == "hard", name=type(self).__name__
             )
-            for turn in range(1 if again else self.n_init):
-                problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
-                start = self.components_ if again else components(self, problem, self.n_components, random)
-                found = self._run(problem, start, log, turn)
-                if best is None or found.log_likelihood > best[0].log_likelihood:
-                    best = found, start, problem.restarts, problem.reg_covar
-                if log.stopped:
-                    break
-            assert best is not None
+            with log.keeping():
+                for turn in range(1 if again else self.n_init):
+                    problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
+                    start = self.components_ if again else components(self, problem, self.n_components, random)
+                    found = self._run(problem, start, log, turn)
+                    if best is None or found.log_likelihood > best[0].log_likelihood:
+                        best = found, start, problem.restarts, problem.reg_covar
+                    if log.stopped:
+                        break
+            if best is None:
+                raise KeyboardInterrupt
             self._finish(*best, log)
         return self
 
@@ -167,7 +169,7 @@ class GaussianMixture(PrototypeMixin, GaussianEstimator):
                 )
             return log.step(-value, abs(gain), **attributes(parameters))
 
-        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch)
+        found = em(problem, start, tol=self.tol, max_iter=self.max_iter, watch=watch, keeping=log.keeping())
         if self.verbose:
             end = "converged" if found.converged else "not converged"
             print(

@@ -86,14 +86,16 @@ class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         weights = np.zeros((0, coded.shape[1])) if afresh else self.weights_
         labels = np.full(len(data), -1)
         random, rests = check_random_state(self.random_state), False
-        with fit_log(self, passes, X, None) as log:
+        with fit_log(self, passes, X, None) as log, log.keeping():
             for _ in range(passes):
                 order = random.permutation(len(data)) if self.shuffle else np.arange(len(data))
                 weights, change = self._pass(coded, order, weights, labels)
-                self.weights_, self.labels_ = weights, labels
+                self.weights_, self.labels_ = weights, labels.copy()
                 rests = change == 0.0 or change <= self._small
                 if log.step(float(len(weights)), change, weights_=weights) or rests:
                     break
+        if not log.history:
+            raise KeyboardInterrupt
         self.n_iter_ = len(log.history)
         if not rests and not log.stopped and passes > 1:
             warnings.warn(

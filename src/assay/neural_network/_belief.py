@@ -9,6 +9,7 @@ Claims: the chances of the last layer, recomputed by the checker for any row; wh
 Method: `BernoulliRBM` for each layer.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
@@ -103,11 +104,17 @@ class DeepBeliefNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         with fit_log(self, len(sizes), X, None) as log:
             for size in sizes:
                 seed = int(random.randint(2**31 - 1))
-                machine = BernoulliRBM(size, random_state=seed, **options).fit(data)
+                machine = BernoulliRBM(size, random_state=seed, **options)
+                if not log.stopped:
+                    machine.fit(data)
+                else:  # the layers above stand as they begin
+                    machine.partial_fit(data[: self.batch_size])
                 machines.append(machine)
                 data = machine.transform(data)
                 self.machines_ = machines
-                log.step(machine.history_[-1].objective, 0.0, machines_=list(machines))
+                told = machine.history_[-1].objective if machine.history_ else math.inf
+                log.step(told, 0.0, machines_=list(machines))
+                log.stopped |= len(machine.history_) < self.n_iter
         return self
 
     def _sizes(self) -> list[int]:

@@ -126,14 +126,14 @@ class CompetitiveLearning(Centroids):
         spread = float(np.sqrt(np.square(data - data.mean(axis=0)).sum(axis=1).mean()))
         alone = Grid(1, len(self.cluster_centers_), False).neighbourhood(0.0)
         rate = 0.0 if self.learning_rate == "count" else float(self.learning_rate)
-        with fit_log(self, passes, X, None) as log:
+        with fit_log(self, passes, X, None) as log, log.keeping():
             for _ in range(passes):
                 order = random.permutation(len(data)) if self.shuffle else np.arange(len(data))
-                columns = np.ascontiguousarray(self.cluster_centers_.T)
-                total = visit(data, order, columns, *alone, rate, self.wins_)
+                columns, wins = np.ascontiguousarray(self.cluster_centers_.T), self.wins_.copy()
+                total = visit(data, order, columns, *alone, rate, wins)
                 moved = np.ascontiguousarray(columns.T)
                 way = float(np.sqrt(np.square(moved - self.cluster_centers_).sum(axis=1).max())) / (spread or 1.0)
-                self.cluster_centers_ = moved
+                self.cluster_centers_, self.wins_ = moved, wins
                 if log.step(total / len(data), way, cluster_centers_=moved) or way <= self.tol:
                     break
         self.n_iter_ = len(log.history)

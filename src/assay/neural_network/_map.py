@@ -153,13 +153,10 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         moments = rows.sum(_moments)
         spread = math.sqrt(max(float((moments[1] / rows.n_rows - (moments[0] / rows.n_rows) ** 2).sum()), 0.0))
         self.grid_ = np.array([grid.height, grid.width, int(grid.hexagonal)], dtype=np.int64)
-        self.prototypes_ = self._first(rows, grid, random)
+        self.prototypes_, self.movement_ = self._first(rows, grid, random), math.inf
         learn = self._online if self.algorithm == "online" else self._batch
-        with fit_log(self, self.max_iter, X, None) as log:
-            try:
-                learn(rows, grid, spread, random, log)
-            except KeyboardInterrupt:
-                log.stopped = True
+        with fit_log(self, self.max_iter, X, None) as log, log.keeping():
+            learn(rows, grid, spread, random, log)
         if not np.isfinite(self.prototypes_).all():
             raise refuse(self, f"prototypes left all bounds in pass {len(log.history)}; lower learning_rate.")
         self.n_iter_ = len(log.history)

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 from assay.base import fit_log
 from assay.card import Card
-from assay.fitlog import FitLog
+from assay.fitlog import FitLog, part_of_a_fit
 from assay.neural_network._basis import _UNIT, Basis, BasisClassifier, BasisRegressor
 from assay.neural_network._claims import Networks
 from assay.params import Count, Flag, NameOr, Number, check, refuse
@@ -92,7 +92,8 @@ class Radial(Basis):
         from assay.cluster import KMeans
 
         distinct = len(np.unique(X, axis=0))
-        return KMeans(min(many, distinct), random_state=random, n_jobs=self.n_jobs).fit(X).cluster_centers_
+        with part_of_a_fit():
+            return KMeans(min(many, distinct), random_state=random, n_jobs=self.n_jobs).fit(X).cluster_centers_
 
     def _widths(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Return beta of each centre: 1 / (2 s^2), s^2 twice the mean square of the distances to the two

@@ -11,6 +11,7 @@ ln p(X, Z | T), of X and that Z together.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 ROUNDING = 1e-9
@@ -73,26 +74,31 @@ def em(
     tol: float,
     max_iter: int,
     watch: Callable[[Any, float, float], bool] = lambda parameters, value, gain: False,
+    keeping: AbstractContextManager[None] | None = None,
 ) -> Found:
     """Run EM from `start`: after a step that gains less than `tol`, one more is made and the run ends.
 
-    `watch(parameters, log_likelihood, gain)` is called after each step; if it returns True the run ends there.
+    `watch(parameters, log_likelihood, gain)` is called after each step; if it returns True the run ends there. The
+    steps are made within `keeping`: one that swallows Ctrl-C (`FitLog.keeping`) ends the run at the last whole step.
     """
     before, statistics = model.e_step(start)
     history, parameters, converged = [before], start, False
-    for step in range(1, max_iter + 1):
-        last = converged or step == max_iter
-        parameters = model.m_step(statistics)
-        if last:
-            value = model.log_likelihood(parameters)
-        else:
-            value, statistics = model.e_step(parameters)
-        history.append(value)
-        gain = value - history[-2]
-        if model.exact and gain < -ROUNDING * (1.0 + abs(value)):
-            raise LikelihoodFellError(f"EM: step {step} lowered the log-likelihood from {history[-2]!r} to {value!r}.")
-        stop = watch(parameters, value, gain)
-        converged = converged or (abs(gain) < tol and not stop)
-        if stop or last:
-            break
+    with keeping or nullcontext():
+        for step in range(1, max_iter + 1):
+            last = converged or step == max_iter
+            found = model.m_step(statistics)
+            if last:
+                value = model.log_likelihood(found)
+            else:
+                value, statistics = model.e_step(found)
+            parameters = found
+            history.append(value)
+            gain = value - history[-2]
+            if model.exact and gain < -ROUNDING * (1.0 + abs(value)):
+                fell = f"from {history[-2]!r} to {value!r}"
+                raise LikelihoodFellError(f"EM: step {step} lowered the log-likelihood {fell}.")
+            stop = watch(parameters, value, gain)
+            converged = converged or (abs(gain) < tol and not stop)
+            if stop or last:
+                break
     return Found(parameters, history, len(history) - 1, converged)

@@ -136,7 +136,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         self._check_label()
         return self
 
-    def _training_error(self, X: Any, y: np.ndarray) -> float:
+    def _error(self, X: Any, y: np.ndarray) -> float:
         return float(np.mean(self._positions(X) != y))
 
     @property
@@ -313,7 +313,7 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
             log.step(self._training_error(X, target), 0.0)
         return self
 
-    def _training_error(self, X: Any, y: np.ndarray) -> float:
+    def _error(self, X: Any, y: np.ndarray) -> float:
         return float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - y) ** 2))
 
     def _link_of(self, t: int) -> int:

@@ -25,6 +25,7 @@ NAMES = (
     "topics",
     "features",
     "learn",
+    "studio",
 )
 
 

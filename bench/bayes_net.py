@@ -6,11 +6,13 @@
     python -m bench bayes_net --only memory      peak of a fit beside the size of its rows
 
 The judge counts the rows again and computes BIC of the graph that each contestant returns; of marginals it compares the
-numbers. pyAgrum and pgmpy are run if they are installed; pgmpy once, and on the 20 columns alone.
+numbers. pyAgrum and pgmpy are run if they are installed; pgmpy once, in a process of its own that is ended after
+--limit seconds (its ratio is then a lower bound, and it has no score).
 """
 
 import argparse
 import importlib.util
+import multiprocessing
 import tempfile
 import tracemalloc
 import warnings
@@ -62,7 +64,7 @@ def bic(X: np.ndarray, edges: Any) -> float:
     return float(total)
 
 
-def structure(name: str, repeats: int) -> list[dict[str, Any]]:
+def structure(name: str, repeats: int, limit: float) -> list[dict[str, Any]]:
     """Time the search for a structure, from a table of numbers (Assay) or a frame made in advance (peers)."""
     from assay.bayes_net import BayesianNetwork
 
@@ -78,9 +80,13 @@ def structure(name: str, repeats: int) -> list[dict[str, Any]]:
         Contestant("assay, tabu=0", lambda: ours(tabu=0)),
     ]
     contestants += _pyagrum(X, once=name == "columns")
-    contestants += _pgmpy(X) if name == "rows" else []
+    contestants += _pgmpy(X, limit)
     title = f"{name}: {case.n:,} x {case.d}, greedy search, BIC"
-    return compare(title, contestants, lambda edges: bic(X, edges), better="lower", repeats=repeats)
+
+    def quality(edges: list[tuple[int, int]] | None) -> float:
+        return np.nan if edges is None else bic(X, edges)
+
+    return compare(title, contestants, quality, better="lower", repeats=repeats)
 
 
 def _frame(X: np.ndarray) -> Any:
@@ -110,18 +116,31 @@ def _pyagrum(X: np.ndarray, once: bool) -> list[Contestant]:
     ]
 
 
-def _pgmpy(X: np.ndarray) -> list[Contestant]:
+def _pgmpy(X: np.ndarray, limit: float) -> list[Contestant]:
     if importlib.util.find_spec("pgmpy") is None:
         return []
-    from pgmpy.estimators import HillClimbSearch
 
-    frame = _frame(X)
-
-    def run() -> list[tuple[int, int]]:
-        found = HillClimbSearch(frame).estimate(scoring_method="bic-d", show_progress=False)
-        return [(int(a[1:]), int(b[1:])) for a, b in found.edges()]
+    def run() -> list[tuple[int, int]] | None:
+        fresh = multiprocessing.get_context("spawn")
+        ours, theirs = fresh.Pipe(duplex=False)
+        child = fresh.Process(target=_climb, args=(X, theirs))
+        child.start()
+        found = ours.recv() if ours.poll(limit) else None
+        if found is None:
+            print(f"pgmpy: more than {limit:.0f} s")
+            child.terminate()
+        child.join()
+        return found
 
     return [Contestant("pgmpy", run, once=True)]
+
+
+def _climb(X: np.ndarray, answer: Any) -> None:
+    """Search with pgmpy, and send the edges found."""
+    from pgmpy.estimators import HillClimbSearch
+
+    found = HillClimbSearch(_frame(X)).estimate(scoring_method="bic-d", show_progress=False)
+    answer.send([(int(a[1:]), int(b[1:])) for a, b in found.edges()])
 
 
 def marginals(repeats: int) -> list[dict[str, Any]]:
@@ -199,6 +218,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench bayes_net", description=__doc__)
     parser.add_argument("--only", choices=[*CASES, "marginals", "memory"])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds that pgmpy may take")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     touch_memory(1)
@@ -207,6 +227,7 @@ def main(arguments: list[str]) -> None:
         if name == "memory":
             memory()
         else:
-            rows += marginals(options.repeats) if name == "marginals" else structure(name, options.repeats)
+            structures = (name, options.repeats, options.limit)
+            rows += marginals(options.repeats) if name == "marginals" else structure(*structures)
     if options.only is None:
         save("bayes_net", rows)

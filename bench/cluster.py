@@ -3,9 +3,9 @@
     python -m bench cluster --only kmeans10       one case; without --only all of them
 
 k-means: the same starting centres for all, each algorithm of scikit-learn; the quality is the cost of the centres,
-computed here. Mini-batches: the same draws. k-medoids: beside the package kmedoids, distances included. PCA: five
-components; the quality is how far the explained variances are from those of a singular value decomposition in double
-precision, relative.
+computed here. Texts are sparse rows. Mini-batches: the same draws. k-medoids: beside the package kmedoids, distances
+included. PCA: five components; the quality is how far the explained variances are from those of a singular value
+decomposition in double precision, relative.
 """
 
 import argparse
@@ -38,13 +38,17 @@ def cost(X: np.ndarray, centers: np.ndarray) -> float:
     return float(sum(parts))
 
 
+def _has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
 def makers(room: str, name: str, variants: dict[str, dict[str, Any]]) -> dict[str, Callable[..., Any]]:
     """Return how each contestant makes its model; ours first, peers as installed."""
     found: dict[str, Callable[..., Any]] = {}
     for package, label in (("assay", "assay"), ("sklearn", "scikit-learn"), ("sklearnex", "scikit-learn-intelex")):
-        if importlib.util.find_spec(package) is None:
+        learner = getattr(importlib.import_module(f"{package}.{room}"), name, None) if _has(package) else None
+        if learner is None:
             continue
-        learner = getattr(importlib.import_module(f"{package}.{room}"), name)
         for variant, params in (variants if package == "sklearn" else {"": {}}).items():
             found[f"{label}{variant}"] = lambda *args, learner=learner, params=params, **more: learner(
                 *args, **params, **more
@@ -62,6 +66,33 @@ def kmeans(n: int, d: int, k: int, repeats: int) -> list:
     ]
     title = f"k-means: {n:,} x {d}, k = {k}, the same start; cost of the centres"
     return compare(title, runs, lambda model: cost(X, model.cluster_centers_), better="lower", repeats=repeats)
+
+
+def texts(n: int, d: int, k: int, seed: int = 0) -> Any:
+    """Return texts as sparse rows of length 1: common words, and words of one of k subjects each."""
+    from scipy.sparse import csr_matrix
+    from sklearn.preprocessing import normalize
+
+    rng = np.random.default_rng(seed)
+    subject = rng.integers(k, size=(n, 1))
+    words = np.hstack([rng.zipf(1.3, size=(n, 30)) % d, (7919 * subject + rng.zipf(1.6, size=(n, 30))) % d])
+    X = csr_matrix((np.ones(words.size), (np.repeat(np.arange(n), words.shape[1]), words.ravel())), shape=(n, d))
+    return normalize(X)
+
+
+def sparse_kmeans(n: int, d: int, k: int, steps: int) -> list:
+    """k-means on texts; one run of each, after a short one that compiles."""
+    X = texts(n, d, k)
+    start = X[np.random.default_rng(1).choice(n, k, replace=False)].toarray()
+    made = makers("cluster", "KMeans", {"": {}})
+    made.pop("scikit-learn-intelex", None)
+    runs = []
+    for name, make in made.items():
+        make(4, n_init=1, max_iter=2).fit(X[:2000])
+        run = lambda make=make: make(k, init=start, n_init=1, max_iter=steps, tol=0).fit(X)  # noqa: E731
+        runs.append(Contestant(name, run, peer=name != "assay", once=True))
+    title = f"k-means on texts: {n:,} x {d:,}, {X.nnz / n:.0f} words each, k = {k:,}, {steps} iterations; inertia"
+    return compare(title, runs, lambda model: float(model.inertia_), better="lower", repeats=0)
 
 
 def pca(n: int, d: int, repeats: int) -> list:
@@ -88,7 +119,6 @@ def mini_batch(n: int, d: int, k: int) -> list:
     runs = [
         Contestant(name, lambda make=make: make(k, random_state=0).fit(X), peer=name != "assay")
         for name, make in makers("cluster", "MiniBatchKMeans", {"": {}}).items()
-        if "intelex" not in name  # which has none of its own
     ]
     title = f"k-means by mini-batches: {n:,} x {d}, k = {k}, the same draws; cost of the centres"
     return compare(title, runs, lambda model: cost(X, model.cluster_centers_), better="lower", repeats=1)
@@ -137,6 +167,8 @@ CASES: dict[str, Callable[[int], list]] = {
     "kmeans100": lambda repeats: kmeans(500_000, 28, 100, 1),
     "kmeans784": lambda repeats: kmeans(50_000, 784, 10, repeats),
     "kmeans1000": lambda repeats: kmeans(200_000, 32, 1000, 1),
+    "texts1000": lambda repeats: sparse_kmeans(100_000, 10_000, 1_000, 5),
+    "texts29000": lambda repeats: sparse_kmeans(100_000, 1_000, 29_000, 2),
     "minibatch": lambda repeats: mini_batch(1_000_000, 32, 100),
     "medoids": lambda repeats: medoids(10_000, 32, 100, repeats),
     "silhouette": lambda repeats: silhouettes(20_000, 32, 64, repeats),

@@ -75,8 +75,8 @@ def learners(labels: int, others: int) -> dict[str, Any]:
         "logistic, labels only": LogisticRegression(),
         "entropy": EntropyLogisticRegression(alpha=0.2 * labels / others),
         "self-training": SelfTrainingClassifier(LogisticRegression(), threshold=0.9),
-        "propagation": LabelPropagation(7),
-        "spreading": LabelSpreading(7, alpha=0.9),
+        "propagation": LabelPropagation("knn"),
+        "spreading": LabelSpreading("knn", alpha=0.9),
         "gaussian EM": GaussianEM(covariance_type="diag", reg_covar=1e-1, weight=0.1),
     }
 

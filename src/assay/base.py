@@ -33,6 +33,7 @@ from assay import stored as storing
 from assay.card import Card
 from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
+from assay.data.blocks import Block
 from assay.fitlog import FitLog, Step
 from assay.guarantees.evidence import Evidence
 from assay.guarantees.ledger import CertifyOptions, Statement
@@ -346,7 +347,12 @@ def fit_log(learner: Learner, max_iter: int, X: Any, y: Any, sample_weight: Any 
 
 def require_finite(rows: Rows, learner: Learner) -> None:
     """Raise scikit-learn's error if an entry is NaN or infinite, or a weight negative."""
-    if all(np.isfinite(total) for total in rows.sum(_entry_sums)):
+    stored = getattr(getattr(rows, "X", None), "data", None)
+    if isinstance(stored, np.ndarray):  # sparse rows: what is not stored is zero
+        totals = _entry_sums(Block(stored, getattr(rows, "y", None), getattr(rows, "weight", None), 0))
+    else:
+        totals = rows.sum(_entry_sums)
+    if all(np.isfinite(total) for total in totals):
         return
     for block in rows.blocks():
         for name, part in (("X", block.X), ("y", block.y), ("sample_weight", block.weight)):

@@ -33,14 +33,22 @@ class FitLog:
         self._told = {"estimator": learner, "X": X, "y": y, "metadata": metadata}
         self.history: list[Step] = []
         self.stopped = False  # a callback asked to stop, or the keyboard interrupted
+        self.ahead = False  # an iteration's task begins when the last one ended, as L-BFGS calls back; one is left over
 
     def __enter__(self) -> "FitLog":
         self._began = time.perf_counter()
         self._context: CallbackContext | None = None
         if getattr(self._learner, "_skl_callbacks", None) or hasattr(self._learner, "_parent_callback_ctx"):
-            self._context = self._learner._init_callback_context(max_subtasks=self._max_iter)
+            self._context = self._learner._init_callback_context(max_subtasks=self._max_iter + 2 * self.ahead)
             self._context.call_on_fit_task_begin(**self._told)
+            self._next = self._begun() if self.ahead else None
         return self
+
+    def _begun(self, **fitted: Any) -> CallbackContext:
+        """Return the task of an iteration, begun with the attributes that there are."""
+        task = self._context.subcontext(task_name="iteration")  # type: ignore[union-attr]
+        task.call_on_fit_task_begin(**self._told, **fitted)
+        return task
 
     @property
     def watched(self) -> bool:
@@ -53,11 +61,11 @@ class FitLog:
         self.history.append(Step(len(self.history) + 1, float(objective), float(violation), seconds))
         if self._context is None:
             return False
-        told = {**self._told, "reconstruction_attributes": fitted}
-        task = self._context.subcontext(task_name="iteration")
+        known = {"reconstruction_attributes": fitted}
         try:
-            task.call_on_fit_task_begin(**told)
-            self.stopped |= bool(task.call_on_fit_task_end(**told))
+            task = self._next or self._begun(**known)
+            self.stopped |= bool(task.call_on_fit_task_end(**self._told, **known))
+            self._next = self._begun(**known) if self.ahead else None
         except KeyboardInterrupt:  # in a callback: the same wish, said with Ctrl-C
             self.stopped = True
         return self.stopped
@@ -65,6 +73,8 @@ class FitLog:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._learner.history_ = self.history
         if self._context is not None:
+            if self._next is not None:
+                self._next.call_on_fit_task_end(**self._told)
             self._context.call_on_fit_task_end(**self._told)
 
 

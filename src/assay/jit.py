@@ -9,13 +9,14 @@ Modules that hold compiled loops are imported by a learner when it first fits, s
 import logging
 import os
 import stat
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.core.caching import NullCache
 from numba.extending import intrinsic
 
@@ -33,6 +34,30 @@ def compiled(function: Callable | None = None, *, reduction: bool = False) -> An
         return loop
 
     return wrap if function is None else wrap(function)
+
+
+class _Clock(event.Listener):
+    """Adds up the seconds in which loops are compiled; loops read from the disk cost next to nothing."""
+
+    def __init__(self) -> None:
+        self.depth, self.began, self.seconds = 0, 0.0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        self.began = time.perf_counter() if self.depth == 0 else self.began
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        self.seconds += time.perf_counter() - self.began if self.depth == 0 else 0.0
+
+
+_clock = _Clock()
+event.register("numba:compile", _clock)
+
+
+def seconds_compiling() -> float:
+    """Return for how long this process has compiled loops so far."""
+    return _clock.seconds
 
 
 def _cache(loop: Any) -> None:

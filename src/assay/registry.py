@@ -1,5 +1,6 @@
 """The list of learners: every class with a card in the learner rooms."""
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -16,9 +17,10 @@ _NO_LEARNERS = {
 _registered: dict[str, type[Learner]] = {}
 
 
-def rooms() -> list[str]:
+@cache
+def rooms() -> tuple[str, ...]:
     """Return the rooms that hold learners: every package of Assay that is not one of the house's own."""
-    return sorted({room.name for room in iter_modules(assay.__path__) if room.ispkg} - _NO_LEARNERS)
+    return tuple(sorted({room.name for room in iter_modules(assay.__path__) if room.ispkg} - _NO_LEARNERS))
 
 
 def register(learner: type[Learner]) -> type[Learner]:
@@ -75,7 +77,7 @@ def kinds(learner: type[Learner]) -> frozenset[str]:
         found = {"semi-supervised"}
     if getattr(learner, "self_supervised", False):
         found.add("self-supervised")
-    if hasattr(learner, "partial_fit"):
+    if hasattr(learner, "partial_fit") and hasattr(learner(), "partial_fit"):  # of some it depends on the estimator
         found.add("online")
     if learner.card.task == "classify":
         found.add("generative" if hasattr(learner, "sample") else "discriminative")

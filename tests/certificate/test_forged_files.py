@@ -57,7 +57,16 @@ def said(model, X):
     """Return what the methods of a model say of rows."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return {name: _array(getattr(model, name)(X)) for name in METHODS if hasattr(model, name)}
+        told = {name: _told(getattr(model, name), X) for name in METHODS if hasattr(model, name)}
+        return {name: array for name, array in told.items() if array is not None}
+
+
+def _told(method, X):
+    """Return what a method says; None where the model's parameters leave it without one, as scikit-learn's do."""
+    try:
+        return _array(method(X))
+    except NotImplementedError:
+        return None
 
 
 def _array(told):

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import assay
-from assay.cluster import KMeans, sweep
+from assay.cluster import KMeans, KMedoids, sweep
+from assay.metrics.distance import Weighted
 from tests.certificate.test_cluster_claims import partition_cost
 
 MELONS = np.array(
@@ -160,6 +161,21 @@ def test_the_scale_of_a_column_matters_unless_it_is_standardised():
     assert np.array_equal(*labels)
 
 
+@pytest.mark.mission("CLU-14")
+def test_weights_of_the_columns_are_a_distance_of_medoids():
+    """Squared distances sum_u w_u (x_u - z_u)^2: with w_u = 1 / variance no unit matters, with w_u = 0 no column."""
+    X = heaps(5, n=200, d=2, k=3)
+    wide = X * [1.0, 1000.0]
+
+    def labels(Z, w=None):
+        metric = "euclidean" if w is None else Weighted(np.asarray(w) / np.sum(w))
+        return KMedoids(3, metric=metric, random_state=0).fit(Z).labels_
+
+    assert not np.array_equal(labels(X), labels(wide))
+    assert np.array_equal(labels(X, 1 / X.var(axis=0)), labels(wide, 1 / wide.var(axis=0)))
+    assert np.array_equal(labels(wide, [1.0, 0.0]), labels(X[:, :1]))
+
+
 @pytest.mark.mission("CLU-15")
 def test_distances_are_counted():
     X = heaps(6, n=1000)
@@ -229,11 +245,11 @@ def test_near_ties_are_decided_in_double_precision():
     X = np.column_stack([side, rng.normal(size=500)])
     model = KMeans(2, init=[[-1.0, 0.0], [1.0, 0.0]], max_iter=1)
     model.fit(np.append(X, [[-1.0, 0.0], [1.0, 0.0]], axis=0))
-    from assay.cluster._assignment import nearest, summary
+    from assay.cluster._passes import nearest
     from assay.scan import rows
 
     table = rows(X)
-    labels, _ = nearest(table, summary(table, model), np.array([[-1.0, 0.0], [1.0, 0.0]]))
+    labels, _ = nearest(table, model, np.array([[-1.0, 0.0], [1.0, 0.0]]))
     assert np.array_equal(labels, (side > 0).astype(int))
 
 
@@ -288,6 +304,59 @@ def test_sparse_rows():
     dense, sparse = KMeans(4, random_state=0).fit(X), KMeans(4, random_state=0).fit(csr_array(X))
     assert np.array_equal(dense.labels_, sparse.labels_)
     assert np.array_equal(sparse.predict(csr_array(X)), dense.labels_)
+    assert sparse.inertia_ == pytest.approx(dense.inertia_, rel=1e-12)
+
+
+def texts(n=900, d=120, seed=3):
+    """Return rows with few entries, an empty one and doubles among them, and their dense form."""
+    from scipy.sparse import random_array
+
+    X = random_array((n, d), density=0.06, format="csr", rng=np.random.default_rng(seed))
+    X = (X + 3 * X.multiply(X > 0.8)).tocsr()
+    dense = X.toarray()
+    dense[5], dense[6] = 0.0, dense[7]
+    return type(X)(dense), dense
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [3, 40])
+def test_sparse_rows_take_the_steps_of_dense_ones_and_of_scikit_learn(k, weighted):
+    X, dense = texts()
+    weight = np.random.default_rng(2).integers(1, 4, len(dense)).astype(float) if weighted else None
+    start = dense[np.random.default_rng(1).choice(len(dense), k, replace=False)]
+    ours = KMeans(k, init=start, tol=0).fit(X, sample_weight=weight)
+    for peer, rows in ((KMeans, dense), (Peer, X)):
+        other = peer(k, init=start, n_init=1, tol=0).fit(rows, sample_weight=weight)
+        assert np.array_equal(ours.labels_, other.labels_)
+        assert ours.n_iter_ == other.n_iter_
+        assert ours.inertia_ == pytest.approx(other.inertia_, rel=1e-10)
+        assert np.allclose(ours.cluster_centers_, other.cluster_centers_, atol=1e-12)
+    assert ours.n_distances_ == len(dense) * k * ours.n_iter_
+    again = KMeans(k, init=start, tol=0, n_jobs=1).fit(X, sample_weight=weight)
+    assert np.array_equal(again.cluster_centers_, ours.cluster_centers_)
+
+
+def test_sparse_rows_are_seeded_as_dense_ones_and_an_empty_cluster_takes_the_farthest():
+    X, dense = texts()
+    for init in ("k-means++", "random"):
+        pair = [KMeans(12, init=init, n_init=2, random_state=4).fit(rows) for rows in (X, dense)]
+        assert np.allclose(pair[0].cluster_centers_, pair[1].cluster_centers_, atol=1e-10)
+    start = np.vstack([dense[:3], np.full((1, dense.shape[1]), 50.0)])  # the last one is nobody's
+    pair = [KMeans(4, init=start).fit(rows) for rows in (X, dense)]
+    assert np.array_equal(pair[0].labels_, pair[1].labels_)
+    assert len(np.unique(pair[0].labels_)) == 4
+
+
+def test_more_centres_than_a_piece_and_entries_that_are_not_finite():
+    X, dense = texts(n=1400, d=30)
+    centers = np.random.default_rng(0).uniform(size=(1100, 30))
+    model = silent(KMeans(1100, init=centers, max_iter=1, tol=0), X)
+    square = ((dense[:, None, :] - model.cluster_centers_) ** 2).sum(axis=2)
+    assert np.array_equal(model.labels_, square.argmin(axis=1))
+    assert model.inertia_ == pytest.approx(square.min(axis=1).sum(), rel=1e-10)
+    X.data[3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        KMeans(2).fit(X)
 
 
 @pytest.mark.parametrize(

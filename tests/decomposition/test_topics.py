@@ -13,6 +13,9 @@ from sklearn.decomposition import LatentDirichletAllocation as Peer
 import assay
 from assay.checker.family import read_model
 from assay.decomposition import LatentDirichletAllocation
+from assay.decomposition import _topics_collapsed as chains
+from assay.decomposition._topics_collapsed import Collapsed, Gibbs, estimated
+from assay.decomposition._topics_data import Documents
 
 
 def bars(documents=300, words=40, seed=0):
@@ -34,12 +37,13 @@ def apart(found, topics):
 OPTIONS = {
     "batch": {"max_iter": 60},
     "online": {"learning_method": "online", "max_iter": 30, "batch_size": 32},
+    "collapsed": {"method": "collapsed", "max_iter": 60},
     "gibbs": {"method": "gibbs", "max_iter": 150},
 }
 
 
 @pytest.mark.mission("LAT-21", "LAT-22")
-@pytest.mark.parametrize("how", ["batch", "gibbs"])
+@pytest.mark.parametrize("how", ["batch", "collapsed", "gibbs"])
 def test_bars_are_recovered(how):
     X, topics = bars()
     options = {"doc_topic_prior": 0.3, "topic_word_prior": 0.1, **OPTIONS[how]}
@@ -74,8 +78,19 @@ def test_answers_are_scikit_learns_for_the_same_topics():
 
 
 @pytest.mark.mission("LAT-22")
+def test_topics_are_scikit_learns_from_the_same_start():
+    X, _ = bars(200)
+    options = {"max_iter": 30, "mean_change_tol": 1e-6, "max_doc_update_iter": 1000, "random_state": 1}
+    options |= {"doc_topic_prior": 0.3, "topic_word_prior": 0.1}
+    ours, peer = LatentDirichletAllocation(5, **options).fit(X), Peer(5, **options).fit(X)
+    theirs = peer.components_ / peer.components_.sum(axis=1, keepdims=True)
+    assert 0.5 * np.abs(ours.topics_ - theirs).sum(axis=1).max() < 0.02  # unmatched: topic k is topic k
+    assert 0.5 * np.abs(ours.transform(X) - peer.transform(X)).sum(axis=1).mean() < 0.02
+
+
+@pytest.mark.mission("LAT-22")
 @pytest.mark.parametrize("how", ["batch", "online"])
-def test_topics_are_near_scikit_learns(how):
+def test_perplexities_are_near_scikit_learns(how):
     X, _ = bars(100)
     options = {"max_iter": 15, "learning_method": how, "doc_topic_prior": 0.3, "topic_word_prior": 0.1}
     ours = min(LatentDirichletAllocation(6, random_state=s, **options).fit(X).perplexity(X) for s in range(3))
@@ -126,8 +141,6 @@ def test_gibbs_draws_from_the_posterior():
         p = np.exp(log_p)
         total += p
         together += p * np.equal.outer(z, z)
-    from assay.decomposition._topics_data import Documents, Gibbs
-
     chain = Gibbs(Documents.of(X), 2, alpha, eta, seed=1)
     found = np.zeros((6, 6))
     for _ in range(6000):
@@ -136,8 +149,121 @@ def test_gibbs_draws_from_the_posterior():
     assert found / 6000 == pytest.approx(together / total, abs=0.05)
 
 
+def test_a_collapsed_pass_is_the_formula():
+    """One pass, word by word, in binary64 with Python's own sums."""
+    X = np.array([[2, 1, 0, 0], [0, 0.5, 3, 0], [0, 0, 0, 0], [1, 0, 2, 0]])
+    alpha, eta, K = np.array([0.5, 0.2, 0.1]), 0.3, 3
+    chain = Collapsed(Documents.of(X), K, alpha, eta, seed=4)
+    entries = [(d, w, X[d, w]) for d in range(4) for w in range(4) if X[d, w]]
+    g = [row.astype(float) for row in chain.shares]
+    assert np.sum(g, axis=1) == pytest.approx(1.0, rel=1e-6)
+    by_document, by_word = np.zeros((4, K)), np.zeros((4, K))
+    for (d, w, c), own in zip(entries, g, strict=True):
+        by_document[d] += c * own
+        by_word[w] += c * own
+    logs = 0.0
+    for i, (d, w, c) in enumerate(entries):
+        out = min(c, 1.0) * g[i]
+        p = (by_document[d] - out + alpha) * (by_word[w] - out + eta) / (by_word.sum(axis=0) - out + 4 * eta)
+        logs += c * np.log(p.sum() / (max(X[d].sum() - 1, 0) + alpha.sum()))
+        fresh = p / p.sum()
+        by_document[d] += c * (fresh - g[i])
+        by_word[w] += c * (fresh - g[i])
+        g[i] = fresh
+    assert chain.renew() == pytest.approx(logs / X.sum(), rel=1e-5)
+    assert chain.shares == pytest.approx(np.array(g), abs=1e-5)
+    assert chain.word_topic == pytest.approx(by_word, abs=1e-5)
+    assert chain.doc_topic == pytest.approx(by_document, abs=1e-5)
+    chain.recount()
+    assert chain.word_topic.sum(axis=1) == pytest.approx(X.sum(axis=0), rel=1e-6)
+
+
+def test_groups_of_documents_and_words_change_little(monkeypatch):
+    """Entries in tiles, or one after the other: as good a model, and the same sums of words."""
+    X, _ = bars(400)
+    monkeypatch.setattr(chains, "_FEW", 0)
+    model = LatentDirichletAllocation(10, doc_topic_prior=0.3, random_state=0, method="collapsed", max_iter=60).fit(X)
+    monkeypatch.undo()
+    plain = LatentDirichletAllocation(10, doc_topic_prior=0.3, random_state=0, method="collapsed", max_iter=60).fit(X)
+    assert model.components_.sum(axis=0) - 1 == pytest.approx(X.sum(axis=0), rel=1e-5)
+    assert model.heldout_perplexity(X) == pytest.approx(plain.heldout_perplexity(X), rel=0.05)
+
+
+def drawn_counts(weights, draws, size, rng):
+    return np.stack([rng.multinomial(size, one) for one in rng.dirichlet(weights, draws)])
+
+
+def test_priors_are_the_most_probable():
+    """Counts from known Dirichlet distributions: no step lowers ln p of the counts, and the true weights are found."""
+    rng = np.random.default_rng(3)
+    alpha, eta = np.array([0.1, 0.5, 1.5]), 0.05
+    documents, topics = drawn_counts(alpha, 2000, 60, rng), drawn_counts(np.full(200, eta), 3, 20_000, rng)
+
+    def log_p(counts, prior):
+        total = gammaln(prior.sum()) - gammaln(counts.sum(axis=1) + prior.sum())
+        return float((total + (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)).sum())
+
+    found, other, before = np.full(3, 1.0), 1.0, -np.inf
+    for _ in range(60):
+        found, other = estimated(documents, topics.T, found, other, steps=1)
+        now = log_p(documents, found) + log_p(topics, np.full(200, other))
+        assert now >= before - 1e-6
+        before = now
+    assert found == pytest.approx(alpha, rel=0.1)
+    assert other == pytest.approx(eta, rel=0.15)
+    assert estimated(np.zeros((2, 3)), np.zeros((4, 3)), alpha, eta)[1] == eta
+    assert (estimated(np.array([[5, 0]]), np.array([[5, 0]]), np.ones(2), 1.0, 200)[0] > 0).all()
+
+
+def test_estimated_priors_raise_the_likelihood_of_uneven_topics():
+    """Documents that hardly use some topics: the estimate says so, and new words are better foretold."""
+    rng = np.random.default_rng(5)
+    topics = rng.dirichlet(np.full(60, 0.1), 4)
+    true = np.array([1.0, 0.5, 0.05, 0.05])
+    X = np.stack([rng.multinomial(40, one @ topics) for one in rng.dirichlet(true, 500)])
+    options = {"method": "gibbs", "max_iter": 80, "random_state": 0}
+    fixed = LatentDirichletAllocation(4, doc_topic_prior=2.0, topic_word_prior=1.0, **options).fit(X[:400])
+    free = LatentDirichletAllocation(4, optimize_interval=5, **options).fit(X[:400])
+    assert free.doc_topic_prior_.shape == (4,)
+    assert np.sort(free.doc_topic_prior_) == pytest.approx(np.sort(true), abs=0.25)
+    assert free.topic_word_prior_ == pytest.approx(0.1, rel=0.5)
+    assert free.heldout_perplexity(X[400:]) < 0.99 * fixed.heldout_perplexity(X[400:])
+    assert free.transform(np.zeros((1, 60)))[0] == pytest.approx(free.doc_topic_prior_ / free.doc_topic_prior_.sum())
+
+
+def test_an_interrupted_fit_keeps_its_topics(monkeypatch):
+    X, _ = bars(40)
+    for chain, step, method in ((Gibbs, "sweep", "gibbs"), (Collapsed, "renew", "collapsed")):
+        plain, calls = getattr(chain, step), []
+
+        def broken(self, plain=plain, calls=calls):
+            calls.append(1)
+            if len(calls) > 14:
+                raise KeyboardInterrupt
+            return plain(self)
+
+        monkeypatch.setattr(chain, step, broken)
+        with pytest.warns(UserWarning, match="interrupted after 14 passes"):
+            model = LatentDirichletAllocation(3, method=method, max_iter=50, random_state=0).fit(X)
+        assert model.components_.sum(axis=0) - 1 == pytest.approx(X.sum(axis=0), rel=1e-5)
+
+
+def test_a_part_of_the_documents_can_start_gibbs(monkeypatch):
+    X, topics = bars()
+    documents = Documents.of(X)
+    some = documents.spread(7)
+    rows = np.linspace(0, 299, 7).astype(int)
+    again = sp.csr_array((some.counts, some.words, some.offsets), shape=(7, 25)).toarray()
+    assert np.array_equal(again, X[rows])
+    monkeypatch.setattr(chains, "_WARM_BYTES", 40_000)
+    options = {"doc_topic_prior": 0.3, "topic_word_prior": 0.1, **OPTIONS["gibbs"]}
+    fits = [LatentDirichletAllocation(10, random_state=seed, **options).fit(X) for seed in range(2)]
+    assert min(apart(model.topics_, topics) for model in fits) < 0.25
+
+
 @pytest.mark.parametrize("how", OPTIONS)
-def test_threads_and_sparse_rows_change_no_bit(how):
+def test_threads_and_sparse_rows_change_no_bit(how, monkeypatch):
+    monkeypatch.setattr(chains, "_FEW", 0)
     X, _ = bars(200)
     options = {**OPTIONS[how], "max_iter": 5, "random_state": 0}
     cases = ((1, X), (3, X), (2, sp.csr_array(X)))
@@ -165,13 +291,20 @@ def test_odd_documents(how):
     assert np.isfinite(empty.bound_)
 
 
-def test_refusals():
+def test_refusals(monkeypatch):
     with pytest.raises(ValueError, match="Negative values"):
         LatentDirichletAllocation(2).fit([[1, -1]])
     with pytest.raises(ValueError, match="whole numbers"):
         LatentDirichletAllocation(2, method="gibbs").fit([[1.5, 1.0]])
-    with pytest.raises(ValueError, match="partial_fit is for the variational"):
-        LatentDirichletAllocation(2, method="gibbs").partial_fit([[1, 1]])
+    for method in ("gibbs", "collapsed"):
+        with pytest.raises(ValueError, match="partial_fit is for the variational"):
+            LatentDirichletAllocation(2, method=method).partial_fit([[1, 1]])
+    for method in ("variational", "collapsed"):
+        with pytest.raises(ValueError, match="estimates priors from drawn topics"):
+            LatentDirichletAllocation(2, method=method, optimize_interval=5).fit([[1, 1]])
+    monkeypatch.setattr(chains, "MOST_BYTES", 7)
+    with pytest.raises(ValueError, match=r"keeps 0.0 GiB of shares"):
+        LatentDirichletAllocation(2, method="collapsed").fit([[1, 1]])
     model = LatentDirichletAllocation(2, random_state=0).fit([[1, 2], [3, 4]])
     with pytest.raises(ValueError, match="names must be 2"):
         model.words(["a"])
@@ -217,6 +350,14 @@ class TestCertificate:
         assert ("D51/2" in found) == (how == "batch")
         losses = -model.score_samples(X[60:])
         assert all(losses.mean() <= found[code].value < 100 for code in ("P03/1", "P04/1", "P05/1"))
+
+    def test_estimated_priors(self):
+        """One weight for each topic: it holds, and with another weight it does not."""
+        model, X, certificate = self.certified("gibbs", optimize_interval=2)
+        assert model.doc_topic_prior_.shape == (3,)
+        assert self.holds(model, X, certificate).holds
+        model.doc_topic_prior_ = model.doc_topic_prior_ * np.array([1.0, 1.2, 1.0])
+        assert not self.holds(model, X, certificate).holds
 
     def test_forgeries(self):
         model, X, certificate = self.certified()

@@ -9,9 +9,19 @@ import scipy.sparse as sp
 import sklearn.linear_model as theirs
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import l1_min_c
 
 import assay
-from assay.linear_model import LogisticRegression, Perceptron, Ridge, SGDClassifier, SGDRegressor
+from assay.linear_model import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    SGDClassifier,
+    SGDRegressor,
+)
 
 X, y = make_classification(200, 5, random_state=0)
 
@@ -116,3 +126,80 @@ def test_ridge_of_thin_rows_is_that_of_dense_ones():
     sparse, dense = (Ridge(tol=1e-12).fit(rows, target) for rows in (thin, thin.toarray()))
     np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-8)
     assert assay.verify(sparse.certify(thin, target), sparse, thin, target).holds
+
+
+def test_lbfgs_calls_back_as_scikit_learn_does():
+    """A task begins where the last one ended; what it shows is the model after so many iterations."""
+    seen = []
+
+    class Watch:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, *, fitted_estimator=None):
+            seen.append(("begin", context.task_name, fitted_estimator))
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            seen.append(("end", context.task_name, fitted_estimator))
+
+    three = np.arange(len(X)) % 3
+    model = LogisticRegression(solver="lbfgs").set_callbacks(Watch()).fit(X, three)
+    inner = [(when, shown) for when, task, shown in seen if task == "iteration"]
+    assert [when for when, _ in inner] == ["begin", "end"] * (model.n_iter_[0] + 1)
+    assert inner[0][1] is None
+    assert inner[-1][1] is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        second = LogisticRegression(solver="lbfgs", max_iter=2).fit(X, three)
+    np.testing.assert_allclose(inner[3][1].coef_, second.coef_)
+    np.testing.assert_allclose(inner[4][1].coef_, second.coef_)
+
+
+def test_what_scikit_learn_will_drop_is_told():
+    for model, words in [
+        (LogisticRegression(penalty="l2"), "'penalty' was deprecated in scikit-learn"),
+        (LogisticRegression(l1_ratio=None), "'l1_ratio=None' was deprecated in scikit-learn"),
+    ]:
+        with pytest.warns(FutureWarning, match=words):
+            model.fit(X, y)
+
+
+def test_a_minimum_with_a_huge_constant_column_is_no_stall():
+    rows, labels = load_iris(return_X_y=True)
+    rows, labels = rows[labels != 2], labels[labels != 2]
+    scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    C = l1_min_c(rows, labels, loss="log") * 10 ** (10 / 29)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        LogisticRegression(l1_ratio=1, C=C, solver="liblinear", tol=1e-6, intercept_scaling=1e4).fit(scaled, labels)
+
+
+@pytest.mark.parametrize("model", [Ridge(), LinearRegression(), ElasticNet(0.1), Lasso(0.1)], ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_coefficients_of_single_rows_are_single_and_certified(model, kind):
+    single, target = kind(X.astype(np.float32)), (X @ np.arange(5.0)).astype(np.float32)
+    model.fit(single, target)
+    assert model.coef_.dtype == np.float32
+    assert model.intercept_.dtype == np.float32
+    wide = type(model)(**model.get_params()).fit(X.astype(np.float32).astype(np.float64), target)
+    np.testing.assert_allclose(model.coef_, wide.coef_, rtol=1e-5, atol=1e-6)
+    assert assay.verify(model.certify(single, target), model, single, target).holds
+
+
+def test_a_lasso_that_starts_at_its_minimum_makes_no_sweep():
+    target = X @ np.arange(5.0)
+    model = ElasticNet(1e-3, tol=1e-3, warm_start=True).fit(X, target)
+    assert model.n_iter_ > 0
+    assert model.fit(X, target).n_iter_ == 0
+
+
+def test_a_gram_matrix_of_weights_with_mean_one_is_read():
+    weight = np.random.default_rng(0).lognormal(size=len(X))
+    target, mean_one = X @ np.arange(5.0), weight / weight.mean()
+    centred = X - np.average(X, axis=0, weights=weight)
+    gram = (centred * mean_one[:, None]).T @ centred
+    given = ElasticNet(0.01, precompute=gram).fit(centred, target, sample_weight=weight)
+    np.testing.assert_allclose(given.coef_, ElasticNet(0.01).fit(X, target, sample_weight=weight).coef_)

@@ -62,7 +62,7 @@ def test_weights_move_the_regressor_as_in_scikit_learn(loss):
 def test_sparse_rows_and_batches_are_weighted_too(options):
     X, y, weight = labelled(5)
     X = X * (np.abs(X) > 0.7)
-    model = SGDClassifier(random_state=0, **options)
+    model = SGDClassifier(random_state=0, fit_intercept=False, **options)
     dense, sparse = (model.fit(kind, y, sample_weight=weight).coef_.copy() for kind in (X, sp.csr_matrix(X)))
     np.testing.assert_allclose(sparse, dense, rtol=1e-9)
     plain = model.fit(X, y).coef_
@@ -278,10 +278,55 @@ def test_updates_are_scikit_learns_in_the_order_of_the_data(options):
 def test_each_loss_of_numbers_is_certified_with_each_penalty(loss, penalty):
     X, _, _ = labelled(18)
     y = 2 * X[:, 0] + np.random.default_rng(0).normal(size=len(X))
-    model = SGDRegressor(loss=loss, penalty=penalty, alpha=0.01, random_state=0).fit(X, y)
-    certificate = model.certify(X, y)
+    model = SGDRegressor(loss=loss, penalty=penalty, alpha=0.01, learning_rate="sqrt", decay=0.1, random_state=0)
+    certificate = model.fit(X, y).certify(X, y)
     assert certificate.find("D04").value < 5.0
     assert assay.verify(certificate, model, X, y).holds
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("options", [
+    {}, {"class_weight": "balanced"}, {"penalty": "elasticnet", "tol": None, "max_iter": 9}, {"average": True},
+    {"learning_rate": "adaptive", "eta0": 0.1}, {"learning_rate": "invscaling", "eta0": 0.1}, {"loss": "perceptron"},
+])  # fmt: skip
+def test_a_seed_is_scikit_learns_descent(options, classes, kind):
+    """The same rows in the same order at the same rate, until the same epoch; by sparse rows the intercept is slow."""
+    X, y, weight = labelled(19, classes=classes)
+    X = kind(X * (np.abs(X) > 0.3))
+    ours, other = (library(random_state=3, **options).fit(X, y) for library in (SGDClassifier, sk.SGDClassifier))
+    assert ours.n_iter_ == other.n_iter_
+    same(ours, other, rtol=1e-7)
+    weighted = (m.fit(X, y, sample_weight=weight) for m in (ours, other))
+    same(*weighted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [SGDClassifier, SGDRegressor])
+def test_rows_kept_out_are_scikit_learns(kind):
+    X, y, _ = labelled(20, classes=3)
+    y = y if kind is SGDClassifier else X[:, 0]
+    settings = {"early_stopping": True, "tol": None, "max_iter": 5, "learning_rate": "constant", "eta0": 0.01}
+    peer = getattr(sk, kind.__name__)
+    ours, other = (one(random_state=7, **settings).fit(X, y) for one in (kind, peer))
+    same(ours, other)
+
+
+def test_averages_and_l1_of_sparse_rows_are_those_of_dense_ones():
+    """Sparse updates cost as much as the row has entries; sums of iterates are kept up by what they lag behind."""
+    X, y, _ = labelled(21)
+    settings = {"average": 10, "alpha": 0.5, "fit_intercept": False, "random_state": 1, "max_iter": 4, "tol": None}
+    rows = X * (np.abs(X) > 0.7)
+    dense, sparse = (SGDClassifier(**settings).fit(table, y) for table in (rows, sp.csr_matrix(rows)))
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9)
+    few = {"penalty": "l1", "alpha": 0.02, "random_state": 1, "max_iter": 5, "tol": None}
+    one, two = (library(**few).fit(sp.csr_matrix(rows), y) for library in (SGDClassifier, sk.SGDClassifier))
+    same(one, two)
+
+
+def test_rows_of_infinite_length_are_refused_with_the_cure():
+    X, y, _ = labelled(22)
+    with pytest.raises(ValueError, match=r"Floating-point under-/overflow.*Scaling input data with StandardScaler"):
+        SGDClassifier("squared_hinge", alpha=0.1).fit(X * 1e300, y)
 
 
 def test_a_fit_starts_where_it_is_told_to():

@@ -134,6 +134,26 @@ def test_compiled_loops_are_the_matrix_products(d, k, weighted, hard):
         np.testing.assert_allclose(sums * upper, products * upper, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("apart", [0.0, 0.7, 2.0, 8.0])
+@pytest.mark.parametrize("hard", [False, True])
+def test_components_that_are_done_with_half_way_change_no_sum(apart, hard):
+    """The first columns tell nothing about the component in some rows and mislead in others."""
+    rng = np.random.default_rng(3)
+    d, k, n = 17, 4, 3000
+    means = apart * rng.normal(size=(k, d))
+    means[1, :8] = means[0, :8]
+    turns = rng.normal(size=(k, d, d)) / np.sqrt(d) + 0.4 * np.eye(d)
+    z = rng.integers(k, size=n)
+    X = means[z] + np.einsum("ij,ikj->ik", rng.normal(size=(n, d)), turns[z])
+    X[:40, :8] += 5 * apart
+    covariances = turns @ turns.transpose(0, 2, 1)
+    at = Components("full", np.array([0.5, 0.3, 0.2 - 1e-9, 1e-9]), means, covariances, factors_of("full", covariances))
+    value, sums = _step(Block(X, None, None, 0), means, at.factors, at.constants, None, at.weights, hard, True)
+    expected, products = plain_step(X, None, means, at.factors, at.constants, hard)
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert np.allclose(np.triu(sums), np.triu(products), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_files_and_clusters_change_no_bit(kind, tmp_path):
     import dask.array as da

@@ -5,8 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn import multiclass as peer
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, make_multilabel_classification
 from sklearn.naive_bayes import GaussianNB
 
 import assay
@@ -25,7 +26,9 @@ from assay.multiclass import (
     ternary_code,
 )
 from assay.multiclass._reductions import decode
-from assay.tree import DecisionTreeClassifier
+from assay.naive_bayes import MultinomialNB
+from assay.svm import SVC
+from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:500, ::3], Y[:500]
@@ -87,6 +90,46 @@ class TestAgainstScikitLearn:
             model = kind(FAST).fit(X[two], Y[two])
             assert len(model.estimators_) == 1
             assert np.array_equal(model.predict(X[two]), FAST.fit(X[two], Y[two]).predict(X[two]))
+
+
+class TestMoreThanOneClassEach:
+    def test_several_labels(self):
+        A, labels = make_multilabel_classification(120, 10, n_classes=4, random_state=0)
+        ours, theirs = OneVsRestClassifier(FAST).fit(A, labels), peer.OneVsRestClassifier(FAST).fit(A, labels)
+        assert ours.multilabel_
+        assert np.array_equal(ours.predict(A), theirs.predict(A))
+        assert ours.decision_function(A) == pytest.approx(theirs.decision_function(A))
+        assert ours.predict_proba(A) == pytest.approx(theirs.predict_proba(A))
+        sparse = OneVsRestClassifier(FAST).fit(A, csr_array(labels)).predict(A)
+        assert np.array_equal(sparse.toarray(), theirs.predict(A))
+        with pytest.raises(ValueError, match="no certificate"):
+            ours.certify(A, labels)
+
+    def test_labels_that_all_rows_have_or_none(self):
+        labels = np.column_stack([Y[:50] > 4, np.ones(50, int), np.zeros(50, int)]).astype(int)
+        with pytest.warns(UserWarning, match="present in all training examples"):
+            model = OneVsRestClassifier(FAST).fit(X[:50], labels)
+        assert np.array_equal(model.predict(X[:50])[:, 1:], labels[:, 1:])
+
+    @pytest.mark.parametrize("kind", [OneVsOneClassifier, OneVsRestClassifier])
+    def test_some_rows_at_a_time(self, kind):
+        model = kind(MultinomialNB()).partial_fit(X[:150], Y[:150], np.unique(Y)).partial_fit(X[150:], Y[150:])
+        assert np.array_equal(model.predict(X), kind(MultinomialNB()).fit(X, Y).predict(X))
+        assert not hasattr(kind(SVC()), "partial_fit")
+
+    @pytest.mark.parametrize("kind", [OneVsOneClassifier, OneVsRestClassifier])
+    def test_kernel_values_and_sparse_rows(self, kind):
+        few = Y < 4
+        A, y = X[few], Y[few]
+        by_values = kind(SVC(kernel="precomputed")).fit(A @ A.T, y)
+        by_rows = kind(SVC(kernel="linear")).fit(A, y)
+        assert np.array_equal(by_values.predict(A @ A.T), by_rows.predict(A))
+        sparse = kind(FAST).fit(csr_array(A), y)
+        assert np.array_equal(sparse.predict(csr_array(A)), kind(FAST).fit(A, y).predict(A))
+
+    def test_regressors_vote_too(self):
+        model = OneVsRestClassifier(DecisionTreeRegressor(random_state=0)).fit(X, Y)
+        assert model.score(X, Y) > 0.99
 
 
 class TestCodes:

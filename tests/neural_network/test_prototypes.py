@@ -226,6 +226,24 @@ def test_the_online_map_is_kohonens_rule(grid):
 
 
 @pytest.mark.mission("NNW-30")
+@pytest.mark.parametrize("decay", ["geometric", "linear"])
+def test_rate_and_radius_shrink_by_the_law_that_is_asked_for(decay):
+    """Rows are visited in chunks of 256, each with the radius and the rate of its middle."""
+    start = RNG.uniform(size=(9, 2))
+    options = {"radius": 2.0, "radius_end": 0.5, "learning_rate": 0.4, "learning_rate_end": 0.0, "decay": decay}
+    model = SelfOrganizingMap((3, 3), algorithm="online", init=start, max_iter=1, random_state=3, **options).fit(PLANE)
+    places = np.column_stack(np.divmod(np.arange(9), 3))
+    order, expected = np.random.RandomState(3).permutation(len(PLANE)), start
+    for first in (0, 256, 512):
+        part = order[first : first + 256]
+        share = (first + len(part) / 2) / len(PLANE)
+        radius = 2.0 - 1.5 * share if decay == "linear" else 2.0 * 0.25**share
+        expected = slow_map(PLANE, expected, places, radius, 0.4 * (1 - share), part)
+    assert np.allclose(model.prototypes_, expected, atol=1e-3)  # what is far from the winner stays where it is
+    assert not np.allclose(model.prototypes_, slow_map(PLANE, start, places, 2.0, 0.4, order), atol=1e-2)
+
+
+@pytest.mark.mission("NNW-30")
 def test_radius_zero_is_online_k_means():
     start = PLANE[:6]
     options = {"radius": 0.0, "radius_end": 0.0, "learning_rate": "count"}

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn import semi_supervised as theirs
 from sklearn.base import clone
@@ -32,6 +33,7 @@ from assay.semi_supervised import (
     labelled_rows,
     neighbour_graph,
 )
+from assay.semi_supervised._graph import gaussian
 
 
 def rows(n=200, classes=3, seed=0, share=0.2):
@@ -264,7 +266,7 @@ class TestSelfTraining:
         from assay.svm import LinearSVC
 
         X, _, marked = rows()
-        with pytest.raises(ValueError, match="has no predict_proba"):
+        with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
             SelfTrainingClassifier(LinearSVC()).fit(X, marked)
 
 
@@ -282,23 +284,31 @@ class TestGraph:
             warnings.simplefilter("ignore")
             spread = theirs.LabelSpreading(kernel=graph, alpha=0.3, max_iter=10_000, tol=1e-13).fit(X, marked)
             held = theirs.LabelPropagation(kernel=graph, max_iter=100_000, tol=1e-13).fit(X, marked)
-        ours = LabelSpreading(6, alpha=0.3, tol=1e-12).fit(X, marked)
-        F = ours.label_distributions_
-        assert F / F.sum(axis=1, keepdims=True) == pytest.approx(spread.label_distributions_, abs=1e-8)
+        ours = LabelSpreading("knn", n_neighbors=6, alpha=0.3, tol=1e-12).fit(X, marked)
+        assert ours.label_distributions_ == pytest.approx(spread.label_distributions_, abs=1e-8)
         assert np.array_equal(ours.transduction_, spread.transduction_)
-        ours = LabelPropagation(6, tol=1e-12).fit(X, marked)
+        ours = LabelPropagation("knn", n_neighbors=6, tol=1e-12).fit(X, marked)
         assert ours.label_distributions_ == pytest.approx(held.label_distributions_, abs=1e-6)
         assert ours.label_distributions_.sum(axis=1) == pytest.approx(1.0, abs=1e-8)
 
     def test_moons_with_four_labels(self):
         X, y, marked = moons()
         plain = LogisticRegression().fit(*labelled_rows(X, marked)).score(X, y)
-        for model in (LabelPropagation(), LabelSpreading(alpha=0.9)):
+        for model in (LabelPropagation("knn"), LabelSpreading("knn", alpha=0.9)):
             model.fit(X, marked)
             assert np.mean(model.transduction_ == y) > 0.95 > plain
             assert model.score(X, y) > 0.95
 
-    @pytest.mark.parametrize("model", [LabelPropagation(5), LabelSpreading(5, alpha=0.5)], ids=str)
+    @pytest.mark.parametrize(
+        "model",
+        [
+            LabelPropagation("knn", n_neighbors=5),
+            LabelSpreading("knn", n_neighbors=5, alpha=0.5),
+            LabelPropagation(gamma=0.5),
+            LabelSpreading(gamma=0.5, alpha=0.5),
+        ],
+        ids=str,
+    )
     def test_the_fixed_point_is_certified_and_forgeries_fail(self, model, tmp_path):
         X, _y, marked = rows(120, classes=2)
         model.fit(X, marked)
@@ -307,20 +317,51 @@ class TestGraph:
         claim = certificate.find("D60")
         assert claim.value < 1e-6
         assert assay.verify(certificate, model, *own).holds
-        model.label_distributions_ = model.label_distributions_ + 1e-3
+        model.spread_ = model.spread_ + 1e-3
         again = model.certify(X, marked)
         assert again.find("D60").value > 1e-4
         assert assay.verify(again, model, *own).holds
 
     def test_parts_of_the_graph_without_a_label(self):
         X = np.array([[0.0], [1.0], [2.0], [100.0], [101.0], [102.0]])
-        model = LabelPropagation(1).fit(X, ["a", "b", -1, -1, -1, -1])
+        model = LabelPropagation("knn", n_neighbors=1).fit(X, ["a", "b", -1, -1, -1, -1])
         assert model.label_distributions_[3:] == pytest.approx(0.5)
         assert assay.verify(model.certify(X, ["a", "b", -1, -1, -1, -1]), model, X[:2], ["a", "b"]).holds
 
     def test_too_few_rows(self):
         with pytest.raises(ValueError, match="less than the number of rows"):
-            LabelPropagation(5).fit(np.eye(3), [0, 1, -1])
+            LabelPropagation("knn", n_neighbors=5).fit(np.eye(3), [0, 1, -1])
+
+
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_gaussian_weights_are_those_of_scikit_learn(self, sparse):
+        X, _, marked = rows(120, classes=3)
+        X = csr_array(X) if sparse else X
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for kind in ("LabelPropagation", "LabelSpreading"):
+                there = getattr(theirs, kind)(gamma=0.5, max_iter=100_000, tol=1e-13).fit(X, marked)
+                ours = globals()[kind](gamma=0.5).fit(X, marked)
+                assert ours.label_distributions_ == pytest.approx(there.label_distributions_, abs=1e-5)
+                assert np.array_equal(ours.transduction_, there.transduction_)
+                assert ours.predict_proba(X[:20] * 1.1) == pytest.approx(there.predict_proba(X[:20] * 1.1), abs=1e-5)
+
+    def test_a_function_as_kernel_leaves_no_certificate(self):
+        X, _, marked = rows(60)
+        own = LabelSpreading(lambda A, B: gaussian(A, B, 0.5)).fit(X, marked)
+        named = LabelSpreading(gamma=0.5).fit(X, marked)
+        assert own.label_distributions_ == pytest.approx(named.label_distributions_, abs=1e-12)
+        assert np.array_equal(own.predict(X), named.predict(X))
+        with pytest.raises(ValueError, match="function as kernel"):
+            own.certify(X, marked)
+
+    def test_rows_that_no_weight_reaches(self):
+        X, marked = np.array([[0.0], [0.1], [0.2], [9.0]]), [0, -1, 1, -1]
+        for model in (LabelPropagation(), LabelSpreading()):
+            model.fit(X, marked)
+            assert np.isfinite(model.label_distributions_).all()
+            assert np.isfinite(model.predict_proba([[50.0]])).all()
+            assert assay.verify(model.certify(X, marked), model, X[[0, 2]], [0, 1]).holds
 
 
 class TestEM:

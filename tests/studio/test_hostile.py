@@ -1,6 +1,7 @@
 """Ten hostile inputs and their relatives: each is refused, or shown as text."""
 
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -217,3 +218,10 @@ def test_the_child_ends_with_the_server() -> None:
     process.communicate(timeout=30)
     assert process.returncode == 0
 
+
+
+def test_who_comes_before_the_server_runs_waits_and_is_not_turned_away() -> None:
+    from assay.studio.server import _listener
+
+    with _listener("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5) as early:
+        assert early.getpeername() == listener.getsockname()

@@ -185,6 +185,10 @@ def test_pages_speak_chinese(learnt: Any) -> None:
             assert page.status_code == 200
             assert '<html lang="zh">' in page.text
         assert "需要多少行" in learnt.person.get("/plan").text
+        model = unescape(learnt.person.get(f"{learnt.run}/model").text)
+        for claim in learnt.person.workspace.runs[learnt.run.rsplit("/", 1)[1]].found["claims"]:
+            assert claim["says_zh"] in model
+            assert set(re.findall(r"\d+\.?\d*", claim["says_zh"])) <= set(re.findall(r"\d+\.?\d*", claim["says"]))
     finally:
         learnt.person.client.cookies.delete("assay_language")
 
@@ -206,3 +210,12 @@ def test_every_key_that_a_template_names_exists() -> None:
                 named |= set(re.findall(r"""\bt\(["']([a-zA-Z_.]+)["'][,)]""", one.read_text(encoding="utf-8")))
     assert named
     assert named <= LANGUAGES["en"][1].keys()
+
+
+def test_assumptions_are_said_in_both_languages() -> None:
+    from assay.claims.definitions import ASSUMPTIONS
+    from assay.claims.words import UNDETECTABLE
+    from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH
+
+    assert ASSUMPTIONS_ZH.keys() == ASSUMPTIONS.keys()
+    assert len(UNDETECTABLE_ZH) == len(UNDETECTABLE)

@@ -1,6 +1,8 @@
 """What users of scikit-learn's machines rely on: weights below zero, texts with a kernel function, all classes in one
 problem, infinite C, probabilities of few rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn.svm
@@ -127,3 +129,16 @@ def test_entries_that_overflow_are_refused_in_words():
         SVC().fit(np.finfo(float).max * np.random.default_rng(0).uniform(size=(6, 2)), Y)
     with pytest.raises(TypeError, match="Sparse precomputed"):
         SVC(kernel="precomputed").fit(csr_matrix(np.eye(2)), [0, 1])
+
+
+def test_what_scikit_learn_will_drop_is_told():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    labels = (rows[:, 0] > 0).astype(int)
+    for kind in (SVC, NuSVC):
+        with pytest.warns(FutureWarning, match="probability.+parameter.+deprecated"):
+            kind(probability=False).fit(rows, labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = kind().fit(rows, labels)
+        with pytest.warns(FutureWarning, match="Attribute `probA_` was deprecated"):
+            assert model.probA_.size == 0

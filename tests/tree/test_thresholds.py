@@ -1,10 +1,12 @@
 """The best threshold of a numeric column, by trying all thresholds one by one in plain arithmetic."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from assay.tree.growth._nominal_missing import impurity
-from assay.tree.growth._thresholds import ENTROPY, GINI, SQUARED, best_thresholds
+from assay.tree.growth._nominal_missing import Method, column_splits, impurity
+from assay.tree.growth._nominal_splits import ENTROPY, GINI, SQUARED
 
 NAMES = {SQUARED: "squared_error", GINI: "gini", ENTROPY: "entropy"}
 
@@ -44,18 +46,44 @@ def test_best_of_all_thresholds(kind, missing, directed, n):
     else:
         stats = np.eye(3)[rng.integers(0, 3, n)] * w[:, None]
     lost = stats[:7].sum(axis=0) if missing else None
-    whole = w.sum() + (weight_of(lost, kind) if missing else 0.0)
-    found = np.empty((2, 5))
-    best_thresholds(X, stats, w, np.empty(0) if lost is None else lost, kind, directed, whole, least, found)
+    Z = X.copy()
+    Z[:7] = np.nan if missing else X[:7]
+    method = Method(NAMES[kind], "binary", "direction" if directed else "fractional", {}, 0, 3, 2, 9, 0.0)
+    target = y if kind == SQUARED else np.argmax(stats, axis=1)
+    found = column_splits(Z, target, w, method._replace(n_classes=0 if kind == SQUARED else 3))
+    known = ~np.isnan(Z[:, 0])
     for f in range(2):
         every = {}
-        for t in np.unique(X[:, f])[:-1]:
+        for t in np.unique(X[known, f])[:-1]:
             side = X[:, f] <= t
-            if min(w[side].sum(), w[~side].sum()) >= least:
-                left, right = stats[side].sum(axis=0), stats[~side].sum(axis=0)
-                every[t] = judged(left, right, lost, kind, directed, whole)
-        gain, ratio, threshold, share, _ = found[f]
+            if min(w[side & known].sum(), w[~side & known].sum()) >= least:
+                left, right = stats[side & known].sum(axis=0), stats[~side & known].sum(axis=0)
+                every[t] = judged(left, right, lost, kind, directed, w.sum())
+        gain, ratio, threshold, share = found[f]
         assert gain == pytest.approx(max(gain for gain, _ in every.values()))
         chosen = max(t for t in every if t <= threshold)
         assert every[chosen] == pytest.approx((gain, ratio))
-        assert share == pytest.approx(w[X[:, f] <= threshold].sum() / w.sum())
+        assert share == pytest.approx(w[known & (X[:, f] <= threshold)].sum() / w[known].sum())
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("gaps", ["fractional", "direction"])
+def test_best_of_all_subsets_of_levels(n_classes, gaps):
+    """Brute force over all two-way partitions of five levels."""
+    rng = np.random.default_rng(n_classes)
+    x, w = rng.integers(0, 5, 90).astype(float), rng.uniform(0.5, 2.0, 90)
+    y = rng.normal(size=90) + x if n_classes == 0 else rng.integers(0, n_classes, 90)
+    if n_classes == 0:
+        stats = np.stack([np.ones(90), y, y * y], axis=1) * w[:, None]
+    else:
+        stats = np.eye(n_classes)[y] * w[:, None]
+    x[:9] = np.nan
+    kind, name = (SQUARED, "squared_error") if n_classes == 0 else (GINI, "gini")
+    every = []
+    for subset in (s for r in range(1, 5) for s in combinations(range(5), r)):
+        left = np.isin(x, subset)
+        right = ~np.isnan(x) & ~left
+        sums = [stats[part].sum(axis=0) for part in (left, right, np.isnan(x))]
+        every.append(judged(*sums, kind, gaps == "direction", w.sum())[0])
+    split = column_splits(x[:, None], y, w, Method(name, "binary", gaps, {0: 5}, n_classes, 1, 2, 9, 0.0))[0]
+    assert split.gain == pytest.approx(max(every))

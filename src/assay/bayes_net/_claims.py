@@ -21,6 +21,8 @@ _MOST_LISTED = 6  # columns up to which the checker compares all graphs
 _MOST_CELLS = 2**20  # of a junction tree whose marginals are listed
 _NUMBERS = "It is about networks whose nodes all have states, and a column holds numbers."
 _GAPS = "It is about rows without gaps."
+_MANY = "So many rows with numbers are not fitted again."
+_MOST_NUMBERS = 2**24  # entries of such rows
 _ROUNDING = 1e-11  # share of a score by which the rounding of two programs can differ, generously
 
 
@@ -33,12 +35,18 @@ def rounding(net: Network, rows: np.ndarray) -> np.ndarray:
                 logs = np.abs(np.log(table))
             total += float(np.max(np.where(np.isfinite(logs), logs, 0.0))) + net.sizes[node]
             continue
-        size = np.abs(table).reshape(-1, table.shape[-1])
-        spread, most = float(size[:, -1].min()), size.max(axis=0)
-        numbers = [one for one in net.parents[node] if net.is_number(one)]
-        reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(np.nan_to_num(rows[:, node]))) / spread
-        total += reach**2 * (len(numbers) + 2) + float(np.abs(np.log(size[:, -1])).max()) + 4
+        reach, logs = _reach(net, node, rows)
+        total += reach**2 * (table.shape[-1]) + logs + 4
     return 64 * _UNIT * (len(net.names) + 8) * total
+
+
+def _reach(net: Network, node: int, rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return how large the terms of x - mean of a number are beside its spread, at most, and |ln spread|, at most."""
+    size = np.abs(net.tables[node]).reshape(-1, net.tables[node].shape[-1])
+    spread, most = float(size[:, -1].min()), size.max(axis=0)
+    numbers = [one for one in net.parents[node] if net.is_number(one)]
+    reach = (most[0] + np.abs(rows[:, numbers]) @ most[1:-1] + np.abs(np.nan_to_num(rows[:, node]))) / spread
+    return reach, float(np.abs(np.log(size[:, -1])).max())
 
 
 def coded_rows(model: Any, rows: Rows) -> np.ndarray:
@@ -73,12 +81,15 @@ def counts(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
 
 def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     """Yield that no change of an edge, and of few columns no other graph, has a better score."""
-    kind = getattr(model, "structure", None)
-    reason = _NUMBERS if not model.sizes_.all() else _GAPS if np.isnan(codes).any() else ""
+    kind, mixed = getattr(model, "structure", None), not model.sizes_.all()
+    local, best = ("D62/1", "D62/2") if mixed else ("D26/3", "D26/4")
+    reason = _GAPS if np.isnan(codes).any() else _MANY if mixed and codes.size > _MOST_NUMBERS else ""
+    if mixed:
+        yield NotApplicable("D62/3", reason) if reason else regressions(model, codes)
     if not reason and kind not in ("greedy", "exact", "augmented"):
         reason = "The structure was given, not searched for."
     if reason:
-        yield NotApplicable("D26/3", reason)
+        yield NotApplicable(local, reason)
         return
     data = whole(model, codes)
     factor = factor_of(model.criterion, len(codes))
@@ -87,19 +98,39 @@ def structure(model: Any, codes: np.ndarray) -> Iterator[Claim | NotApplicable]:
     names = model.network_.names
     limits = model._own_limits(data)
     params = {"rows": len(codes), "max_parents": limits.most}
-    params |= {"score": "bdeu", "samples": samples} if factor < 0 else {"score": "penalised", "factor": factor}
+    if mixed:
+        params |= {"factor": factor}
+    else:
+        params |= {"score": "bdeu", "samples": samples} if factor < 0 else {"score": "penalised", "factor": factor}
     parents = _tables.parents_of(model.edges_, len(names))
-    slack = _ROUNDING * (1 + abs(families.total(parents)))
     gain = _search.remaining_gain(families, limits, parents)
-    never = ~limits.allowed & ~np.eye(len(names), dtype=bool)
+    slack = _ROUNDING * (1 + abs(families.total(parents))) + 4 * families.slack
+    never = ~limits.allowed & ~np.eye(len(names), dtype=bool) & ~np.outer(model.sizes_ == 0, model.sizes_ > 0)
     witness = {"required": np.argwhere(limits.required), "forbidden": np.argwhere(never)}
     fixed = {f"n_{name}": len(edges) for name, edges in witness.items()}
-    yield Claim("D26/3", outward(gain + slack), params={**params, **fixed}, witness=witness)
+    yield Claim(local, outward(gain + slack), params={**params, **fixed}, witness=witness)
     if kind == "exact" and len(names) <= _MOST_LISTED and not any(len(one) for one in witness.values()):
-        best = _search.exact(families, limits)[1]
-        yield Claim("D26/4", outward(families.total(parents) - best + slack), params=params)
+        least = _search.exact(families, limits)[1]
+        slack += 4 * len(names) * families.slack
+        yield Claim(best, outward(families.total(parents) - least + slack), params=params)
     elif kind == "exact":
-        yield NotApplicable("D26/4", f"All graphs are compared for at most {_MOST_LISTED} columns without limits.")
+        yield NotApplicable(best, f"All graphs are compared for at most {_MOST_LISTED} columns without limits.")
+
+
+def regressions(model: Any, codes: np.ndarray) -> Claim:
+    """Return that no other regressions of the numbers have a larger likelihood."""
+    data = whole(model, codes)
+    families, own, best = Families(data, 0.0, 1.0, model.n_jobs), 0.0, 0.0
+    net, slack = model.network_, 0.0
+    for node in np.flatnonzero(model.sizes_ == 0).tolist():
+        fitted = families.regression(node, net.parents[node])
+        best, slack = best + fitted.log_likelihood, slack + 2 * fitted.slack
+        values, (reach, logs) = net.log_conditional(node, codes), _reach(net, node, codes)
+        own += float(values.sum())
+        off, far = 128 * _UNIT * (net.tables[node].shape[-1] + 16) * reach, 2 * (np.abs(values) + logs + 2)
+        slack += float((np.sqrt(far) * off + off**2 + 128 * _UNIT * far).sum())
+    value = max(0.0, best - own) + slack + _ROUNDING * (1 + abs(best))
+    return Claim("D62/3", outward(value), params={"rows": len(codes)})
 
 
 def tree(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
@@ -122,8 +153,11 @@ def tree(model: Any, codes: np.ndarray) -> Claim | NotApplicable:
 def whole(model: Any, codes: np.ndarray) -> Coded:
     """Return rows without gaps as columns of codes."""
     small = np.uint8 if model.sizes_.max() < 256 else np.uint16
-    whole_columns = np.zeros(len(model.sizes_), dtype=bool)
-    return Coded(np.ascontiguousarray(codes.T.astype(small)), np.empty((0, len(codes))), model.sizes_, whole_columns)
+    whole_columns, numbers = np.zeros(len(model.sizes_), dtype=bool), np.empty((0, len(codes)))
+    states = np.where(model.sizes_ > 0, codes, 0.0)
+    if not model.sizes_.all():
+        numbers = np.ascontiguousarray(codes.T)
+    return Coded(np.ascontiguousarray(states.T.astype(small)), numbers, model.sizes_, whole_columns)
 
 
 def marginals(net: Network) -> Claim | NotApplicable:

@@ -84,7 +84,12 @@ class BayesianNetworkClassifier(SearchParameters, ClassifierMixin, NetworkLearne
         model=Unbounded("networks over the columns and the class"),
         strategy="score of the network of columns and class",
         algorithm="greedy changes of one edge with a tabu list; counting, EM",
-        guarantee=("network.counts", "network.local-optimum"),
+        guarantee=(
+            "network.counts",
+            "network.local-optimum",
+            "network.local-optimum-mixed",
+            "network.regressions",
+        ),
         input=("numbers", "nominal", "missing"),
     )
 

@@ -37,6 +37,7 @@ class Families:
         self.sizes, self.d = np.maximum(data.sizes, 1), len(data.sizes)
         self.numbers = data.sizes == 0
         self.gaussians: dict[int, GaussianFamilies] = {}
+        self.slack = 0.0  # how far rounding can move the cost of a number's family that was looked at
         self.known: dict[tuple[int, tuple[int, ...]], float] = {}
         self.grown: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}  # with each other node as one more parent
 
@@ -121,6 +122,7 @@ class Families:
             if np.prod([float(self.sizes[one]) for one in states]) > MOST_CELLS:
                 return np.inf
             fitted = self.regression(child, parents)
+            self.slack = max(self.slack, fitted.slack)
             return max(self.factor, 0.0) * fitted.table.size - fitted.log_likelihood
         if any(self.numbers[one] for one in parents):
             return np.inf

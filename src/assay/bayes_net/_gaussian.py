@@ -15,15 +15,19 @@ from assay.bayes_net._reading import Coded
 from assay.scan.memory import one_blas_thread
 
 _FLOOR = 1e-6
-_RANK = 1e-10
+_UNIT = 2.0**-53
+_RANK = 1e-10  # directions of the parents that vary by so little of the most, or
+_DIRECTION = 1e-12  # by so little of the columns' own variance, are left out
 _MOST_MOMENTS = 2**24
 
 
 class Fitted(NamedTuple):
-    """A row (intercept, coefficients, standard deviation) for each combination of states, and the log-likelihood."""
+    """A row (intercept, coefficients, standard deviation) for each combination of states, the log-likelihood, and how
+    far rounding can move that, generously."""
 
     table: np.ndarray
     log_likelihood: float
+    slack: float
 
 
 class Moments(NamedTuple):
@@ -45,6 +49,8 @@ class GaussianFamilies:
         with np.errstate(invalid="ignore"):  # of columns that lack values nothing is asked here
             self.center, spread = X.mean(axis=1), X.std(axis=1)
             self.scale = np.where(spread > 1e-12 * np.abs(self.center), spread, 1.0)
+            self.shift = (len(data.codes[0]) + 8) * _UNIT * np.abs(X).max(axis=1) / self.scale
+            self.reach = np.abs(X - self.center[:, None]).max(axis=1) / self.scale
         self.known: dict[tuple[int, ...], Moments] = {}
 
     def moments(self, states: tuple[int, ...]) -> Moments:
@@ -81,7 +87,7 @@ class GaussianFamilies:
         own, (n, means, covariances) = self.place[child], self.moments(states)
         across, inner = covariances[:, above, own], covariances[:, above][:, :, above]
         with one_blas_thread():
-            slopes = (np.linalg.pinv(inner, rcond=_RANK, hermitian=True) @ across[..., None])[..., 0]
+            slopes, least = _solved(inner, across)
         total = covariances[:, own, own]
         left = total - 2 * np.einsum("qk,qk->q", slopes, across) + np.einsum("qk,qkl,ql->q", slopes, inner, slopes)
         few = n < len(above) + 2
@@ -90,8 +96,38 @@ class GaussianFamilies:
         left = np.where(few, total + means[:, own] ** 2, np.maximum(left, 0.0))
         variance = np.where(few, 1.0, np.maximum(left, _FLOOR))
         logs = -0.5 * n * (np.log(2 * np.pi * variance) + left / variance) - n * np.log(self.scale[own])
+        size = 1 + np.abs(slopes).sum(axis=1)
+        slack = self._slack([*above, own], n, covariances, variance, size, least) + 1e-13 * float(np.abs(logs).sum())
         slopes = slopes * self.scale[own] / self.scale[above]
         intercept = self.center[own] + intercept * self.scale[own] - slopes @ self.center[above]
         table = np.column_stack([intercept, slopes, np.sqrt(variance) * self.scale[own]])
         shape = [int(self.data.sizes[one]) for one in states]
-        return Fitted(table.reshape(*shape, -1), float(logs.sum()))
+        return Fitted(table.reshape(*shape, -1), float(logs.sum()), slack)
+
+    def _slack(
+        self,
+        used: list[int],
+        n: np.ndarray,
+        covariances: np.ndarray,
+        variance: np.ndarray,
+        size: np.ndarray,
+        least: np.ndarray,
+    ) -> float:
+        """Return how far the rounding of moments can move the log-likelihood of a regression among these columns."""
+        reach, shift = float(self.reach[used].max()), float(self.shift[used].max())
+        largest = covariances[:, used, used].max(axis=1)
+        off = (len(used) + 1) * (n + 64) * _UNIT * largest + 128 * _UNIT * reach**2
+        wrong = 8 * off * size**2 * (1 + 16 * off / least)
+        rest = np.where(n < len(used) + 1, 2 * n * (reach + shift) * shift, 0.0)
+        return float((2 * n * wrong / np.maximum(variance - wrong, _FLOOR) + rest + 1e-12 * n).sum())
+
+
+def _solved(inner: np.ndarray, across: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return coefficients (q, k) of least squares in the directions that vary, and how much the least of them does."""
+    if not across.shape[1]:
+        return across, np.ones(len(across))
+    spectrum, directions = np.linalg.eigh(inner)
+    kept = spectrum > np.maximum(_DIRECTION, _RANK * spectrum[:, -1:])
+    inverse = np.where(kept, 1.0 / np.where(kept, spectrum, 1.0), 0.0)
+    along = np.einsum("qij,qi->qj", directions, across) * inverse
+    return np.einsum("qij,qj->qi", directions, along), np.where(kept, spectrum, 1.0).min(axis=1)

@@ -190,6 +190,9 @@ class BayesianNetwork(SearchParameters, NetworkDensity):
             "network.local-optimum",
             "network.optimum",
             "network.marginals",
+            "network.local-optimum-mixed",
+            "network.optimum-mixed",
+            "network.regressions",
         ),
     )
 

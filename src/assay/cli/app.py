@@ -6,7 +6,7 @@ Exit codes: 0 done, 1 verification failed, 2 bad usage or bad data, 3 an error o
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,9 +78,12 @@ def learn(
 
     Ctrl-C once ends the search and keeps what is done; twice quits.
     """
-    from assay.cli import learning
+    from assay.nursery import started_early
 
-    with _messages():
+    program = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model"))
+    with nullcontext() if workers == 0 else started_early(*program), _messages():
+        from assay.cli import learning
+
         options = learning.Options(
             time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, _words(learners),
             _words(exclude), group or None, time_column or None, seed, clip, task or None, force, workers,

@@ -52,43 +52,46 @@ def assign_block(
     """Give each row of a chunk its nearest centre; return how many changed theirs and how many distances were computed.
 
     X32 (n, d) float32, X (n, d): the rows scaled and as they are. labels (n,) int32, -1 at first, upper (n,), lower
-    (n, groups) float32: kept from pass to pass, written. points (groups, d, 16) float32, order (groups, 16): the
+    (groups, n) float32: kept from pass to pass, written. points (groups, d, 16) float32, order (groups, 16): the
     centres and their numbers, -1 for none. moves: (shift (k,), group_shift (groups,), apart (k,)), float32. sums (k,
     d) about origin and counts (k,) are changed by the rows that moved. slack: (relative, absolute).
     """
-    n, groups = lower.shape
-    waiting = np.empty(n, np.int32)
-    m = _suspects(labels, upper, lower, moves, waiting)
+    groups, n = lower.shape
+    waiting, least = np.empty(n, np.int32), np.empty(n, np.float32)
+    m = _suspects(labels, upper, lower, moves, waiting, least)
     near, who = np.full(n, _ENDLESS), np.full(n, -1, np.int32)
     rows, room = np.empty(_TILE + 4, np.int32), (np.empty((4, 2), np.float32), np.empty(4, np.int32))
-    home = np.empty(_TILE, np.int32)
+    home, begin, sorted_rows = np.empty(_TILE, np.int32), np.empty(groups + 2, np.int64), np.empty(_TILE, np.int32)
     relative, absolute = np.float32(slack[0]), np.float32(slack[1])
     computed = 0
     for first in range(0, m, _TILE):
         tile = waiting[first : min(first + _TILE, m)]
-        for t in range(len(tile)):
-            a = labels[tile[t]]
-            home[t] = 0 if groups == 1 else group_of[a] if a >= 0 else -1
+        _by_home(tile, labels, group_of, groups, home, begin, sorted_rows)
         for own in (True, False):  # the group of the present centre first: it makes u as small as can be
             for g in range(groups):
                 s = 0
-                for t in range(len(tile)):
-                    i = tile[t]
-                    if own:
-                        rows[s] = i
-                        s += home[t] == g
-                    elif lower[i, g] < upper[i] and home[t] != g:
-                        rows[s] = i
+                if own:
+                    for t in range(begin[g], begin[g + 1]):
+                        rows[s] = sorted_rows[t]
                         s += 1
+                else:
+                    bounds = lower[g]
+                    for t in range(len(tile)):
+                        i = tile[t]
+                        rows[s] = i
+                        s += (bounds[i] < upper[i]) & (home[t] != g)
                 computed += s * np.sum(order[g] >= 0)
                 _measure(X32, rows, s, points, g, order, group_of, lower, upper, near, who, relative, absolute, room)
+    for t in range(m):
+        least[t] = _ENDLESS
+    for g in range(groups):
+        bounds = lower[g]
+        for t in range(m):
+            least[t] = min(least[t], bounds[waiting[t]])
     changed = 0
     for t in range(m):
         i = waiting[t]
-        least = lower[i, 0]
-        for g in range(1, groups):
-            least = min(least, lower[i, g])
-        if who[i] < 0 or not upper[i] < least:
+        if who[i] < 0 or not upper[i] < least[t]:
             who[i] = _decide(X[i], centers, scale, group_of, upper, lower, i)
             computed += len(centers)
         if who[i] != labels[i]:
@@ -99,21 +102,43 @@ def assign_block(
 
 
 @compiled
-def _suspects(labels, upper, lower, moves, waiting):
-    """Bring the bounds up to date with how centres moved; list the rows that may have a new centre, return how many."""
+def _by_home(tile, labels, group_of, groups, home, begin, sorted_rows):
+    """Write the group of each row's present centre, -1 for none, and the rows in the order of it: those of group g from
+    begin[g] on."""
+    begin[:] = 0
+    for t in range(len(tile)):
+        a = labels[tile[t]]
+        home[t] = 0 if groups == 1 else group_of[a] if a >= 0 else -1
+        begin[home[t] + 2] += 1
+    begin[1] = 0  # rows without a centre stay out of the list
+    for g in range(groups):
+        begin[g + 1] += begin[g]
+    for t in range(len(tile)):
+        if home[t] >= 0:
+            sorted_rows[begin[home[t] + 1]] = tile[t]
+            begin[home[t] + 1] += 1
+
+
+@compiled
+def _suspects(labels, upper, lower, moves, waiting, least):
+    """Bring the bounds up to date with how centres moved; list the rows that may have a new centre, return how many.
+
+    Writes the least bound of each row to `least`."""
     shift, group_shift, apart = moves
-    n, groups = lower.shape
+    groups, n = lower.shape
+    least[:] = _ENDLESS
+    for g in range(groups):
+        bounds, fall = lower[g], group_shift[g]
+        for i in range(n):
+            bound = max((bounds[i] - fall) * _DOWN, _ZERO)
+            bounds[i] = bound
+            least[i] = min(least[i], bound)
     m = 0
     for i in range(n):
         a = labels[i]
         if a >= 0:
-            least = _ENDLESS
-            for g in range(groups):
-                bound = max((lower[i, g] - group_shift[g]) * _DOWN, _ZERO)
-                lower[i, g] = bound
-                least = min(least, bound)
             upper[i] = (upper[i] + shift[a]) * _UP
-            if upper[i] < max(least, apart[a]):
+            if upper[i] < max(least[i], apart[a]):
                 continue
         else:
             upper[i] = _ENDLESS
@@ -142,12 +167,12 @@ def _measure(X32, rows, s, points, g, order, group_of, lower, upper, near, who, 
             if first < near[i]:
                 if who[i] >= 0:
                     before = group_of[who[i]]
-                    lower[i, before] = min(lower[i, before], _below(near[i], relative, absolute))
+                    lower[before, i] = min(lower[before, i], _below(near[i], relative, absolute))
                 near[i], who[i] = first, order[g, lanes[r]]
                 upper[i] = _above(first, relative, absolute)
-                lower[i, g] = _below(nearest[r, 1], relative, absolute)
+                lower[g, i] = _below(nearest[r, 1], relative, absolute)
             else:
-                lower[i, g] = _below(first, relative, absolute)
+                lower[g, i] = _below(first, relative, absolute)
 
 
 @compiled
@@ -173,7 +198,7 @@ def _squared_distance(x, center):
 def _decide(x, centers, scale, group_of, upper, lower, i):
     """Return the nearest centre in double precision, the first of several; write the bounds of row i."""
     best, who = np.inf, 0
-    lower[i, :] = _ENDLESS
+    lower[:, i] = _ENDLESS
     for j in range(len(centers)):
         distance = np.sqrt(_squared_distance(x, centers[j])) * scale
         loser, farther = j, distance
@@ -182,7 +207,7 @@ def _decide(x, centers, scale, group_of, upper, lower, i):
             best, who = distance, j
         if farther < np.inf:
             g = group_of[loser]
-            lower[i, g] = min(lower[i, g], np.float32(farther * (1 - 1e-6)))
+            lower[g, i] = min(lower[g, i], np.float32(farther * (1 - 1e-6)))
     upper[i] = np.float32(best * (1 + 1e-6))
     return who
 

@@ -11,6 +11,7 @@ from assay.data.blocks import Block
 from assay.scan import Rows, thread_map
 
 LANES = 16
+_POINTS = 2048  # centres that are compared with all others at a time
 _MOST_CHUNKS, _LEAST_ROWS = 64, 2048  # a chunk is one task of a thread; its size depends on the data alone
 
 
@@ -85,12 +86,17 @@ class Layout:
         k = len(centers)
         shift = np.zeros(k) if before is None else np.linalg.norm(centers - before, axis=1)
         of_groups = np.array([shift[row[row >= 0]].max(initial=0.0) for row in self.order])
-        apart = np.full(k, np.inf)
-        if k > 1:
-            apart = _half_gaps(centers - known.origin)
+        apart = np.zeros(k)  # of no use to rows that have no centre yet
+        if before is not None:
+            apart = _half_gaps(centers - known.origin) if k > 1 else np.full(k, np.inf)
         with np.errstate(over="ignore"):
             moved = [np.float32(1 + 2.0**-20) * (part * known.scale).astype(np.float32) for part in (shift, of_groups)]
             return (*moved, np.float32(1 - 2.0**-20) * (apart * known.scale).astype(np.float32))
+
+    def shared(self, centers: np.ndarray, before: np.ndarray | None, known: Summary) -> tuple[Any, ...]:
+        """Return what the compiled pass wants to know of the centres, which were `before` in the last pass."""
+        moves, slack = self.moves(centers, before, known), self.slack(centers, known)
+        return self.points(centers, known), self.order, self.group_of, centers, moves, slack
 
     def slack(self, centers: np.ndarray, known: Summary) -> tuple[float, float]:
         """Return how far a computed distance can be off: a factor, and an amount in scaled units."""
@@ -101,12 +107,15 @@ class Layout:
 def _half_gaps(points: np.ndarray) -> np.ndarray:
     """Return half the distance of each point to the nearest other one, at least: by products, less what rounding can
     have added; 0 where squares overflow."""
+    least = np.empty(len(points))
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.einsum("ij,ij->i", points, points)
-        between = length[:, None] + length - 2 * (points @ points.T)
-        between[np.diag_indices(len(points))] = np.inf
-        lost = 1e-13 * (points.shape[1] + 8) * (length + length.max())
-        least = between.min(axis=1) - lost
+        for start in range(0, len(points), _POINTS):
+            part = slice(start, min(start + _POINTS, len(points)))
+            between = length[part, None] + length - 2 * (points[part] @ points.T)
+            between[np.arange(part.stop - start), np.arange(start, part.stop)] = np.inf
+            least[part] = between.min(axis=1)
+        least -= 1e-13 * (points.shape[1] + 8) * (length + length.max())
     return np.sqrt(np.where(np.isfinite(least), np.maximum(least, 0.0), 0.0)) / 2
 
 
@@ -151,23 +160,18 @@ class MemoryPasses:
         n, k = len(self.X), len(centers)
         self.layout = Layout(centers)
         self.labels, self.upper = np.full(n, -1, np.int32), np.empty(n, np.float32)
-        self.lower = np.zeros((n, len(self.layout.order)), np.float32)
+        groups = len(self.layout.order)
+        self.lower = {cut.start: np.zeros((groups, cut.stop - cut.start), np.float32) for cut in self.cuts}
         self.sums, self.counts = np.zeros((k, self.X.shape[1])), np.zeros(k)
         self.before: np.ndarray | None = None
 
     def assign(self, centers: np.ndarray) -> Assigned:
         """Give each row its nearest centre."""
-        layout, known = self.layout, self.known
         if not self.bounds:
-            self.lower[:], self.upper[:] = 0.0, np.inf
-        shared = (
-            layout.points(centers, known),
-            layout.order,
-            layout.group_of,
-            centers,
-            layout.moves(centers, self.before, known),
-            layout.slack(centers, known),
-        )
+            self.upper[:] = np.inf
+            for bounds in self.lower.values():
+                bounds[:] = 0.0
+        shared = self.layout.shared(centers, self.before, self.known)
         changed = computed = 0
         for sums, counts, moved, distances in self._each(partial(self._assign, shared)):
             self.sums += sums
@@ -179,7 +183,7 @@ class MemoryPasses:
     def _assign(self, shared: tuple[Any, ...], cut: slice) -> tuple[np.ndarray, np.ndarray, int, int]:
         X, weight = self._part(cut)
         sums, counts = np.zeros_like(self.sums), np.zeros_like(self.counts)
-        own = (self.labels[cut], self.upper[cut], self.lower[cut])
+        own = (self.labels[cut], self.upper[cut], self.lower[cut.start])
         known = self.known
         found = self.loops.assign_block(
             self.X32[cut], X, weight, known.origin, known.scale, *own, *shared, sums, counts
@@ -189,9 +193,13 @@ class MemoryPasses:
     def inertia(self, centers: np.ndarray) -> float:
         return sum(self._each(lambda cut: self.loops.inertia_block(*self._part(cut), self.labels[cut], centers)))
 
+    def farthest(self, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
+        """Return the rows that are farthest from their nearest centre: squared distance, row, weight, centre."""
+        return _farthest_of(self.rows, centers, count)
+
 
 class StreamedPasses:
-    """Passes over rows that are not kept in memory, or are sparse: each block is assigned from scratch."""
+    """Passes over rows that are not kept in memory: each block is assigned from scratch."""
 
     def __init__(self, rows: Rows, known: Summary):
         self.rows, self.known = rows, known
@@ -202,60 +210,50 @@ class StreamedPasses:
 
     def assign(self, centers: np.ndarray) -> Assigned:
         """Give each row its nearest centre; rows have moved unless the centres are the ones of the last pass."""
-        found = self.rows.sum(_assigned, self.known, self.layout, centers)
+        found = self.rows.sum(_assigned, self.known, self.layout.shared(centers, None, self.known))
         still = self.before is not None and np.array_equal(centers, self.before)
         self.before = centers
         return Assigned(found[0], found[1], 0 if still else self.rows.n_rows, self.rows.n_rows * len(centers))
 
     def inertia(self, centers: np.ndarray) -> float:
-        parts = self.rows.map(_labelled, self.known, self.layout, centers)
+        parts = self.rows.map(_labelled, self.known, self.layout.shared(centers, None, self.known), centers)
         self.labels = np.concatenate([labels for labels, _ in parts])
         return float(sum(inertia for _, inertia in parts))
 
+    def farthest(self, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
+        """Return the rows that are farthest from their nearest centre: squared distance, row, weight, centre."""
+        return _farthest_of(self.rows, centers, count)
 
-def _block_pass(block: Block, known: Summary, layout: Layout, centers: np.ndarray) -> Any:
+
+def _block_pass(block: Block, known: Summary, shared: tuple[Any, ...]) -> Any:
     """Return labels, sums and counts of one block."""
     from assay.cluster import _assign_loop as loops
 
-    n, k = len(block.X), len(centers)
+    n, (groups, k) = len(block.X), (len(shared[1]), len(shared[3]))
     weight = np.empty(0) if block.weight is None else block.weight
     X32, labels = np.empty(block.X.shape, np.float32), np.full(n, -1, np.int32)
     loops.narrow_block(block.X, known.origin, known.scale, X32)
     sums, counts = np.zeros((k, block.X.shape[1])), np.zeros(k)
-    loops.assign_block(
-        X32,
-        block.X,
-        weight,
-        known.origin,
-        known.scale,
-        labels,
-        np.empty(n, np.float32),
-        np.zeros((n, len(layout.order)), np.float32),
-        layout.points(centers, known),
-        layout.order,
-        layout.group_of,
-        centers,
-        layout.moves(centers, None, known),
-        layout.slack(centers, known),
-        sums,
-        counts,
-    )
+    kept = (labels, np.empty(n, np.float32), np.zeros((groups, n), np.float32))
+    loops.assign_block(X32, block.X, weight, known.origin, known.scale, *kept, *shared, sums, counts)
     return labels, sums, counts
 
 
-def _assigned(block: Block, known: Summary, layout: Layout, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return _block_pass(block, known, layout, centers)[1:]
+def _assigned(block: Block, known: Summary, shared: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+    return _block_pass(block, known, shared)[1:]
 
 
-def _labelled(block: Block, known: Summary, layout: Layout, centers: np.ndarray) -> tuple[np.ndarray, float]:
+def _labelled(
+    block: Block, known: Summary, shared: tuple[Any, ...], centers: np.ndarray
+) -> tuple[np.ndarray, float]:
     from assay.cluster import _assign_loop as loops
 
-    labels = _block_pass(block, known, layout, centers)[0]
+    labels = _block_pass(block, known, shared)[0]
     weight = np.empty(0) if block.weight is None else block.weight
     return labels, loops.inertia_block(block.X, weight, labels, centers)
 
 
-def nearest(rows: Rows, known: Summary, centers: np.ndarray) -> tuple[np.ndarray, float]:
+def by_blocks(rows: Rows, known: Summary, centers: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the number of each row's nearest centre and the weighted sum of squared distances."""
     passes = StreamedPasses(rows, known)
     passes.begin(centers)
@@ -263,7 +261,7 @@ def nearest(rows: Rows, known: Summary, centers: np.ndarray) -> tuple[np.ndarray
     return passes.labels, inertia
 
 
-def farthest(rows: Rows, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
+def _farthest_of(rows: Rows, centers: np.ndarray, count: int) -> list[tuple[float, np.ndarray, float, int]]:
     """Return the rows that are farthest from their nearest centre: squared distance, row, weight, centre."""
     found = [one for part in rows.map(_farthest, centers, count) for one in part]
     return sorted(found, key=lambda one: -one[0])[:count]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._assignment import nearest, summary
+from assay.cluster._assignment import by_blocks, summary
 from assay.data.blocks import Block
 from assay.scan import Rows
 
@@ -46,7 +46,7 @@ def line_excess(learner: Any, rows: Rows) -> Claim | NotApplicable:
             "D22/1", f"The proof repeats the programme, up to {_MOST_CUTS} distinct values times clusters."
         )
     known = summary(rows, learner)
-    cost, best = (nearest(rows, known, centers)[1] for centers in (learner.cluster_centers_, best_centers(rows, k)))
+    cost, best = (by_blocks(rows, known, centers)[1] for centers in (learner.cluster_centers_, best_centers(rows, k)))
     rounding = cost_rounding(x[w > 0], w[w > 0]) * k * (2 * distinct.bit_length() + 6)
     params = {"clusters": k, "rows": rows.n_rows}
     return Claim("D22/1", max(cost - best, 0.0) * (1 + 1e-6) + 1e-14 * cost + rounding, params=params)

@@ -25,17 +25,16 @@ from sklearn.utils.validation import check_is_fitted
 from assay.base import Learner, fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._assignment import MemoryPasses, StreamedPasses, nearest, summary
 from assay.cluster._claims import fixed_point, floor
 from assay.cluster._exact_1d import best_centers, line_excess
 from assay.cluster._lloyd import Found, descend
+from assay.cluster._passes import nearest, passes_of
 from assay.cluster._seeding import starting_centers
 from assay.data.blocks import Block
 from assay.guarantees.evidence import Distances, Evidence
 from assay.params import Choice, Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.prototypes import PrototypeMixin
 from assay.scan import Rows
-from assay.scan.memory import MemoryRows
 from assay.theory.population import clustering_bound
 
 
@@ -88,7 +87,7 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
     def _nearest(self, X: Any, sample_weight: Any = None) -> tuple[np.ndarray, float]:
         check_is_fitted(self)
         rows = read_rows(self, X, None, sample_weight, reset=False)
-        return nearest(rows, summary(rows, self), self.cluster_centers_)
+        return nearest(rows, self, self.cluster_centers_)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the distance of each row to each centre, (n, k)."""
@@ -237,18 +236,17 @@ class KMeans(Centroids):
                 RuntimeWarning,
                 stacklevel=3,
             )
-        known = summary(rows, self)
-        dense = isinstance(rows, MemoryRows) and isinstance(rows.X, np.ndarray)
-        passes = MemoryPasses(rows, known, self.algorithm != "lloyd") if dense else StreamedPasses(rows, known)
+        passes = passes_of(rows, self, bounds=self.algorithm != "lloyd")
         random_state = check_random_state(self.random_state)
         best: Found | None = None
+        least = self.tol * passes.known.variance
         exact = self.algorithm == "exact"
         if exact and rows.n_features != 1:
             raise refuse(self, f"algorithm='exact' is for rows of one column; X has {rows.n_features}.")
         with fit_log(self, self.max_iter * runs, X, None, sample_weight) as log:
             for _ in range(1 if exact else runs):
                 centers = best_centers(rows, k) if exact else starting_centers(self, rows, k, random_state)
-                found = descend(passes, centers, self.max_iter, self.tol * known.variance, log, bool(self.verbose))
+                found = descend(passes, centers, self.max_iter, least, log, bool(self.verbose))
                 if best is None or found.inertia < best.inertia:
                     best = found._replace(labels=found.labels.copy())
                 if log.stopped:

@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.cluster._assignment import farthest
-
 
 class Found(NamedTuple):
     """Where one run ended."""
@@ -67,7 +65,7 @@ def _means(passes: Any, centers: np.ndarray, sums: np.ndarray, counts: np.ndarra
     if len(empty):
         origin, moved = passes.known.origin, counts > 0
         sums, counts = sums.copy(), counts.copy()
-        for j, (square, x, weight, own) in zip(empty, farthest(passes.rows, centers, len(empty))):
+        for j, (square, x, weight, own) in zip(empty, passes.farthest(centers, len(empty))):
             if square > 0 and weight > 0 and counts[own] > weight:
                 sums[j], counts[j] = weight * (x - origin), weight
                 sums[own] -= sums[j]

@@ -23,10 +23,11 @@ from sklearn.utils import check_random_state
 from assay.base import fit_log, read_rows, require_finite
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.cluster._assignment import nearest, summary
+from assay.cluster._assignment import summary
 from assay.cluster._claims import fixed_point, floor
 from assay.cluster._exact_1d import line_excess
 from assay.cluster._kmeans import Centroids, Voronoi, warn_of_given_centers
+from assay.cluster._passes import nearest
 from assay.cluster._seeding import drawn, starting_centers
 from assay.params import Count, Flag, Maybe, NameOr, Number, check, refuse
 from assay.scan import Rows, one_blas_thread
@@ -160,7 +161,7 @@ class MiniBatchKMeans(Centroids):
         self.n_iter_ = math.ceil(self.n_steps_ * size / rows.n_rows)
         self.__dict__.pop("labels_", None)
         if self.compute_labels:
-            self.labels_, self.inertia_ = nearest(rows, known, self.cluster_centers_)
+            self.labels_, self.inertia_ = nearest(rows, self, self.cluster_centers_)
         else:
             self.inertia_ = watch.mean * float(rows.sum(_total_weight))
         return self
@@ -184,7 +185,7 @@ class MiniBatchKMeans(Centroids):
             weight = np.ones(table.n_rows) if table.weight is None else np.asarray(table.weight, dtype=np.float64)
             self._step(_dense(table.X), weight, self._random)
         if self.compute_labels:
-            self.labels_, self.inertia_ = nearest(rows, summary(rows, self), self.cluster_centers_)
+            self.labels_, self.inertia_ = nearest(rows, self, self.cluster_centers_)
         self.n_steps_ += 1
         return self
 
@@ -203,7 +204,7 @@ class MiniBatchKMeans(Centroids):
         for _ in range(1 if partial else self._starts()):
             own = table if size >= table.n_rows else _taken(table, random.randint(0, table.n_rows, size))
             centers = starting_centers(self, own, self.n_clusters, random)
-            cost = 0.0 if judged is None else nearest(judged, summary(judged, self), centers)[1]
+            cost = 0.0 if judged is None else nearest(judged, self, centers)[1]
             if cost < best or not np.isfinite(best):
                 best, self.cluster_centers_ = cost, centers
         self.counts_, self._since = np.zeros(self.n_clusters), 0

@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from assay.cluster._assignment import LANES, MemoryPasses, Summary
+from assay.cluster._sparse import SparseSeeding
 from assay.params import refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
@@ -17,11 +19,11 @@ def starting_centers(learner: Any, rows: Rows, k: int, random_state: np.random.R
     """Return (k, d) centres as `init` says."""
     init = learner.init
     if isinstance(init, str):
-        table = rows if isinstance(rows, MemoryRows) and isinstance(rows.X, np.ndarray) else drawn(rows, random_state)
+        table = rows if isinstance(rows, MemoryRows) else drawn(rows, random_state)
         weight = np.ones(table.n_rows) if table.weight is None else np.asarray(table.weight, dtype=np.float64)
         if init == "random":
             chosen = random_state.choice(table.n_rows, size=k, replace=False, p=weight / weight.sum())
-            return np.array(table.X[chosen], dtype=np.float64)
+            return _dense(table.X[chosen])
         return plus_plus(table, weight, k, random_state)
     if callable(init):
         if not isinstance(rows, MemoryRows):
@@ -56,18 +58,26 @@ def plus_plus(rows: MemoryRows, weight: np.ndarray, k: int, random_state: np.ran
     nearest row drawn so far; of 2 + ln k candidates a step the one that lowers the sum of these most (Arthur &
     Vassilvitskii 2007). Random numbers are drawn as scikit-learn draws them."""
     trials = min(2 + int(np.log(k)), LANES)
-    origin = np.asarray(rows.X).mean(axis=0, dtype=np.float64)
-    reach = float(np.abs(rows.X - origin).max(initial=0.0)) if rows.n_rows < 1_000 else _reach(rows, origin)
-    scale = 2.0 ** -np.frexp(reach)[1] if 0 < reach < np.inf else 1.0
-    passes = MemoryPasses(rows, Summary(origin, float(scale), 0.0, 0.0, 0.0), bounds=False)
-    seeding = _Seeding(passes, weight)
+    seeding = SparseSeeding(rows, weight) if issparse(rows.X) else _Seeding(_unbounded(rows), weight)
     chosen = [int(random_state.choice(rows.n_rows, p=weight / weight.sum()))]
     total = seeding.add(chosen[0])
     for _ in range(1, k):
         candidates = seeding.find(random_state.uniform(size=trials) * total)
         chosen.append(int(candidates[np.argmin(seeding.potentials(candidates))]))
         total = seeding.add(chosen[-1])
-    return np.array(rows.X[chosen], dtype=np.float64)
+    return _dense(rows.X[chosen])
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return np.array(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+
+
+def _unbounded(rows: MemoryRows) -> MemoryPasses:
+    """Return passes over dense rows that keep nothing in mind."""
+    origin = np.asarray(rows.X).mean(axis=0, dtype=np.float64)
+    reach = float(np.abs(rows.X - origin).max(initial=0.0)) if rows.n_rows < 1_000 else _reach(rows, origin)
+    scale = 2.0 ** -np.frexp(reach)[1] if 0 < reach < np.inf else 1.0
+    return MemoryPasses(rows, Summary(origin, float(scale), 0.0, 0.0, 0.0), bounds=False)
 
 
 def _reach(rows: MemoryRows, origin: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from assay.claims.claim import Claim, NotApplicable
 from assay.data.blocks import Block
 from assay.decomposition._topics import log_densities
-from assay.decomposition._topics_data import Documents, plain_factors, topic_bound, word_factors
+from assay.decomposition._topics_data import Documents, Prior, plain_factors, topic_bound, word_factors
 from assay.guarantees.evidence import Density
 from assay.guarantees.ledger import FIT_NOT_KEPT
 from assay.optim.duality import outward
@@ -82,10 +82,10 @@ class _Values:
 
 def density(model: Any) -> Density:
     """Return ln p of documents, from below, as evidence."""
-    return Density(_of_block, (model.topics_, float(model.doc_topic_prior_)))
+    return Density(_of_block, (model.topics_, model.doc_topic_prior_))
 
 
-def _of_block(block: Block, topics: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def _of_block(block: Block, topics: np.ndarray, alpha: Prior) -> tuple[np.ndarray, np.ndarray]:
     documents = Documents.of(block.X, 1)
     values = log_densities(documents, plain_factors(topics), alpha)
     sizes = np.asarray(block.X.sum(axis=1)).ravel()

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +11,9 @@ from scipy.special import gammaln, psi
 from assay.scan import thread_map
 
 _PIECE = 64  # documents, and words, of one piece of work
-_SEGMENTS = 32  # of a sweep of Gibbs, after each of which counts are renewed
-_FIRST_SEGMENTS = 64  # of the first sweep, which has no counts to begin with
+
+Prior = float | np.ndarray
+"""Weights of a Dirichlet distribution: one number for all, or one for each."""
 
 
 class Columns(NamedTuple):
@@ -40,9 +40,7 @@ class Documents:
         X = sp.csr_array(X)
         X.sum_duplicates()
         X.eliminate_zeros()
-        return cls(
-            X.indices.astype(np.int64), X.data.astype(np.float64), X.indptr.astype(np.int64), X.shape[1], n_jobs
-        )
+        return cls(X.indices.astype(np.int64), X.data.astype(np.float64), X.indptr.astype(np.int64), X.shape[1], n_jobs)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -63,6 +61,14 @@ class Documents:
         """Return documents low..high-1."""
         here = slice(self.offsets[low], self.offsets[high])
         offsets = self.offsets[low : high + 1] - self.offsets[low]
+        return Documents(self.words[here], self.counts[here], offsets, self.n_words, self.n_jobs)
+
+    def spread(self, number: int) -> "Documents":
+        """Return so many documents, evenly spread over all."""
+        which = np.linspace(0, len(self) - 1, number).astype(np.int64)
+        sizes = np.diff(self.offsets)[which]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        here = np.repeat(self.offsets[which] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return Documents(self.words[here], self.counts[here], offsets, self.n_words, self.n_jobs)
 
     @cached_property
@@ -90,16 +96,17 @@ class Inferred(NamedTuple):
 
 
 def infer_topics(
-    documents: Documents, B: np.ndarray, alpha: float, gamma: np.ndarray, most: int, tol: float
+    documents: Documents, B: np.ndarray, alpha: Prior, gamma: np.ndarray, most: int, tol: float
 ) -> Inferred:
     """Improve gamma, in place, for topics B (words, topics)."""
     from assay.decomposition._topics_loops import infer
 
+    prior = np.ascontiguousarray(np.broadcast_to(alpha, B.shape[1]), dtype=np.float64)
     factors, ratios = np.empty_like(gamma), np.empty(len(documents.words))
 
     def work(piece: tuple[int, int]) -> int:
         return infer(
-            documents.words, documents.counts, documents.offsets, B, alpha, *piece, gamma, factors, ratios, most, tol
+            documents.words, documents.counts, documents.offsets, B, prior, *piece, gamma, factors, ratios, most, tol
         )
 
     steps = sum(thread_map(work, documents.pieces(), n_jobs=documents.n_jobs))
@@ -140,7 +147,7 @@ def plain_factors(topics: np.ndarray) -> WordFactors:
     return WordFactors(np.ascontiguousarray(topics.T), np.zeros(topics.shape[1]))
 
 
-def document_bounds(documents: Documents, factors: WordFactors, alpha: float, gamma: np.ndarray) -> np.ndarray:
+def document_bounds(documents: Documents, factors: WordFactors, alpha: Prior, gamma: np.ndarray) -> np.ndarray:
     """Return for each document sum_w c_w ln sum_k exp(E[ln theta_k] + E[ln beta_kw]) - KL(Dirichlet(gamma),
     Dirichlet(alpha))."""
     from assay.decomposition._topics_loops import log_words
@@ -157,53 +164,13 @@ def document_bounds(documents: Documents, factors: WordFactors, alpha: float, ga
     return found + _dirichlet_terms(gamma, alpha, logs)
 
 
-def topic_bound(weights: np.ndarray, eta: float) -> float:
+def topic_bound(weights: np.ndarray, eta: Prior) -> float:
     """Return -sum_k KL(Dirichlet(weights_k), Dirichlet(eta)), weights (topics, words)."""
     logs = psi(weights) - psi(weights.sum(axis=1, keepdims=True))
     return float(_dirichlet_terms(weights, eta, logs).sum())
 
 
-def _dirichlet_terms(weights: np.ndarray, prior: float, logs: np.ndarray) -> np.ndarray:
-    n = weights.shape[1]
-    found = ((prior - weights) * logs + gammaln(weights)).sum(axis=1) - gammaln(weights.sum(axis=1))
-    return found + gammaln(n * prior) - n * gammaln(prior)
-
-
-class Gibbs:
-    """The topic of every token, and how often each word belongs to each topic; renewed by sweeps."""
-
-    def __init__(self, documents: Documents, topics: int, alpha: float, eta: float, seed: int):
-        self.documents, self.alpha, self.eta, self.seed, self.sweeps = documents, alpha, eta, seed, 0
-        self.tokens, self.offsets = documents.tokens
-        self.topics = np.zeros(len(self.tokens), np.int32)
-        self.counts, self.sums = np.zeros((documents.n_words, topics), np.float32), np.zeros(topics)
-        self.listed, self.lengths = np.zeros(self.counts.shape, np.int32), np.zeros(documents.n_words, np.int64)
-
-    def sweep(self) -> None:
-        """Draw all topics anew, segment by segment of documents."""
-        from assay.decomposition._topics_loops import recount, relist, sweep
-
-        first, n = self.sweeps == 0, len(self.documents)
-        seed = np.random.SeedSequence([self.seed, self.sweeps]).generate_state(1, np.uint64)[0]
-        cuts = np.linspace(0, n, min(n, _FIRST_SEGMENTS if first else _SEGMENTS) + 1).astype(int)
-        for low, high in pairwise(cuts.tolist()):
-            here = slice(self.offsets[low], self.offsets[high])
-            before = self.topics[here].copy()
-
-            def work(start: int, high: int = high) -> None:
-                end = min(start + _PIECE, high)
-                model = (self.counts, self.listed, self.lengths, self.sums, self.alpha, self.eta)
-                sweep(self.tokens, self.offsets, self.topics, *model, start, end, seed, first)
-
-            thread_map(work, range(low, high, _PIECE), n_jobs=self.documents.n_jobs)
-            tables = (self.counts, self.listed, self.lengths, self.sums)
-            recount(self.tokens[here], before, self.topics[here], first, *tables)
-        relist(self.counts, self.listed, self.lengths)
-        self.sweeps += 1
-
-    def log_joint(self) -> float:
-        """Return ln p(words | topics), theta and beta integrated out, up to the part of the documents."""
-        words, topics = self.counts.shape
-        there = self.counts[self.counts > 0].astype(np.float64)
-        found = gammaln(there + self.eta).sum() - len(there) * gammaln(self.eta)
-        return float(found + topics * gammaln(words * self.eta) - gammaln(self.sums + words * self.eta).sum())
+def _dirichlet_terms(weights: np.ndarray, prior: Prior, logs: np.ndarray) -> np.ndarray:
+    every = np.broadcast_to(prior, weights.shape[1])
+    found = ((every - weights) * logs + gammaln(weights)).sum(axis=1) - gammaln(weights.sum(axis=1))
+    return found + gammaln(every.sum()) - gammaln(every).sum()

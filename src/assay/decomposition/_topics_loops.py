@@ -3,15 +3,10 @@
 Documents are rows of a sparse table: words (nnz,), counts (nnz,), offsets (documents + 1,). Topics come as B (words,
 topics), so that all that one word needs lies together.
 
-    variational   gamma_k = alpha + t_k sum_w c_w B_wk / n_w,  n_w = sum_k t_k B_wk,  t_k = exp(digamma(gamma_k))
+    variational   gamma_k = alpha_k + t_k sum_w c_w B_wk / n_w,  n_w = sum_k t_k B_wk,  t_k = exp(digamma(gamma_k))
 
 A common factor of t cancels, so that the digamma of the sum is not needed; exp(digamma) is the series at x + 8 with
 its recurrence, a polynomial and a few divisions, which vectorises.
-
-    Gibbs         p(z = k) proportional to (n_dk + alpha) (n_wk + eta) / (n_k + V eta), the word itself left out
-
-n_wk and n_k are those after the last segment of documents, plus what changed within the document itself: documents of
-one segment do not depend on each other, nor on who does them, and with one document in a segment the sampler is exact.
 """
 
 from math import log
@@ -46,7 +41,7 @@ def infer(
     counts: np.ndarray,
     offsets: np.ndarray,
     B: np.ndarray,
-    alpha: float,
+    alpha: np.ndarray,
     low: int,
     high: int,
     gamma: np.ndarray,
@@ -78,7 +73,7 @@ def infer(
                     new[k] += share * row[k]
             change = 0.0
             for k in range(K):
-                fresh = alpha + t[k] * new[k]
+                fresh = alpha[k] + t[k] * new[k]
                 change += abs(fresh - own[k])
                 own[k] = fresh
             exp_digamma(own, t, zero, waste)
@@ -142,156 +137,3 @@ def log_words(
                 total += t[k] * row[k]
             value += counts[p] * (top + log(total))
         found[d] = value
-
-
-@compiled
-def _mixed(state: np.uint64) -> np.uint64:
-    """Return a well mixed number (splitmix64)."""
-    z = state + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@compiled
-def _shares(topics: np.ndarray, own: np.ndarray, size: np.ndarray, share: np.ndarray) -> float:
-    """Add a document's topics to `own`, fill own / size into `share`, and return its sum."""
-    for k in topics:
-        own[k] += 1.0
-    total = 0.0
-    for k in range(len(own)):
-        share[k] = own[k] / size[k]
-        total += share[k]
-    return total
-
-
-@compiled
-def sweep(
-    tokens: np.ndarray,
-    offsets: np.ndarray,
-    topics: np.ndarray,
-    word_topic: np.ndarray,
-    listed: np.ndarray,
-    lengths: np.ndarray,
-    sums: np.ndarray,
-    alpha: float,
-    eta: float,
-    low: int,
-    high: int,
-    seed: np.uint64,
-    first: bool,
-) -> None:
-    """Draw the topic of each token of documents low..high-1 anew; `topics` is read (unless `first`) and written.
-
-    With s_k = (n_dk + alpha) / (n_k + V eta), a topic has eta s_k + n_wk s_k: the sum of the first is kept up to date,
-    the second is summed over the topics that the word has, `listed` (words, topics) by `lengths` (words,). These and
-    sums (topics,) stay as they are: a document keeps what it changes. Equal words of a document stand together.
-    """
-    words, K = word_topic.shape
-    share, own, size, p = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    which, counts = np.empty(K, np.int64), np.empty(K)
-    for d in range(low, high):
-        state = _mixed(seed ^ (np.uint64(d) * np.uint64(0xD1342543DE82EF95)))
-        for k in range(K):
-            own[k] = alpha
-            size[k] = sums[k] + words * eta
-        total = _shares(topics[offsets[d] : (offsets[d] if first else offsets[d + 1])], own, size, share)
-        word, length = -1, 0
-        for i in range(offsets[d], offsets[d + 1]):
-            if tokens[i] != word:
-                word = tokens[i]
-                length = lengths[word]
-                for j in range(length):
-                    which[j] = listed[word, j]
-                    counts[j] = word_topic[word, which[j]]
-            if not first:
-                k = topics[i]
-                own[k] -= 1.0
-                size[k] -= 1.0
-                fresh = own[k] / size[k]
-                total += fresh - share[k]
-                share[k] = fresh
-                j = 0
-                while which[j] != k:
-                    j += 1
-                counts[j] -= 1.0
-            mass = 0.0
-            for j in range(length):
-                p[j] = counts[j] * share[which[j]]
-                mass += p[j]
-            state += np.uint64(0x9E3779B97F4A7C15)
-            u = (_mixed(state) >> np.uint64(11)) * 1.1102230246251565e-16 * (mass + eta * total)
-            if u < mass:
-                j = 0
-                while j < length - 1 and u >= p[j]:
-                    u -= p[j]
-                    j += 1
-                k = which[j]
-            else:
-                u = (u - mass) / eta
-                k = 0
-                while k < K - 1 and u >= share[k]:
-                    u -= share[k]
-                    k += 1
-                j = 0
-                while j < length and which[j] != k:
-                    j += 1
-                if j == length:
-                    which[j], counts[j] = k, 0.0
-                    length += 1
-            topics[i] = k
-            counts[j] += 1.0
-            own[k] += 1.0
-            size[k] += 1.0
-            fresh = own[k] / size[k]
-            total += fresh - share[k]
-            share[k] = fresh
-
-
-@compiled
-def recount(
-    tokens: np.ndarray,
-    old: np.ndarray,
-    new: np.ndarray,
-    first: bool,
-    counts: np.ndarray,
-    listed: np.ndarray,
-    lengths: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    """Move the tokens whose topic changed from one count to another; counts (words, topics), sums (topics,). A topic
-    that a word did not have is appended to its list."""
-    for i in range(len(tokens)):
-        w, k = tokens[i], new[i]
-        if not first:
-            if old[i] == k:
-                continue
-            counts[w, old[i]] -= np.float32(1.0)
-            sums[old[i]] -= 1.0
-        if counts[w, k] == 0:
-            j = 0
-            while j < lengths[w] and listed[w, j] != k:
-                j += 1
-            if j == lengths[w]:
-                listed[w, j] = k
-                lengths[w] += 1
-        counts[w, k] += np.float32(1.0)
-        sums[k] += 1.0
-
-
-@compiled
-def relist(counts: np.ndarray, listed: np.ndarray, lengths: np.ndarray) -> None:
-    """List the topics that each word has, the most frequent first."""
-    for w in range(len(counts)):
-        n = 0
-        for j in range(lengths[w]):
-            k = listed[w, j]
-            c = counts[w, k]
-            if c > 0:
-                place = n
-                while place > 0 and counts[w, listed[w, place - 1]] < c:
-                    listed[w, place] = listed[w, place - 1]
-                    place -= 1
-                listed[w, place] = k
-                n += 1
-        lengths[w] = n

@@ -5,12 +5,15 @@ member (`checker.rules.members`) is found by asking it and the checker about a f
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -40,13 +43,15 @@ class MemberError(ValueError):
 
 
 class Task(NamedTuple):
-    """A member to be fitted: its name, the learner, rows, target, and row weights."""
+    """A member to be fitted: its name, the learner, rows, target, and what else its `fit` is given; with a note the
+    time is printed."""
 
     name: str
     learner: Any
     X: Any
     y: Any
-    weight: Any = None
+    more: Mapping[str, Any] = {}
+    note: str | None = None
 
 
 def fit_members(owner: Any, tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
@@ -65,6 +70,8 @@ def fit_some(
     A member that is interrupted may keep its best so far; then it counts as fitted. `stop` is told what is fitted
     after each member, and may ask to begin no other. A second Ctrl-C quits.
     """
+    if n_jobs is None and _routing_enabled() and any(task.more for task in tasks):
+        n_jobs = 1  # metadata of a user's own, which may not be made for threads
     made: list[Any] = [None] * len(tasks)
     lock, asked = threading.Lock(), False
 
@@ -88,8 +95,13 @@ def fit_some(
 
 def _fitted(owner: Any, task: Task, tasks: int) -> Any:
     try:
-        more = {} if task.weight is None else {"sample_weight": task.weight}
-        return _quiet(clone(task.learner), tasks).fit(task.X, task.y, **more)
+        learner = _quiet(clone(task.learner), tasks)
+        with _print_elapsed_time(type(owner).__name__.removesuffix("Classifier").removesuffix("Regressor"), task.note):
+            learner.fit(task.X, task.y, **task.more)
+        return learner
+    except (TypeError, AttributeError) as error:
+        error.add_note(f"in the member {task.name!r} of {type(owner).__name__}")
+        raise
     except Exception as error:
         raise MemberError(
             f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
@@ -111,6 +123,8 @@ class OfLearners(Learner):
     """Mixin of learners made of any learners."""
 
     combines: ClassVar[str] = "combinations of learners"
+    sparse_too: ClassVar[bool] = False
+    """Whether rows may be sparse if all its learners read such rows."""
     members_: list[Any]
 
     @property
@@ -140,7 +154,8 @@ class OfLearners(Learner):
         """Return X as members take it: an array of numbers, or as it is if a learner from outside may read more."""
         if all(is_ours(one) for one in self._bases()):
             finite: Any = "allow-nan" if self._reads_gaps() else True
-            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+            sparse = "csr" if self._reads_sparse() else False
+            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite, accept_sparse=sparse)
         _check_feature_names(self, X, reset=reset)
         if hasattr(X, "shape") and len(X.shape) == 2:
             return validate_data(self, X, reset=reset, skip_check_array=True)
@@ -150,9 +165,14 @@ class OfLearners(Learner):
         """Tell whether every learner reads rows that lack values."""
         return all(hasattr(one, "fit") and get_tags(one).input_tags.allow_nan for one in self._bases())
 
+    def _reads_sparse(self) -> bool:
+        """Tell whether every learner reads sparse rows."""
+        bases = self._bases() if self.sparse_too else []
+        return bool(bases) and all(hasattr(one, "fit") and get_tags(one).input_tags.sparse for one in bases)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._reads_gaps()
+        tags.input_tags.allow_nan, tags.input_tags.sparse = self._reads_gaps(), self._reads_sparse()
         return tags
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
@@ -162,10 +182,10 @@ class OfLearners(Learner):
         classify = is_classifier(self)
         y = _check_y(y, y_numeric=not classify, estimator=self)
         check_consistent_length(X, y)
-        if sample_weight is not None:
+        if sample_weight is not None and not _routing_enabled():
             for one in self._bases():
-                if not has_fit_parameter(one, "sample_weight"):
-                    raise refuse(self, f"{type(one).__name__} takes no sample_weight; fit without weights.")
+                if not _takes_weights(one):
+                    raise TypeError(f"Underlying estimator {type(one).__name__} does not support sample weights.")
             if hasattr(X, "shape"):
                 sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not classify:
@@ -221,6 +241,12 @@ class OfLearners(Learner):
         yield Scores(_scored, (predictor,)) if is_classifier(self) else Predictions(_scored, (predictor,))
 
 
+def _takes_weights(learner: Any) -> bool:
+    """Tell whether `fit` of a learner names sample_weight, or takes any keyword."""
+    kinds = [one.kind for one in signature(learner.fit).parameters.values()]
+    return has_fit_parameter(learner, "sample_weight") or Parameter.VAR_KEYWORD in kinds
+
+
 def _scored(block: Block, predictor: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return scores and twice the largest error of each row."""
     with np.errstate(all="ignore"):
@@ -245,6 +271,11 @@ _PROBABILITIES = {
 }
 """How the probabilities of a class follow from what its family's predictor says. That they agree on a few rows is no
 proof, so that other classes, whose probabilities have numbers of their own (a calibration, say), have no link."""
+
+
+def has_probability_link(name: str) -> bool:
+    """Tell whether members of that class can have a link of their probabilities."""
+    return any(name in names.split() for names in _PROBABILITIES.values())
 
 
 def probability_link(member: Any) -> int:

@@ -8,14 +8,16 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
 from assay.claims.claim import Claim, NotApplicable
 from assay.ensemble._combined import OfLearners, Task, fit_members, fit_some
+from assay.ensemble._routing import routing_by_name
 from assay.ensemble._weights import Learnt, chosen_weights, learnt_weights
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import FIT_NOT_KEPT
@@ -55,11 +57,25 @@ class NamedMembers(OfLearners, _BaseComposition):
         """Return the members that are asked for, without those that are "drop"."""
         given = self._default() if self.estimators is None else self.estimators
         listed = isinstance(given, (list, tuple)) and len(given)
-        if not listed or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given):
-            raise refuse(self, f"estimators must be a list of (name, learner), at least one; got {str(given)[:80]}.")
-        if len({name for name, _ in given}) < len(given) or not all(isinstance(name, str) for name, _ in given):
-            raise refuse(self, "the names of estimators must be distinct text.")
-        return [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
+        pairs = listed and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given)
+        if not pairs or not all(isinstance(name, str) for name, _ in given):
+            raise refuse(
+                self,
+                "Invalid 'estimators' attribute, 'estimators' should be a non-empty list of (name, learner), the names "
+                f"text; got {str(given)[:80]}.",
+            )
+        names = [name for name, _ in given]
+        taken = set(super().get_params(deep=False)) & set(names)
+        if len(set(names)) < len(names) or taken or any("__" in name for name in names):
+            raise refuse(
+                self,
+                f"the names of estimators must differ from each other and from its parameters, without '__'; got "
+                f"{names} (Names provided are not unique, or conflict with constructor arguments).",
+            )
+        kept = [(name, one) for name, one in given if not (isinstance(one, str) and one == "drop")]
+        if not kept:
+            raise refuse(self, "All estimators are dropped. At least one is required to be a learner.")
+        return kept
 
     def _names(self) -> list[str]:
         """Return the names of the members that are fitted."""
@@ -96,6 +112,10 @@ class NamedMembers(OfLearners, _BaseComposition):
             return super().set_params(**params)
         return self._set_params("estimators", **params)
 
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata of `fit` goes to which members."""
+        return routing_by_name(self, self._named())
+
     @property
     def named_estimators_(self) -> Any:
         """The fitted members by name."""
@@ -115,6 +135,7 @@ class CommitteeOf(NamedMembers):
     """Members by name, with weights."""
 
     combines: ClassVar = "votes and means of learners of any class"
+    sparse_too: ClassVar = True
     constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}
 
     estimators: Any = None
@@ -124,6 +145,7 @@ class CommitteeOf(NamedMembers):
     cv: Any = None
     random_state: Any = None
     n_jobs: int | None = None
+    verbose: bool = False
 
     @property
     def estimators_(self) -> list[Any]:
@@ -143,18 +165,20 @@ class CommitteeOf(NamedMembers):
     # Fitting
     # ----------------------------------------------------------------------------------------
 
-    def _fit_members(self, X: Any, y: np.ndarray, weight: Any, log: FitLog) -> None:
-        """Fit the members, and find their weights."""
+    def _fit_members(self, X: Any, y: np.ndarray, more: Any, log: FitLog) -> None:
+        """Fit the members, and find their weights; `more` is what else the fit of each is given, by name."""
         named = self._named()
         self._check_kinds([one for _, one in named], is_classifier(self))
         self.__dict__.pop("held_", None)
         if isinstance(self.weights, str):
             if self.weights not in LEARN:
                 raise refuse(self, f"weights must be None, numbers, 'learn' or 'auto'; got {self.weights!r}.")
-            self._learn(named, X, y, weight)
+            self._learn(named, X, y, more)
             log.stopped |= "kept_" in vars(self)
             return
         given = np.ones(len(named)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if given.ndim == 1 and len(given) not in (len(named), len(self.estimators or named)):
+            raise refuse(self, f"Number of `estimators` and weights must be equal; got {len(given)} weights.")
         if self.weights is not None and len(given) == len(self.estimators or named) != len(named):
             kept = [not (isinstance(one, str) and one == "drop") for _, one in self.estimators]
             given = given[kept]
@@ -162,9 +186,24 @@ class CommitteeOf(NamedMembers):
             raise refuse(self, f"weights must be {len(named)} numbers >= 0, not all zero; got {self.weights!r}.")
         given = given if self.weights is None else given / given.sum()
         told = partial(self._told, log, X, y, given) if log.watched else None
-        made = fit_some(self, [Task(name, one, X, y, weight) for name, one in named], self.n_jobs, told)
+        made = fit_some(self, self._tasks(named, X, y, more), self._threads, told)
         self._take(made, given)
         log.stopped |= "kept_" in vars(self)
+
+    @property
+    def _threads(self) -> int | None:
+        return 1 if self.verbose and self.n_jobs is None else self.n_jobs
+
+    def _tasks(self, named: Any, X: Any, y: np.ndarray, more: Any, at: Any = None) -> list[Task]:
+        """Return the members to be fitted to all rows, or to those at some positions."""
+        rows, target = (X, y) if at is None else (_safe_indexing(X, at), y[at])
+        return [
+            Task(
+                name, one, rows, target, _check_method_params(X, more[name], indices=at),
+                f"({t} of {len(named)}) Processing {name}" if self.verbose else None,
+            )
+            for t, (name, one) in enumerate(named, 1)
+        ]  # fmt: skip
 
     def _take(self, made: list[Any], weights: np.ndarray) -> None:
         """Keep the members that are fitted, with their weights."""
@@ -195,7 +234,7 @@ class CommitteeOf(NamedMembers):
     def _error(self, X: Any, y: np.ndarray) -> float:
         raise NotImplementedError
 
-    def _learn(self, named: Any, X: Any, y: np.ndarray, weight: Any) -> None:
+    def _learn(self, named: Any, X: Any, y: np.ndarray, more: Any) -> None:
         """Fit the members and learn weights on rows that they did not see: a hold-out share, or folds."""
         n = _num_samples(X)
         if self.cv is None:
@@ -205,30 +244,29 @@ class CommitteeOf(NamedMembers):
                 raise refuse(self, f"holdout={self.holdout!r} leaves no rows on one side of {n}.")
             held = np.sort(rng.permutation(n)[:size])
             kept = np.setdiff1d(np.arange(n), held)
-            made = self._fitted_to(named, X, y, weight, kept, fit_some)
+            made = self._fitted_to(named, X, y, more, kept, fit_some)
             self._take(made, np.ones(len(made)))
             outputs, target = self._outputs(self.members_, _safe_indexing(X, held)), self._one_hot(y[held])
             self.held_ = held
         else:
-            outputs, target = self._out_of_fold(named, X, y, weight), self._one_hot(y)
-            made = fit_some(self, [Task(name, one, X, y, weight) for name, one in named], self.n_jobs)
+            outputs, target = self._out_of_fold(named, X, y, more), self._one_hot(y)
+            made = fit_some(self, self._tasks(named, X, y, more), self._threads)
             self._take(made, np.ones(len(made)))
             outputs = outputs[:, [one is not None for one in made]]
         found: Learnt = (learnt_weights if self.weights == "learn" else chosen_weights)(outputs, target)
         self.vote_weights_, self.weight_gap_, self.simple_ = found.weights, found.gap, found.simple
 
     def _fitted_to(
-        self, named: Any, X: Any, y: np.ndarray, weight: Any, at: np.ndarray, fit: Callable[..., list[Any]]
+        self, named: Any, X: Any, y: np.ndarray, more: Any, at: np.ndarray, fit: Callable[..., list[Any]]
     ) -> list[Any]:
         if is_classifier(self) and len(np.unique(y[at])) < len(self.classes_):
             raise refuse(self, "a class has no row outside the hold-out rows; lower holdout, or use cv.")
-        rows, part = _safe_indexing(X, at), None if weight is None else weight[at]
-        return fit(self, [Task(name, one, rows, y[at], part) for name, one in named], self.n_jobs)
+        return fit(self, self._tasks(named, X, y, more, at), self._threads)
 
-    def _out_of_fold(self, named: Any, X: Any, y: np.ndarray, weight: Any) -> np.ndarray:
+    def _out_of_fold(self, named: Any, X: Any, y: np.ndarray, more: Any) -> np.ndarray:
         outputs: Any = None
         for kept, held in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y):
-            said = self._outputs(self._fitted_to(named, X, y, weight, kept, fit_members), _safe_indexing(X, held))
+            said = self._outputs(self._fitted_to(named, X, y, more, kept, fit_members), _safe_indexing(X, held))
             outputs = np.zeros((len(y), *said.shape[1:])) if outputs is None else outputs
             outputs[held] = said
         return outputs
@@ -286,6 +324,7 @@ def drawn_ties(shares: np.ndarray, X: Any, seed: int) -> np.ndarray:
     tied = shares == shares.max(axis=1, keepdims=True)
     for i in np.flatnonzero(tied.sum(axis=1) > 1):
         row = X[i] if isinstance(X, np.ndarray) else _safe_indexing(X, [int(i)])
+        row = row.toarray() if issparse(row) else row
         content = row.tobytes() if isinstance(row, np.ndarray) and row.dtype != object else repr(row).encode()
         options = np.flatnonzero(tied[i])
         drawn = int.from_bytes(hashlib.blake2b(content, digest_size=8, key=str(seed).encode()).digest(), "little")

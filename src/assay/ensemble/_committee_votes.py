@@ -18,13 +18,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._metadata_requests import _raise_for_params
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from assay.card import Card
 from assay.claims.claim import NotApplicable
 from assay.ensemble._combined import labelled, probability_link, raw_link, reject_label, vote_link
 from assay.ensemble._committee_base import CommitteeOf, drawn_ties
+from assay.ensemble._routing import routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Gathered, Scores, labels
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
@@ -38,7 +41,9 @@ from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 def _soft(model: Any) -> bool:
     if model.voting != "soft":
-        raise AttributeError('predict_proba is there with voting="soft"; vote_shares has the shares of hard votes')
+        raise AttributeError(
+            f"predict_proba is not available when voting={model.voting!r}; vote_shares has the shares of hard votes"
+        )
     return True
 
 
@@ -70,6 +75,8 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         Whether `transform` of soft votes returns (rows, members times classes).
     n_jobs : int or None
         Threads; changes the time, never a bit.
+    verbose : bool
+        Whether the time of each member is printed.
 
     Ctrl-C ends the fit and keeps the members that are fitted, with their weights; `kept_` has their positions.
 
@@ -124,14 +131,19 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     def _default(self) -> list[tuple[str, Any]]:
         return [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "VotingClassifier":
-        """Fit the members side by side to rows X and labels y; weights go to the members."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "VotingClassifier":
+        """Fit the members side by side to rows X and labels y; weights go to the members, and with scikit-learn's
+        routing whatever they ask for."""
+        _raise_for_params(params, self, "fit")
         check(self)
+        if type_of_target(y).startswith(("multilabel", "multiclass-multioutput")):
+            raise NotImplementedError("VotingClassifier: multilabel and multi-output targets are not supported.")
         X = self._rows(X, reset=True)
         codes, weight = self._targets(X, y, sample_weight)
+        more = routed_fits(self, [name for name, _ in self._named()], weight, params)
         self.tie_seed_ = np.int64(check_random_state(self.random_state).randint(2**31 - 1))
         with FitLog(self, len(self._named()), X, y) as log:
-            self._fit_members(X, codes, weight, log)
+            self._fit_members(X, codes, more, log)
             log.step(self._training_error(X, codes), 0.0)
         self._check_label()
         return self
@@ -228,6 +240,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return what the members say: class positions (rows, members), or probabilities (soft)."""
+        check_is_fitted(self, "members_")
         if self.voting == "hard":
             return self.member_votes(X)
         said = self._outputs(self.members_, self._rows(X, reset=False)).transpose(1, 0, 2)
@@ -236,6 +249,10 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
         names = self._names()
+        if self.voting == "soft" and not self.flatten_transform:
+            raise refuse(
+                self, "get_feature_names_out is not supported when `voting='soft'` and `flatten_transform=False`."
+            )  # fmt: skip
         if self.voting == "soft":
             names = [f"{name}{k}" for name in names for k in range(len(self.classes_))]
         return np.array([f"votingclassifier_{name}" for name in names], dtype=object)
@@ -303,13 +320,16 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
     def _default(self) -> list[tuple[str, Any]]:
         return [("linear", LinearRegression()), ("ridge", Ridge()), ("tree", DecisionTreeRegressor(random_state=0))]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "VotingRegressor":
-        """Fit the members side by side to rows X and numbers y; weights go to the members."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "VotingRegressor":
+        """Fit the members side by side to rows X and numbers y; weights go to the members, and with scikit-learn's
+        routing whatever they ask for."""
+        _raise_for_params(params, self, "fit")
         check(self)
         X = self._rows(X, reset=True)
         target, weight = self._targets(X, y, sample_weight)
+        more = routed_fits(self, [name for name, _ in self._named()], weight, params)
         with FitLog(self, len(self._named()), X, y) as log:
-            self._fit_members(X, target, weight, log)
+            self._fit_members(X, target, more, log)
             log.step(self._training_error(X, target), 0.0)
         return self
 

@@ -14,20 +14,26 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier
+from scipy.sparse import hstack, issparse
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils._metadata_requests import _raise_for_params, _routing_enabled
+from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from assay.card import Card
 from assay.ensemble._combined import Task, fit_members, fit_some, is_ours, probability_link, raw_link
 from assay.ensemble._committee_base import Named, NamedMembers
+from assay.ensemble._routing import asked_of, routed_fits
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
 from assay.params import Choice, Flag, check, refuse
 from assay.scan import Rows
+from assay.stored import StoredModel
 from assay.theory.spaces import Unbounded
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -56,12 +62,18 @@ class Stacking(TransformerMixin, NamedMembers):
     stack_method: str = "auto"
     passthrough: bool = False
     n_jobs: int | None = None
+    verbose: int = 0
+    sparse_too: ClassVar = True
 
     def _final(self) -> Any:
         raise NotImplementedError
 
     def _bases(self) -> list[Any]:
         return [*(one for _, one in self._named()), self._final()]
+
+    def _reads_sparse(self) -> bool:
+        readers = [*(one for _, one in self._named()), *([self._final()] if self.passthrough else [])]
+        return all(hasattr(one, "fit") and get_tags(one).input_tags.sparse for one in readers)
 
     @property
     def passes_(self) -> np.ndarray:
@@ -105,30 +117,64 @@ class Stacking(TransformerMixin, NamedMembers):
         options = _METHODS if self.stack_method == "auto" else (self.stack_method,)
         found = next((name for name in options if hasattr(member, name)), None)
         if found is None:
-            raise refuse(self, f"{type(member).__name__} does not have the stack_method {self.stack_method!r}.")
+            kind = type(member).__name__
+            raise refuse(self, f"Underlying estimator {kind} does not implement the method {self.stack_method}.")
         return found
 
     # Fitting
     # ----------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit members and final learner to rows X and targets y."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+        """Fit members and final learner to rows X and targets y; weights of rows go to all of them, and with
+        scikit-learn's routing whatever they ask for."""
+        _raise_for_params(params, self, "fit")
         check(self)
-        self._check_kinds(self._bases(), is_classifier(self))
+        self._check_members()
         X = self._rows(X, reset=True)
-        target, _ = self._targets(X, y, None)
+        target, weight = self._targets(X, y, sample_weight)
+        more = routed_fits(self, [name for name, _ in self._named()], weight, params)
+        given = params if weight is None else {"sample_weight": weight, **params}
         with FitLog(self, 1, X, y) as log:
-            members, Z = self._first_level(X, target)
+            members, Z = self._first_level(X, target, more)
             log.stopped |= "kept_" in vars(self)
-            final = fit_members(self, [Task("final_estimator", self._final(), self._beside(Z, X), target)], self.n_jobs)
-            self._keep([*members, *final])
-            said = np.asarray(self.members_[-1].predict(self._beside(self._said(members, X), X)))
-            log.step(float(np.mean(said != target if is_classifier(self) else (said - target) ** 2)), 0.0)
+            task = Task("final_estimator", self._final(), self._beside(Z, X), target, asked_of(self._final(), given))
+            self._keep([*members, *fit_members(self, [task], self.n_jobs)])
+            if hasattr(self.members_[-1], "predict"):
+                said = np.asarray(self.members_[-1].predict(self._beside(self._said(members, X), X)))
+                log.step(float(np.mean(said != target if is_classifier(self) else (said - target) ** 2)), 0.0)
         return self
 
-    def _first_level(self, X: Any, y: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    def _check_members(self) -> None:
+        """Refuse what is no learner; a classifier may stack regressors, whose numbers it reads."""
+        classify = is_classifier(self)
+        for name, one in self._named():
+            if not hasattr(one, "fit"):
+                raise refuse(self, f"its learners must have fit and predict; got {one!r}.")
+            if not classify and not is_regressor(one):
+                raise refuse(self, f"The estimator {type(one).__name__} ({name!r}) should be a regressor.")
+            if self.cv == "prefit":
+                check_is_fitted(one)
+        if not (is_classifier if classify else is_regressor)(self._final()):
+            kind = "classifier" if classify else "regressor"
+            raise refuse(self, f"'final_estimator' parameter should be a {kind}. Got {self._final()!r}.")
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
+        if not (is_classifier(self) and type_of_target(y) == "multilabel-indicator"):
+            return super()._targets(X, y, sample_weight)
+        labels = np.asarray(y.toarray() if issparse(y) else y)
+        self.classes_: Any = [np.unique(column) for column in labels.T]
+        return labels, sample_weight
+
+    @property
+    def _several(self) -> bool:
+        return isinstance(getattr(self, "classes_", None), list)
+
+    def _first_level(self, X: Any, y: np.ndarray, more: Any) -> tuple[list[Any], np.ndarray]:
         """Return the members fitted to all rows, and what they, or models of folds, say of the rows."""
         named = self._named()
+        if self.cv == "prefit":
+            members = [one for _, one in named]
+            return members, self._said(members, X)
         if self.cv is None:
             warnings.warn(
                 f"{type(self).__name__}: cv=None fits the final learner to what the members say of the rows that they "
@@ -136,18 +182,20 @@ class Stacking(TransformerMixin, NamedMembers):
                 OverfitWarning,
                 stacklevel=3,
             )
-            made = fit_some(self, [Task(name, one, X, y) for name, one in named], self.n_jobs)
+            made = fit_some(self, [Task(name, one, X, y, more[name]) for name, one in named], self.n_jobs)
             members = [made[t] for t in self._keep_some(made)]
             return members, self._said(members, X)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
         if len(np.unique(np.concatenate([held for _, held in folds]))) < len(y):
             raise refuse(self, "cv must hold out every row once.")
-        each = [(_safe_indexing(X, kept), y[kept]) for kept, _ in folds]
+        each = [(_safe_indexing(X, kept), y[kept], kept) for kept, _ in folds]
         tasks = [
-            Task(*task)
+            Task(part, one, rows, target, _check_method_params(X, more[name], indices=at))
             for name, one in named
-            for task in [*((f"{name}, fold {k}", one, *part) for k, part in enumerate(each)), (name, one, X, y)]
-        ]
+            for part, rows, target, at in [
+                *((f"{name}, fold {k}", *fold) for k, fold in enumerate(each)), (name, X, y, None),
+            ]
+        ]  # fmt: skip
         made, size = fit_some(self, tasks, self.n_jobs), len(folds) + 1
         of_member = [made[first : first + size] for first in range(0, len(made), size)]
         whole = [None if any(one is None for one in some) else some[-1] for some in of_member]
@@ -163,22 +211,35 @@ class Stacking(TransformerMixin, NamedMembers):
         """Return the columns that members make of rows; of two probabilities the second alone."""
         columns = []
         for one in members:
-            said = np.asarray(getattr(one, self._method(one))(X), dtype=np.float64)
+            values = getattr(one, self._method(one))(X)
+            if isinstance(values, list):  # of each label, the probabilities of its values
+                columns += [np.asarray(part, dtype=np.float64)[:, 1:] for part in values]
+                continue
+            said = np.asarray(values, dtype=np.float64)
             said = said.reshape(len(said), -1)
-            columns.append(said[:, 1:] if said.shape[1] == 2 and is_classifier(self) else said)
+            two = said.shape[1] == 2 and is_classifier(self) and not self._several
+            columns.append(said[:, 1:] if two else said)
         return np.column_stack(columns)
 
-    def _beside(self, Z: np.ndarray, X: Any) -> np.ndarray:
-        return np.column_stack([Z, np.asarray(X, dtype=np.float64)]) if self.passthrough else Z
+    def _beside(self, Z: np.ndarray, X: Any) -> Any:
+        if not self.passthrough:
+            return Z
+        return hstack([Z, X], format="csr") if issparse(X) else np.column_stack([Z, np.asarray(X, dtype=np.float64)])
 
     # What it says
     # ----------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the columns that the final learner reads."""
+    def transform(self, X: Any) -> Any:
+        """Return the columns that the final learner reads; sparse if the rows are and are passed through."""
         check_is_fitted(self, "members_")
-        X = self._rows(X, reset=False)
-        return self._beside(self._said(self.members_[:-1], X), X)
+        rows = self._rows(X, reset=False)
+        found = self._beside(self._said(self.members_[:-1], rows), rows)
+        return found.asformat(X.format) if issparse(found) and issparse(X) else found
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata goes to which members, and to the final learner's `predict`."""
+        mapping = MethodMapping().add(caller="predict", callee="predict")
+        return super().get_metadata_routing().add(final_estimator=self._final(), method_mapping=mapping)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for each column of `transform`."""
@@ -193,14 +254,34 @@ class Stacking(TransformerMixin, NamedMembers):
             columns += list(given if input_features is None else input_features)
         return np.array(columns, dtype=object)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return what the final learner predicts."""
-        said = np.asarray(self._final_says("predict", X))
-        return self.classes_[said] if is_classifier(self) else said
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Return what the final learner predicts, given what else its `predict` takes (`return_std`, say)."""
+        check_is_fitted(self, "members_")
+        more = params
+        if _routing_enabled() and params:
+            more = dict(process_routing(self, "predict", **params).final_estimator.predict)
+        said = self._final_says("predict", X, **more)
+        if isinstance(said, tuple) or not is_classifier(self):
+            return said
+        return said if self._several else self.classes_[np.asarray(said)]
 
-    def _final_says(self, method: str, X: Any) -> Any:
+    def _final_says(self, method: str, X: Any, **more: Any) -> Any:
         Z = self.transform(X)
-        return getattr(self.members_[-1], method)(Z)
+        said = getattr(self.members_[-1], method)(Z, **more)
+        return np.array([part[:, 0] for part in said]).T if isinstance(said, list) else said
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data."""
+        self._require_one()
+        return super().stored()
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        self._require_one()
+        return super()._known_rows(X, y, sample_weight)
+
+    def _require_one(self) -> None:
+        if self._several:
+            raise refuse(self, "a model of several labels has no certificate and no file; pickle works.")
 
     def _derive(self) -> None:
         self._check_count(len(self.members_) - 1)
@@ -215,8 +296,8 @@ class Stacking(TransformerMixin, NamedMembers):
 
 def _final_has(method: str) -> Any:
     def has(model: Any) -> bool:
-        final = model.members_[-1] if hasattr(model, "members_") else model._final()
-        return hasattr(final, method)
+        getattr(model.members_[-1] if hasattr(model, "members_") else model._final(), method)  # its error is the cause
+        return True
 
     return available_if(has)
 
@@ -230,15 +311,18 @@ class StackingClassifier(ClassifierMixin, Stacking):
         First level; "drop" leaves one out. None is a logistic regression and a tree.
     final_estimator : classifier or None
         Second level; None is `LogisticRegression`.
-    cv : int, splitter, or None
+    cv : int, splitter, "prefit" or None
         Folds of step 1; the second level learns what members say of rows that they did not see. None: the listing of
-        the notes, which learns from the members' own training rows, with a warning.
+        the notes, which learns from the members' own training rows, with a warning. "prefit": members are fitted
+        already, to other rows.
     stack_method : "auto", "predict_proba", "decision_function" or "predict"
         What members are asked for; "auto" is the first that they have.
     passthrough : bool
         Whether the final learner reads the row too.
     n_jobs : int or None
         Threads for members and folds; changes the time, never a bit.
+    verbose : int
+        Accepted; `fit` of the members prints what they are asked to.
 
     Ctrl-C ends the first level; the members whose folds are all fitted are kept (`kept_`), and the final learner is
     fitted to what they say.

@@ -4,6 +4,7 @@ A job is plain data and returns plain data, so that it gives the same result in 
 """
 
 import pickle
+import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -70,9 +71,12 @@ class Judge:
             began = time.perf_counter()
             learner = self.recipe.make(self.nominal).fit(X[pair.fit], y[pair.fit])
             seconds.append(time.perf_counter() - began)
+            if self.recipe.members and min(learner.links_) < 0:
+                raise ValueError("certificates cannot read what one of its members returns.")
             losses.append(self._loss(learner, X[pair.judge], y[pair.judge]))
             predicting = time.perf_counter() - began - seconds[-1]
-        return {"losses": losses, "seconds": seconds, "per_row": predicting / len(self.pairs[-1].judge)}
+        per_row = predicting / len(self.pairs[-1].judge)
+        return {"losses": losses, "seconds": seconds, "per_row": per_row}
 
     def _loss(self, learner: Any, X: np.ndarray, y: np.ndarray) -> float:
         predicted, shares = learner.predict(X), None
@@ -117,20 +121,37 @@ class Answer:
 
     result: dict[str, Any] | None
     note: str = ""
+    compiling: float = 0.0  # seconds of it
 
 
 def run(job: Any) -> Answer:
     """Run a job; whatever fails, for want of memory too, is an answer."""
-    name = job.recipe.kind.split(".")[-1]
+    name, before = job.recipe.kind.split(".")[-1], _compiling()
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             result = job.run()
     except Exception as error:
-        return Answer(None, reason(name, error))
+        return Answer(None, reason(name, error), _compiling() - before)
     texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
-    return Answer(result, " ".join(kept)[:400])
+    return Answer(result, " ".join(kept)[:400], _compiling() - before)
+
+
+def _compiling() -> float:
+    """Return for how long this process has compiled loops, if it has loaded any."""
+    return sys.modules["assay.jit"].seconds_compiling() if "assay.jit" in sys.modules else 0.0
+
+
+def together(answers: Sequence[Answer]) -> Answer:
+    """Return the answer to a job that was done in parts, one after the other in the order of its pairs."""
+    failed = next((one for one in answers if one.result is None), None)
+    if failed is not None:
+        return failed
+    parts = [one.result for one in answers if one.result is not None]
+    lists = {name: [value for part in parts for value in part[name]] for name in ("losses", "seconds")}
+    notes = dict.fromkeys(one.note for one in answers if one.note)
+    return Answer({**parts[-1], **lists}, " ".join(notes)[:400], sum(one.compiling for one in answers))
 
 
 def reason(name: str, error: Exception) -> str:

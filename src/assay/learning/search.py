@@ -5,8 +5,13 @@ third go on to further folds, or more rows (successive halving; Jamieson and Tal
 best learners: drawn from their ranges, and near the best so far. What a round holds depends on the results of the
 rounds before and on nothing else, so that a number of trials gives the same on every machine; a time budget only
 decides after which round, or within which, it ends.
+
+Unless a time was asked for, the search ends with the first round that improves nothing beyond noise: the best is not
+better than the best before it by two standard errors of the difference of their losses on the same folds. What lies
+within them further trials on these rows could not tell apart either.
 """
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,14 +24,15 @@ from assay.fitlog import Interrupts
 from assay.guarantees.ledger import CertifyOptions
 from assay.learning import spaces
 from assay.learning.events import Event, Finished, Left, Started
-from assay.learning.jobs import Answer, Judge, Recipe
+from assay.learning.jobs import Answer, Judge, Recipe, together
 from assay.learning.metrics import Metric
 from assay.learning.problem import Problem
 from assay.learning.workers import Pool
 from assay.registry import find
 from assay.stored import class_name
 
-_PATIENCE = 2
+_PATIENCE = 6  # rounds without any improvement, where a time was asked for
+_STACKED = 6  # fits of each member that a stack takes: five folds and all rows
 _TUNED = 3  # learners that are tuned
 _NEW = 3  # settings of each in a round
 _GOING_ON = 4  # candidates that may go on to the next step in one round
@@ -107,13 +113,14 @@ class Search:
         try:
             with self.budget.heard:
                 self._judge([self._new(kind, {}) for kind in first], 0)
-                waited, best = 0, np.inf
-                while not self._is_over() and waited < (3 * _PATIENCE if self.thorough else _PATIENCE):
+                waited, best = 0, self._best()
+                while not self._is_over() and waited < (_PATIENCE if self.thorough else 1):
                     self._judge(self._going_on(), 1)
                     if not self._is_over():
                         self._judge(self._tuned(), 0)
-                    found = min((one.loss for one in self.ranked()), default=np.inf)
-                    waited, best = (0, found) if found < best - 1e-12 else (waited + 1, best)
+                        self._judge(self._going_on(), 1)
+                    before, best = best, self._best()
+                    waited = 0 if self._improves(best, before) else waited + 1
                 if self.thorough and rest and not self._is_over():
                     self._judge([self._new(kind, {}) for kind in rest], 0)
                     self._judge(self._going_on(), 1)
@@ -129,10 +136,22 @@ class Search:
         judged = [one for one in self.all if one.losses and one.status != "left out"]
         return sorted(judged, key=lambda one: (-one.step, one.loss))
 
+    def _best(self) -> Candidate | None:
+        return next(iter(self.ranked()), None)
+
+    def _improves(self, new: Candidate | None, old: Candidate | None) -> bool:
+        """Tell whether the best of a round is better than that of the round before; see the rule above."""
+        if new is None or old is None or new is old:
+            return old is None and new is not None
+        common = min(len(new.losses), len(old.losses))
+        gains = np.subtract(old.losses[:common], new.losses[:common])
+        noise = 2 * gains.std(ddof=1) / np.sqrt(common) if common > 1 and not self.thorough else 1e-12
+        return bool(gains.mean() > noise)
+
     def reserve(self) -> float:
         """Return the seconds that fitting and certifying the best so far will take, with some room."""
         best = self.ranked()[:2]
-        return 0.3 + self.pool.start_up() + 1.6 * max((self.finishing(one) for one in best), default=0.0)
+        return 0.3 + 1.6 * max((self.finishing(one) for one in best), default=0.0)
 
     def finishing(self, one: Candidate) -> float:
         """Return how long a candidate takes to be fitted to all training rows and certified, about."""
@@ -164,36 +183,55 @@ class Search:
         """Judge candidates on the pairs of a step, side by side."""
         if self.budget.trials is not None and step == 0:
             candidates = candidates[: max(0, self.budget.trials - self.budget.done)]
-        work = [self._job(one, step) for one in candidates]
+        count = self._parts(len(candidates), step)
+        work = [job for one in candidates for job in self._jobs(one, step, count)]
+        answers: list[list[Answer | None]] = [[None] * count for _ in candidates]
         seconds = self.budget.seconds
         many = len(self.problem.train) > 30_000
 
         def begun(place: int) -> None:
-            self.tell(Started(candidates[place].name, candidates[place].settings))
+            if place % count == 0:
+                self.tell(Started(candidates[place // count].name, candidates[place // count].settings))
 
         def done(place: int, answer: Answer) -> None:
-            self._take(candidates[place], answer, step, many)
+            one, parts = candidates[place // count], answers[place // count]
+            parts[place % count] = answer
+            known = [part for part in parts if part is not None]
+            if len(known) == count:
+                self._take(one, together(known), step, many)
 
         def limit() -> float | None:
-            return None if seconds is None or not self.ranked() else max(5.0, 0.4 * seconds)
+            slow = None if seconds is None else max(5.0, (0.4 if self.thorough else 1.0) * seconds)
+            return slow if self.ranked() else None
 
         self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
+
+    def _parts(self, candidates: int, step: int) -> int:
+        """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
+        pairs = len(self.problem.rungs[step]) if step < len(self.problem.rungs) else 1
+        return max(1, min(pairs, self.pool.size)) if candidates < 4 * self.pool.size else 1
 
     def _out_of_time(self) -> bool:
         """Tell whether to stop; the time does not end before there is something to return."""
         left = self.budget.left()
         return self.budget.is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
 
-    def _job(self, one: Candidate, step: int) -> Judge:
+    def _jobs(self, one: Candidate, step: int, count: int) -> list[Judge]:
         assert one.recipe is not None
         encoding, path = self.problem.view(one.kind, one.plain)
-        return Judge(
-            one.recipe, path, self.problem.target_file, encoding.nominal(), self.problem.rungs[step], self.metric,
-            len(self.problem.classes),
-        )  # fmt: skip
+        pairs, n_classes = self.problem.rungs[step], len(self.problem.classes)
+        cuts = [round(i * len(pairs) / count) for i in range(count + 1)]
+        return [
+            Judge(
+                one.recipe, path, self.problem.target_file, encoding.nominal(), pairs[a:b], self.metric, n_classes
+            )
+            for a, b in itertools.pairwise(cuts)
+        ]  # fmt: skip
 
     def _take(self, one: Candidate, answer: Answer, step: int, many: bool) -> None:
         self.budget.done += step == 0
+        if not self.thorough:  # the 60 s unless told are without compiling, which happens once
+            self.budget.began += answer.compiling / max(1, self.pool.size)
         if one not in self.all:
             self.all.append(one)
         one.note = answer.note
@@ -211,9 +249,20 @@ class Search:
         """Return the best that have not come to the last step: those that may be better than the best that have."""
         if len(self.problem.rungs) < 2 or not self.problem.rungs[1]:
             return []
-        waiting = sorted((one for one in self.ranked() if one.step == 0 and "was stopped" not in one.note),
-                         key=lambda one: one.loss)  # fmt: skip
-        return waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
+        judged = sorted(self.ranked(), key=lambda one: one.loss)
+        waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
+        some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
+        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.problem.rungs[0])])), default=None)
+        return [one for one in some if best is None or self._may_be_best(one, best)]
+
+    def _may_be_best(self, one: Candidate, best: Candidate) -> bool:
+        """Tell whether the folds leave open which is better: within one standard error of their difference, or two
+        where a time was asked for."""
+        common = min(len(one.losses), len(best.losses))
+        if common < 2:
+            return True
+        behind = np.subtract(one.losses[:common], best.losses[:common])
+        return bool(behind.mean() <= (2 if self.thorough else 1) * behind.std(ddof=1) / np.sqrt(common))
 
     def _tuned(self) -> list[Candidate]:
         """Return new settings of the best learners that have any."""
@@ -234,19 +283,31 @@ class Search:
         return found
 
     def _combined(self) -> list[Candidate]:
-        """Return the vote and the stack of the best learners of different kinds."""
+        """Return the vote and the stack of the best learners of different kinds that certificates can join, but no
+        longer than a quarter of what the search took so far, or half of the time that is left of what was asked for."""
         best: dict[str, Candidate] = {}
         for one in self.ranked():
-            if one.recipe is not None and not one.recipe.wrapped and hasattr(one.kind, self._asked_of_members()):
+            if one.recipe is not None and not one.recipe.wrapped and self._joins(one):
                 best.setdefault(one.name, one)
-        members = tuple(one.recipe for one in list(best.values())[:3] if one.recipe is not None)
+        members = list(best.values())[:3]
         if len(members) < 2 or len(self.problem.train) > 30_000:
             return []
+        recipes = tuple(one.recipe for one in members if one.recipe is not None)
         ending = "Classifier" if self.problem.task == "classify" else "Regressor"
-        return [self._new(find(f"ensemble.{name}{ending}"), {}, members) for name in ("Voting", "Stacking")]
+        one_fit = sum(one.seconds for one in members) * len(self.problem.rungs[0])
+        left, workers = self.budget.left(), max(1, self.pool.size)
+        spent = time.monotonic() - self.budget.began
+        room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, spent)
+        kinds = [name for name, fits in (("Voting", 1), ("Stacking", _STACKED)) if one_fit * fits / workers <= room]
+        return [self._new(find(f"ensemble.{name}{ending}"), {}, recipes) for name in kinds]
 
-    def _asked_of_members(self) -> str:
-        return "predict_proba" if self.problem.task == "classify" else "predict"
+    def _joins(self, one: Candidate) -> bool:
+        """Tell whether the probabilities of a learner are ones that certificates of votes and stacks can read."""
+        if self.problem.task == "regress":
+            return True
+        from assay.ensemble._combined import has_probability_link
+
+        return has_probability_link(one.name)
 
 
 def options_for(metric: Metric, clip: float | None, grouped: bool) -> CertifyOptions:

@@ -20,11 +20,11 @@ TOO_SLOW = "it would take long for {} training rows; name it with --learners and
 _FIRST = {
     "classify": (
         "LogisticRegression", "LinearDiscriminantAnalysis", "MixedNB", "KNeighborsClassifier", "SVC",
-        "RandomForestClassifier", "HistGradientBoostingClassifier", "ExtraTreesClassifier", "TAN", "MLPClassifier",
+        "RandomForestClassifier", "HistGradientBoostingClassifier", "MLPClassifier", "TAN", "ExtraTreesClassifier",
     ),
     "regress": (
         "Ridge", "ElasticNet", "KNeighborsRegressor", "SVR", "RandomForestRegressor", "HistGradientBoostingRegressor",
-        "ExtraTreesRegressor", "MLPRegressor",
+        "MLPRegressor", "ExtraTreesRegressor",
     ),
 }  # fmt: skip
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked

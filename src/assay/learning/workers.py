@@ -1,64 +1,51 @@
 """Worker processes that fit learners side by side and can be ended when they take too long.
 
-A worker is a fresh interpreter that reads jobs from a pipe and writes answers; it does not import the caller's main
-program. Where there are no such pipes (Windows), or none are asked for, jobs run here, one after the other.
+A worker is forked by a process of its own (`assay.nursery`), reads jobs from a pipe and writes answers. Where there
+are no such processes (Windows), or none are asked for, jobs run here, one after the other.
 """
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-import numpy as np
-
 from assay.learning import jobs
+from assay.nursery import Nursery, can_fork, nursery
 
 _ENDED = "its process ended, most likely for want of memory."
 _LATE = "it was stopped after {:.0f} s."
-_START = "from assay.learning.workers import main; main()"
+PROGRAM = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model"))
+"""What a worker runs, and what nearly every job needs loaded."""
 
 
-def main() -> None:
+def answer(pipe: int) -> None:
     """Answer jobs until the pipe is closed; the program of a worker."""
-    import assay.ensemble
-    import assay.linear_model  # noqa: F401  # what nearly every job needs, before the time of the first one begins
-
-    pipe = Connection(int(sys.argv[1]))
-    pipe.send(None)
-    while True:
-        try:
-            job = pipe.recv()
-        except (EOFError, OSError):
-            return
-        pipe.send(jobs.run(job))
+    with Connection(pipe) as jobs_in, suppress(EOFError, OSError):
+        jobs_in.send(os.getpid())
+        while True:
+            jobs_in.send(jobs.run(jobs_in.recv()))
 
 
 class _Worker:
     """One process, the job it is at, and since when."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Nursery) -> None:
         self.pipe, other = Pipe()
-        paths = os.pathsep.join(path for path in sys.path if path)
-        limits = {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(other.fileno())],
-            pass_fds=[other.fileno()],
-            env=os.environ | limits,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the one who started the study
-        )
+        self.home = home
+        home.fork(other.fileno())
         other.close()
         self.place: int | None = None
         self.began = 0.0
-        self.new = True
+        self.number = 0  # known when it is ready
 
     def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        with suppress(EOFError, OSError):
+            if not self.number and self.pipe.poll(0):
+                self.number = self.pipe.recv()
+        if self.number:
+            self.home.end_worker(self.number)
         self.pipe.close()
 
 
@@ -67,23 +54,20 @@ class Pool:
 
     def __init__(self, size: int | None) -> None:
         self.size = (os.cpu_count() or 1) if size is None else size
-        if not hasattr(os, "fork"):
+        if not can_fork():
             self.size = 0
+        self._home = nursery(*PROGRAM) if self.size else None
         self._workers: list[_Worker] = []
-        self._overhead = 0.0
-
-    def start_up(self) -> float:
-        """Return how long a job will wait for its worker: nothing if one is idle, else as long as it took before."""
-        idle = any(one.place is None for one in self._workers)
-        return 0.0 if idle or self.size == 0 else self._overhead
 
     def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *error: Any) -> None:
         for worker in self._workers:
-            worker.end()
+            worker.pipe.close()
         self._workers = []
+        if self._home is not None:
+            self._home.close()
 
     def run(
         self,
@@ -121,7 +105,8 @@ class Pool:
             free = [one for one in self._workers if one.place is None]
             if not free and len(self._workers) >= self.size:
                 return
-            worker = free[0] if free else _Worker()
+            assert self._home is not None
+            worker = free[0] if free else _Worker(self._home)
             if not free:
                 self._workers.append(worker)
             worker.place, worker.began = waiting.pop(0), time.monotonic()
@@ -136,13 +121,10 @@ class Pool:
             place = worker.place
             try:
                 answer = worker.pipe.recv()
-                if answer is None:  # it is ready: its first job begins now
-                    worker.began = time.monotonic()
+                if isinstance(answer, int):  # it is ready: its first job begins now
+                    worker.number, worker.began = answer, time.monotonic()
                     continue
-                if worker.new and answer.result is not None:
-                    spent = sum(np.atleast_1d(answer.result["seconds"])[1:])  # the first fit loads or compiles
-                    self._overhead = max(self._overhead, time.monotonic() - worker.began - spent)
-                worker.place, worker.new = None, False
+                worker.place = None
             except (EOFError, OSError):
                 answer = jobs.Answer(None, _ENDED)
                 self._drop([worker])

@@ -183,6 +183,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         with fit_log(self, 1, X, y) as log:
             found = [self._fit_target(one, start[k] if start is not None else None) for k, one in _each_target(rows)]
             self._keep([fit.w for fit in found], [fit.b for fit in found], next(iter(rows.blocks())).y.ndim)
+            self._keep_type(X)
             sweeps, gaps = [fit.sweeps for fit in found], [fit.gap for fit in found]
             log.step(max(gaps), max(gaps), coef_=self.coef_, intercept_=self.intercept_)
         if any(not fit.converged for fit in found):
@@ -202,7 +203,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         """Return the minimiser for one target."""
         moments = centred_moments(self, rows, self.fit_intercept)
         l1, l2 = (moments.weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
-        self._check_precomputed(moments)
+        self._check_precomputed(moments, rows.n_rows)
         limits = Limits(float(self.tol), int(self.max_iter), bool(self.positive))
         direct = l1 == 0 and not self.positive
         w, sweeps, gap = _ridge(moments, l2) if direct else _solve(moments, l1, l2, limits, start)
@@ -228,16 +229,17 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
                 require_finite(rows, self)
                 raise refuse(self, "the entries are too large; their squares overflow.")
             self._keep(list(found.coef.T), list(found.intercept), next(iter(rows.blocks())).y.ndim)
+            self._keep_type(X)
             self.n_iter_, self.dual_gap_ = 1, 0.0
             log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
         return self
 
     def _start(self, columns: int) -> np.ndarray | None:
         """Return the coefficients of the last fit, (n_targets, d), if they are to be started from."""
-        last = np.atleast_2d(self.coef_) if self.warm_start and hasattr(self, "coef_") else None
+        last = np.atleast_2d(self.coef_).astype(np.float64) if self.warm_start and hasattr(self, "coef_") else None
         return None if last is None or last.shape[1] != columns else last
 
-    def _check_precomputed(self, moments: Moments) -> None:
+    def _check_precomputed(self, moments: Moments, n_rows: int) -> None:
         """Compare a Gram matrix that is given with the rows' own, which is computed in any case."""
         if isinstance(self.precompute, str):
             raise refuse(self, f"precompute must be True, False or a Gram matrix; got {self.precompute!r}.")
@@ -246,8 +248,10 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         given = np.asarray(self.precompute, dtype=np.float64)
         if given.shape != moments.gram.shape:
             raise refuse(self, f"a precomputed Gram matrix must be {moments.gram.shape}; got shape {given.shape}.")
-        if np.allclose(given, moments.gram, rtol=1e-4, atol=1e-4 * np.abs(moments.gram).max()):
-            return
+        mean_one = n_rows / moments.weight  # scikit-learn's weights of rows have the mean 1
+        for own in (moments.gram, mean_one * moments.gram):
+            if np.allclose(given, own, rtol=1e-4, atol=1e-4 * np.abs(own).max()):
+                return
         whole = moments.gram + moments.weight * np.outer(moments.mean, moments.mean)
         if not np.allclose(given, whole, rtol=1e-4, atol=1e-4 * np.abs(whole).max()):
             raise refuse(
@@ -384,7 +388,7 @@ def _solve(
     q = moments.cross - moments.gram @ w
     target = limits.tol * 0.5 * moments.total
     problem = (moments.total, l1, l2, limits.positive)
-    sweeps, gap = 0, np.inf
+    sweeps, gap = 0, np.inf if start is None else gap_of(q, moments.cross, w, moments.total, l1, l2, limits.positive)
     while gap > target and sweeps < limits.sweeps:
         at_most = min(_PATIENCE, limits.sweeps - sweeps)
         made, gap = descend(moments.gram, moments.cross, q, w, *problem, target, at_most)
@@ -442,7 +446,11 @@ def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:
     sums = rows.sum(_second_moments, pilot)
     if not np.isfinite(sums).all():
         require_finite(rows, model)
-        raise refuse(model, "the entries are too large; their squares overflow.")
+        raise refuse(
+            model,
+            "the entries are too large; their squares overflow. Coordinate descent iterations resulted in non-finite "
+            "parameter values.",
+        )
     weight = float(sums[d, d])
     shift = sums[d] / weight if intercept else np.zeros(d + 2)
     central = sums - weight * np.outer(shift, shift)

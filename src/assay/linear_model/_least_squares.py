@@ -96,6 +96,7 @@ class _LeastSquares(SquaredObjective, RegressorMixin, LinearRegressor):
                     "the entries are too large: their squares overflow. Divide them by a constant.",
                 )
             self._keep(found, next(iter(rows.blocks())).y.ndim)
+            self._keep_type(X)
             log.step(found.objective, found.violation, coef_=self.coef_, intercept_=self.intercept_)
         self.rank_ = found.rank
         return found
@@ -296,9 +297,7 @@ class Ridge(_LeastSquares):
                 f"'lbfgs', or set `positive=False`",
             )  # fmt: skip
         if self.solver == "lbfgs" and not self.positive:
-            raise refuse(
-                self, "'lbfgs' solver can be used only when positive=True. Please use another solver."
-            )
+            raise refuse(self, "'lbfgs' solver can be used only when positive=True. Please use another solver.")
         dense_alone = self.solver in ("svd", "cholesky", "saga")
         if self.fit_intercept and issparse(X) and dense_alone:
             raise refuse(

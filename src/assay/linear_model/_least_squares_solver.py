@@ -104,7 +104,8 @@ def solve(rows: Rows, alpha: float, options: Options) -> Solution | None:
     """Minimise P = 1/2 sum s_i |y_i - W x_i - b|^2 + alpha/2 |W|^2; None if an entry or a square is not
     finite."""
     if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and _is_wide(rows.X) and not options.positive:
-        return _by_lsqr(rows, alpha, options)
+        with scan.one_blas_thread():  # its products of vectors are too short for more
+            return _by_lsqr(rows, alpha, options)
     intercept = options.intercept
     start = pilot(rows, intercept)
     few = alpha == 0 and rows.n_rows < rows.n_features + intercept

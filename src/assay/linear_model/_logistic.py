@@ -176,7 +176,9 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
         problem = self._problem(rows, self._cost)
         quiet = np.errstate(over="ignore", invalid="ignore")
         # One BLAS thread: small solves between the passes lose far more to threads than they gain.
-        with fit_log(self, self.max_iter, X, y, sample_weight) as log, one_blas_thread(), quiet:
+        log = fit_log(self, self.max_iter, X, y, sample_weight)
+        log.ahead = self.solver == "lbfgs"
+        with log, one_blas_thread(), quiet:
             found = self._minimise(problem, log, begin)
         if found.status == "overflow":
             require_finite(rows, self)
@@ -185,10 +187,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
                 "Floating-point under-/overflow: the entries are too large, their squares, times C, overflow. Divide X "
                 "by a constant.",
             )
-        self.coef_, self.intercept_ = problem.unpack(found.x)
-        if problem.n_outputs > 1 and not self._share:  # adding a vector to all classes changes the penalty alone
-            self.coef_ -= self.coef_.mean(axis=0)
-            self.intercept_ -= self.intercept_.mean()
+        self.coef_, self.intercept_ = problem.unpack(found.x) if self._share else problem.centred(found.x)
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)
         self.separator_ = self._separator(problem, found)
         self._report(found, problem)
@@ -268,6 +267,14 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             told = f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty})"
         if told:
             warnings.warn(f"{type(self).__name__}: {told}", stacklevel=4)
+        old = "'penalty'" if self.penalty != "deprecated" else "'l1_ratio=None'" if self.l1_ratio is None else ""
+        if old:
+            warnings.warn(
+                f"{type(self).__name__}: {old} was deprecated in scikit-learn 1.8 and goes there in 1.10; here it "
+                "stays. Code for both says l1_ratio=1 for 'l1', l1_ratio=0 for 'l2', C=np.inf for no penalty.",
+                FutureWarning,
+                stacklevel=4,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -405,8 +412,7 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
             message = (
                 f"{who}: not converged after {found.n_iter} steps ({found.status}); "
                 f"estimated excess of the objective {found.decrement:.2e}. Raise max_iter or tol, or scale "
-                "the columns."
-                + self._in_other_words(found.n_iter) * (found.status == "max_iter")
+                "the columns." + self._in_other_words(found.n_iter) * (found.status == "max_iter")
             )
         else:
             return

@@ -119,6 +119,7 @@ def _proximal_newton(composite: Composite, table: np.ndarray, target: float, max
             status = "stopped"
             break
         if before - value <= _NOISE * abs(before):
+            violation = composite.violation(table, gradient)
             status = "converged" if violation <= 1e3 * target + 1e-9 else "stalled"
             break
     return Found(table.ravel(), value, gradient.ravel(), composite.violation(table, gradient), steps, status)

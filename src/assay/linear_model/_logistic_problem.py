@@ -67,6 +67,13 @@ class Problem(NamedTuple):
             return table.copy(), np.zeros(self.n_outputs)
         return table[:, :-1].copy(), table[:, -1].copy()
 
+    def centred(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same, of several classes less their mean: adding a vector to all changes the penalty alone."""
+        coef, intercept = self.unpack(x)
+        if self.n_outputs > 1:
+            coef, intercept = coef - coef.mean(axis=0), intercept - intercept.mean()
+        return coef, intercept
+
     @property
     def on_intercept(self) -> float:
         """The weight of 1/2 b^2 among the penalties."""
@@ -205,7 +212,7 @@ def minimise(
         return half_decrement <= target or problem.errors(x) == 0
 
     def told(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
-        coef, intercept = problem.unpack(x)
+        coef, intercept = problem.centred(x)
         return log.step(value, float(np.linalg.norm(gradient)), coef_=coef, intercept_=intercept)
 
     if problem.n_classes > 2 or problem.by_products:
@@ -259,6 +266,7 @@ def _lbfgs(problem: Problem, start: np.ndarray, done: Any, told: Any, max_iter: 
     """
     tried = best = Point(start, *problem.value_gradient(start))
     if max_iter == 0:
+        told(*best)
         return Found(*best, np.inf, 0, "max_iter")
     decrement, steps, stopped = np.inf, 0, False
     scale = problem.column_scale()

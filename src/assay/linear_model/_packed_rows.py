@@ -17,7 +17,8 @@ class Packed(NamedTuple):
 def packed(X: Any) -> Packed:
     """Return the rows of an array or a SciPy CSR matrix; copies only what has the wrong type."""
     if hasattr(X, "indptr"):
-        return Packed(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64, copy=False))
+        columns = X.indices.astype(np.int32, copy=False)
+        return Packed(X.indptr.astype(np.int64), columns, X.data.astype(np.float64, copy=False))
     n, d = X.shape
     values = np.ascontiguousarray(X, dtype=np.float64).reshape(-1)
-    return Packed(np.arange(n + 1) * d, np.empty(0, dtype=np.int64), values)
+    return Packed(np.arange(n + 1) * d, np.empty(0, dtype=np.int32), values)

@@ -33,13 +33,14 @@ def add(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int, fac
 
 @compiled
 def shuffle(order: np.ndarray, seed: int) -> None:
-    """Put `order` into a random order in place: Fisher and Yates, with the generator xorshift64* started at
-    seed > 0."""
-    state = np.uint64(seed)
-    for i in range(order.shape[0] - 1, 0, -1):
-        state ^= state >> np.uint64(12)
-        state ^= state << np.uint64(25)
-        state ^= state >> np.uint64(27)
-        drawn = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
-        j = np.int64((drawn * np.uint64(i + 1)) >> np.uint64(32))
+    """Put `order` into a random order in place: Fisher and Yates, with the generator xorshift32 started at the seed (at
+    1 if its last 32 bits are zero). scikit-learn's sequential learners draw their orders in this way."""
+    state, n = np.uint32(seed), order.shape[0]
+    if state == 0:
+        state = np.uint32(1)
+    for i in range(n - 1):
+        state ^= np.uint32(state << np.uint32(13))
+        state ^= np.uint32(state >> np.uint32(17))
+        state ^= np.uint32(state << np.uint32(5))
+        j = i + np.int64(state & np.uint32(0x7FFFFFFF)) % (n - i)
         order[i], order[j] = order[j], order[i]

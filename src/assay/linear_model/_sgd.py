@@ -110,6 +110,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
     _: KW_ONLY
     epsilon: float = 0.1
     learning_rate: str = "optimal"
+    power_t: float = 0.5
     class_weight: Any = None
 
     @with_callbacks

@@ -13,14 +13,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from assay.base import fit_log, require_finite
 from assay.claims.claim import Claim, NotApplicable
 from assay.fitlog import FitLog
 from assay.linear_model._base import LinearModel
-from assay.linear_model._logistic_sums import largest_norm
 from assay.linear_model._packed_rows import Packed, packed
 from assay.losses import named
 from assay.optim.descent import RULES, SCHEDULES, Rule, Schedule
@@ -42,6 +43,8 @@ LOSSES = (
     "perceptron",
     "modified_huber",
 )
+_MOST = 2**31 - 1  # of seeds
+_SPARSE_INTERCEPT = 0.01  # share of the rate at which b moves by sparse rows: each row moves it, few move a coefficient
 _LEAST_RATE = 1e-6  # at which "adaptive" ends
 _STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0, "modified_huber": 2.0}
 """Losses whose slope grows with the score, and a bound of their curvature near zero."""
@@ -71,7 +74,9 @@ class Work:
     rows: Any
     table: Packed
     settings: Settings
-    random: Any
+    squares: np.ndarray  # |x|^2 of each row; empty if nothing judges by the penalty
+    held: np.ndarray  # (n,) bool: rows that updates do not visit
+    seeds: list[int]  # of the orders of each hyperplane
     log: FitLog
     coef: np.ndarray  # (K, d)
     intercept: np.ndarray  # (K,)
@@ -160,8 +165,9 @@ class Descent(DescentParameters, LinearModel):
             raise refuse(self, "l1_ratio must be set when penalty is 'elasticnet'")
         return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(str(self.penalty), 0.0)
 
-    def _settings(self, rows: Any, heaviest: float, rate: float | None) -> Settings:
-        """Return how to descend; `heaviest` is the largest weight of a row, `rate` the first rate if it is known."""
+    def _settings(self, squares: np.ndarray, heaviest: float, rate: float | None) -> Settings:
+        """Return how to descend; `squares` are the |x|^2 of the rows, `heaviest` is the largest weight of a row, `rate`
+        the first rate if it is known."""
         whole = 0.0 if self.penalty is None else float(self.alpha)
         alpha = whole * (1.0 - self._share)
         eta = rate if self.eta0 is None else float(self.eta0)
@@ -170,8 +176,8 @@ class Descent(DescentParameters, LinearModel):
                 self,
                 f"eta0 * alpha must be below 1, or a step would turn the coefficients round; got {eta * alpha:g}.",
             )
-        if eta is None:
-            eta = _first_rate(self.loss, alpha, heaviest * (1.0 + max(rows.map(largest_norm))))
+        if self.learning_rate == "optimal" or eta is None:
+            eta = _first_rate(self.loss, whole, heaviest * (1.0 + float(squares.max())))
         speeds = {"optimal": float(self.alpha), "invscaling": max(float(self.power_t), 0.0)}
         decay = speeds.get(self.learning_rate, float(self.decay))
         adaptive = self.learning_rate == "adaptive"
@@ -214,17 +220,24 @@ class Descent(DescentParameters, LinearModel):
                 FutureWarning,
                 stacklevel=4,
             )
+        from assay.linear_model._sgd_loop import row_squares
+
         further = warm and once
         heaviest = max(float(np.max(costs, initial=1.0)) for _, costs in targets)
-        settings = self._settings(rows, heaviest, self.eta0_ if further else None)
+        table = packed(rows.X)
+        squares = row_squares(table.starts, table.values)
+        if not np.isfinite(squares).all():
+            raise self._overflow(1)
+        settings = self._settings(squares, heaviest, self.eta0_ if further else None)
         settings = settings._replace(epochs=1, patience=2) if once else settings
         shape = (len(targets), rows.n_features)
         with fit_log(self, settings.epochs * len(targets), *given) as log:
             work = Work(
                 rows,
-                packed(rows.X),
+                table,
                 settings,
-                check_random_state(self.random_state),
+                np.empty(0) if self.tol is None else squares,
+                *self._drawn(rows, len(targets)),
                 log,
                 *self._first(shape, start, warm=warm),
                 self.moments_ if further else np.zeros((shape[0], 2, shape[1] + 1)),
@@ -243,8 +256,8 @@ class Descent(DescentParameters, LinearModel):
                 self.coef_, self.intercept_ = self._average_coef, self._average_intercept
         if not once and self.tol is not None and not all(run.converged for run in runs):
             warnings.warn(
-                f"{type(self).__name__}: Maximum number of iteration reached before convergence: the mean loss was "
-                f"still falling by more than tol after {self.n_iter_} epochs. Raise max_iter or tol.",
+                f"{type(self).__name__}: Maximum number of iteration reached before convergence. Consider increasing "
+                f"max_iter to improve the fit. The loss still fell by more than tol after {self.n_iter_} epochs.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -265,25 +278,65 @@ class Descent(DescentParameters, LinearModel):
             np.array(intercept, dtype=np.float64).reshape(shape[0]),
         )
 
+    def _overflow(self, epoch: int) -> ValueError:
+        return refuse(
+            self,
+            f"Floating-point under-/overflow occurred at epoch #{epoch}: the coefficients grew beyond all bounds. "
+            "Lower eta0. Scaling input data with StandardScaler or MinMaxScaler might help.",
+        )
+
+    def _drawn(self, rows: Any, hyperplanes: int) -> tuple[np.ndarray, list[int]]:
+        """Return which rows are kept out, and the seed of the order of each hyperplane: drawn as scikit-learn draws
+        them, so that a seed is the same descent."""
+        random = check_random_state(self.random_state)
+        classifier = is_classifier(self)
+        if classifier and hyperplanes == 1:
+            random.randint(1, _MOST)
+            held = self._held_out(rows)
+            return held, [int(random.randint(_MOST))]
+        held = self._held_out(rows)
+        if not classifier:
+            return held, [int(random.randint(_MOST))]
+        parts = [np.random.RandomState(seed) for seed in random.randint(_MOST, size=hyperplanes)]
+        return held, [int((part.randint(1, _MOST), part.randint(_MOST))[1]) for part in parts]
+
+    def _held_out(self, rows: Any) -> np.ndarray:
+        """Return which rows are kept out of the updates: none without early stopping, else shares of each class."""
+        held = np.zeros(rows.n_rows, dtype=bool)
+        if not self.early_stopping:
+            return held
+        kind = StratifiedShuffleSplit if is_classifier(self) else ShuffleSplit
+        splitter = kind(test_size=self.validation_fraction, random_state=self.random_state)
+        if int(np.ceil(self.validation_fraction * rows.n_rows)) >= rows.n_rows:
+            raise refuse(
+                self,
+                f"validation_fraction={self.validation_fraction:g} of {rows.n_rows} rows leaves none for training; "
+                "change validation_fraction or early_stopping.",
+            )
+        held[next(splitter.split(np.zeros((rows.n_rows, 1)), rows.y))[1]] = True
+        if rows.weight is not None and not rows.weight[held].any():
+            raise refuse(
+                self, "The sample weights for validation set are all zero, consider using a different random state."
+            )
+        return held
+
     def _descend(self, work: Work, k: int, y: np.ndarray, costs: np.ndarray) -> Run:
         """Run epochs on targets y and row weights `costs` (empty: ones) until the loss stops falling; with early
         stopping, keep the best on rows held out. Writes row k of the arrays of `work`."""
         settings, log = work.settings, work.log
-        used, held = _parted(work, costs)
+        order, held = np.arange(work.rows.n_rows), np.flatnonzero(work.held)
         w, b = work.coef[k].copy(), work.intercept[k : k + 1].copy()
         best, lowest, waited, epoch = (w.copy(), float(b[0])), np.inf, 0, 0
-        steps, eta = -(-len(used) // settings.batch), settings.schedule.eta
+        steps, eta = -(-(len(order) - len(held)) // settings.batch), settings.schedule.eta
         try:
             while epoch < settings.epochs and waited < settings.patience and not log.stopped:
-                loss = self._epoch(work, k, y, costs, used, work.made + epoch * steps, w, b, eta)
+                loss, plain, penalty = self._epoch(work, k, y, costs, order, work.made + epoch * steps, w, b, eta)
                 epoch += 1
                 if not np.isfinite(loss) or not np.isfinite(w).all():
-                    raise refuse(
-                        self,
-                        f"Floating-point under-/overflow occurred at epoch #{epoch}: the coefficients grew beyond all "
-                        "bounds; lower eta0. Scaling input data with StandardScaler or MinMaxScaler might help.",
-                    )
-                judged = loss if not len(held) else self._mean_loss(work.rows.X[held], y, costs, held, w, b[0])
+                    raise self._overflow(epoch)
+                judged = plain + penalty
+                if len(held):
+                    judged = self._mean_loss(work.rows.X[held], y, costs, held, w, b[0])
                 waited = 0 if judged < lowest - settings.tol or settings.tol < 0 else waited + 1
                 if settings.adaptive and waited >= settings.patience and eta > _LEAST_RATE:
                     eta, waited = eta / 5, 0
@@ -291,7 +344,7 @@ class Descent(DescentParameters, LinearModel):
                     lowest, best = judged, (w.copy(), float(b[0]))
                 kept = settings.held_share and settings.tol >= 0  # without tol nothing is judged
                 work.coef[k], work.intercept[k] = best if kept else (w, b[0])
-                objective = loss + 0.5 * settings.alpha * float(w @ w)
+                objective = loss + 0.5 * settings.alpha * float(w @ w) + settings.l1 * float(np.abs(w).sum())
                 log.step(objective, judged, coef_=work.coef.copy(), intercept_=work.intercept.copy())
         except KeyboardInterrupt:
             log.stopped = True
@@ -304,29 +357,34 @@ class Descent(DescentParameters, LinearModel):
 
     def _epoch(
         self, work: Work, k: int, y: np.ndarray, costs: np.ndarray, order: np.ndarray, t: int, w: Any, b: Any, eta: Any
-    ) -> float:
-        """Visit the rows of `order` once, after t updates; return the mean loss met. Shuffles `order`, writes w, b."""
+    ) -> tuple[float, float, float]:
+        """Visit the rows of `order` that are not kept out once, after t updates; return the mean loss met, that without
+        weights, and the mean penalty. Shuffles `order`, writes w, b."""
         from assay.linear_model import _sgd_loop as loop
         from assay.linear_model._row_loops import shuffle
         from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule
 
         settings, table = work.settings, work.table
         if settings.shuffle:
-            shuffle(order, int(work.random.randint(1, 2**62)))
+            shuffle(order, work.seeds[k])
+        visited = order[~work.held[order]] if settings.held_share else order
         rule, schedule = settings.rule, settings.schedule
+        single = rule.name == "plain" and settings.batch == 1
+        share = _SPARSE_INTERCEPT if single and table.columns.size else 1.0
         objective = Objective(
-            named(self.loss).code, float(self.epsilon), float(settings.alpha), bool(self.fit_intercept)
+            named(self.loss).code, float(self.epsilon), float(settings.alpha), share if self.fit_intercept else 0.0
         )
+        data = (y, costs, work.squares, visited)
         state = (Rates(schedule.code, float(eta), float(schedule.decay)), t, w, b)
-        if settings.l1 or 0 < settings.average <= t + len(order):
+        if settings.l1 or 0 < settings.average <= t + len(visited):
             averaging = loop.Averaging(float(settings.l1), int(settings.average))
-            return loop.averaged_epoch(*table, y, costs, order, objective, averaging, *state, *work.state[k])
-        if rule.name != "plain" or settings.batch > 1:
+            return loop.averaged_epoch(*table, *data, objective, averaging, *state, *work.state[k])
+        if not single:
             update = UpdateRule(rule.code, rule.inertia, rule.memory, rule.eps)
-            return loop.batch_epoch(*table, y, costs, order, settings.batch, objective, update, *state, work.state[k])
+            return loop.batch_epoch(*table, y, costs, visited, settings.batch, objective, update, *state, work.state[k])
         if table.columns.size:
-            return loop.sparse_epoch(*table, y, costs, order, objective, *state)
-        return loop.dense_epoch(table.values.reshape(-1, len(w)), y, costs, order, objective, *state)
+            return loop.sparse_epoch(*table, *data, objective, *state)
+        return loop.dense_epoch(table.values.reshape(-1, len(w)), *data, objective, *state)
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
         losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)
@@ -365,27 +423,6 @@ def in_memory(model: Any, rows: Rows) -> Any:
     return rows
 
 
-def _parted(work: Work, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of the rows that updates visit, and of those kept out; rows of weight zero judge nothing."""
-    n = work.rows.n_rows
-    if not work.settings.held_share:
-        return np.arange(n), np.empty(0, dtype=np.int64)
-    telling = np.flatnonzero(costs) if costs.size else np.arange(n)
-    size = int(np.ceil(work.settings.held_share * n))
-    if size >= n:
-        raise ValueError(
-            f"validation_fraction={work.settings.held_share:g} of {n} rows leaves none for training; "
-            "change validation_fraction or early_stopping."
-        )
-    if not len(telling):
-        raise ValueError(
-            "The sample weights for validation set are all zero, consider using a different random state."
-        )
-    size = min(size, max(1, len(telling) - 1))
-    held = np.sort(work.random.permutation(telling)[:size])
-    return np.setdiff1d(np.arange(n), held), held
-
-
 def _first_rate(loss: str, alpha: float, steepness: float) -> float:
     """Return a first learning rate: a typical weight for losses of bounded slope (Bottou), else half of what
     curvature allows; `steepness` is the largest s (1 + |x|^2)."""
@@ -411,8 +448,9 @@ PARAMETERS = """
     batch_size : int
         Rows per update; 1 is stochastic gradient descent.
     learning_rate : "optimal", "constant", "invscaling", "adaptive", "inverse" or "sqrt"
-        Schedule of the rate; "optimal" is 1 / (alpha t + 1 / eta0), meant for "plain" with alpha > 0; "invscaling"
-        eta0 / t^power_t; "adaptive" divides the rate by 5 whenever the fit would end, until it is 1e-6.
+        Schedule of the rate; "optimal" is 1 / (alpha t + 1 / eta), eta the one that is chosen without eta0, meant for
+        "plain" with alpha > 0; "invscaling" eta0 / t^power_t; "adaptive" divides the rate by 5 whenever the fit would
+        end, until it is 1e-6.
     eta0 : float > 0 or None
         First learning rate; None chooses one: alpha^(-1/4) for losses of labels with bounded slopes, else 1
         / (2 c max s (1 + |x|^2)), c the curvature and s the weight of a row.
@@ -421,8 +459,8 @@ PARAMETERS = """
     max_iter : int
         Epochs allowed.
     tol : float >= 0 or None
-        An epoch counts as progress when the mean loss falls by more than tol below the lowest so far; None runs
-        max_iter epochs.
+        An epoch counts as progress when the mean loss met on its way (weights of rows left out) and the penalty fall by
+        more than tol below the lowest so far; None runs max_iter epochs.
     n_iter_no_change : int
         Epochs without progress after which the fit ends.
     shuffle : bool

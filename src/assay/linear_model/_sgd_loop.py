@@ -13,12 +13,13 @@ _AHEAD = 6  # rows fetched before they are needed
 
 
 class Objective(NamedTuple):
-    """A loss by its number, the width of its zone without loss, the weight of the penalty, and whether b is free."""
+    """A loss by its number, the width of its zone without loss, the weight of the L2 penalty, and the share of the rate
+    at which b moves: 0 if there is none, 1 if its rate is that of w."""
 
     loss: int
     epsilon: float
     alpha: float
-    intercept: bool
+    intercept: float
 
 
 class Averaging(NamedTuple):
@@ -52,7 +53,7 @@ def rate(rates: Rates, t: int) -> float:
     if rates.schedule == 0:
         return rates.eta
     if rates.schedule == 3:
-        return 1.0 / (rates.decay * (t + 1) + 1.0 / rates.eta)
+        return 1.0 / (rates.decay * t + 1.0 / rates.eta)
     if rates.schedule == 4:
         return rates.eta / (t + 1.0) ** rates.decay
     slow = 1.0 + rates.decay * t
@@ -60,27 +61,43 @@ def rate(rates: Rates, t: int) -> float:
 
 
 @compiled(reduction=True)
+def row_squares(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return |x_i|^2 of each packed row."""
+    squares = np.empty(starts.shape[0] - 1)
+    for i in range(squares.shape[0]):
+        total = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            total += values[k] * values[k]
+        squares[i] = total
+    return squares
+
+
+@compiled(reduction=True)
 def dense_epoch(
     X: np.ndarray,
     y: np.ndarray,
     costs: np.ndarray,
+    squares: np.ndarray,
     order: np.ndarray,
     objective: Objective,
     rates: Rates,
     t: int,
     w: np.ndarray,
     b: np.ndarray,
-) -> float:
-    """Visit each row once, w <- (1 - step alpha) w - step cost slope x; return the mean loss met on the way.
+) -> tuple[float, float, float]:
+    """Visit each row once, w <- (1 - step alpha) w - step cost slope x; return the mean loss, that without
+    the weights of the rows, and the mean penalty met on the way.
 
-    `costs` are the weights of the rows, empty if all are one.
+    `costs` are the weights of the rows, empty if all are one; `squares` their |x|^2, empty if the penalty is not
+    asked for.
 
-    w is kept as a number times a vector, so that the penalty costs one product a row. Rows are asked for
-    before
-    they are needed: in random order most of the time would go into waiting for memory.
+    w is kept as a number times a vector, so that the penalty costs one product a row; |w|^2 is brought up to date from
+    <w, x> and |x|^2. Rows are asked for before they are needed: in random order most of the time would go into waiting
+    for memory.
     """
-    n, d, weighted = order.shape[0], w.shape[0], costs.size > 0
+    n, d, weighted, measured = order.shape[0], w.shape[0], costs.size > 0, squares.size > 0
     stretch, total, bias, product = 1.0, 0.0, b[0], 1.0
+    plain, square, met = 0.0, _square(w), 0.0
     lines = min(d * 8 + 64, 512)
     for k in range(n):
         if k + _AHEAD < n:
@@ -91,7 +108,8 @@ def dense_epoch(
         f = 0.0
         for j in range(d):
             f += x[j] * w[j]
-        f = stretch * f + bias
+        inner = stretch * f
+        f = inner + bias
         if objective.loss == LOG_LOSS and not weighted:  # one logarithm for the product of many factors 1 + exp(-|z|)
             z = y[order[k]] * f
             small = exp(-abs(z))
@@ -103,20 +121,24 @@ def dense_epoch(
                 product = 1.0
         else:
             loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[order[k]], f)
+            plain += loss
             if weighted:
                 loss, slope = costs[order[k]] * loss, costs[order[k]] * slope
             total += loss
+        met += square
         step = rate(rates, t + k)
-        stretch *= 1.0 - step * objective.alpha
+        kept = max(0.0, 1.0 - step * objective.alpha)
+        stretch *= kept
         if stretch <= 0.0:  # a step that long sets the coefficients to zero
             w[:] = 0.0
             stretch = 1.0
+        if measured:
+            square = _moved_square(square, inner, squares[order[k]], kept, -step * slope)
         if slope != 0.0:
             factor = -step * slope / stretch
             for j in range(d):
                 w[j] += factor * x[j]
-            if objective.intercept:
-                bias -= step * slope
+            bias -= objective.intercept * step * slope
         if stretch < 1e-6:
             for j in range(d):
                 w[j] *= stretch
@@ -124,7 +146,22 @@ def dense_epoch(
     for j in range(d):
         w[j] *= stretch
     b[0] = bias
-    return (total + log(product)) / n
+    total += log(product)
+    return total / n, (plain if weighted else total) / n, 0.5 * objective.alpha * met / n
+
+
+@compiled
+def _square(w: np.ndarray) -> float:
+    total = 0.0
+    for j in range(w.shape[0]):
+        total += w[j] * w[j]
+    return total
+
+
+@compiled
+def _moved_square(square: float, inner: float, length: float, kept: float, move: float) -> float:
+    """Return |kept w + move x|^2, given |w|^2, <w, x> and |x|^2."""
+    return max(0.0, kept * kept * square + move * (2.0 * kept * inner + move * length))
 
 
 @compiled
@@ -134,36 +171,61 @@ def sparse_epoch(
     values: np.ndarray,
     y: np.ndarray,
     costs: np.ndarray,
+    squares: np.ndarray,
     order: np.ndarray,
     objective: Objective,
     rates: Rates,
     t: int,
     w: np.ndarray,
     b: np.ndarray,
-) -> float:
+) -> tuple[float, float, float]:
     """Do the same for packed rows; an update touches the entries of its row alone."""
-    stretch, total, n, weighted = 1.0, 0.0, order.shape[0], costs.size > 0
+    n, weighted, measured = order.shape[0], costs.size > 0, squares.size > 0
+    stretch, total, plain, bias, square, met = 1.0, 0.0, 0.0, b[0], _square(w), 0.0
     for k in range(n):
+        if k + _AHEAD < n:
+            _fetch(starts, columns, values, order[k + _AHEAD])
         i = order[k]
-        f = stretch * dot(starts, columns, values, i, w) + b[0]
-        loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], f)
+        first, last = starts[i], starts[i + 1]
+        inner = 0.0
+        for e in range(first, last):
+            inner += values[e] * w[columns[e]]
+        inner *= stretch
+        loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], inner + bias)
+        plain += loss
         if weighted:
             loss, slope = costs[i] * loss, costs[i] * slope
         step = rate(rates, t + k)
         total += loss
-        stretch *= 1.0 - step * objective.alpha
+        met += square
+        kept = max(0.0, 1.0 - step * objective.alpha)
+        stretch *= kept
         if stretch <= 0.0:
             w[:] = 0.0
             stretch = 1.0
+        if measured:
+            square = _moved_square(square, inner, squares[i], kept, -step * slope)
         if slope != 0.0:
-            add(starts, columns, values, i, -step * slope / stretch, w)
-            if objective.intercept:
-                b[0] -= step * slope
+            factor = -step * slope / stretch
+            for e in range(first, last):
+                w[columns[e]] += factor * values[e]
+            bias -= objective.intercept * step * slope
         if stretch < 1e-6:
             w *= stretch
             stretch = 1.0
     w *= stretch
-    return total / n
+    b[0] = bias
+    return total / n, plain / n, 0.5 * objective.alpha * met / n
+
+
+@compiled
+def _fetch(starts: np.ndarray, columns: np.ndarray, values: np.ndarray, i: int) -> None:
+    """Ask for the first entries of row i."""
+    first, size = starts[i], min(starts[i + 1] - starts[i], 64)
+    for e in range(0, size, 8):
+        prefetch(values, 8 * (first + e))
+    for e in range(0, size, 16):
+        prefetch(columns, 4 * (first + e))
 
 
 @compiled
@@ -173,6 +235,7 @@ def averaged_epoch(
     values: np.ndarray,
     y: np.ndarray,
     costs: np.ndarray,
+    squares: np.ndarray,
     order: np.ndarray,
     objective: Objective,
     averaging: Averaging,
@@ -182,43 +245,81 @@ def averaged_epoch(
     b: np.ndarray,
     mean: np.ndarray,
     pulled: np.ndarray,
-) -> float:
+) -> tuple[float, float, float]:
     """Do the same with an L1 penalty, with averaged iterates, or both.
 
-    Each update pulls every coefficient towards zero by what the penalty has asked for so far and `pulled`, its d + 1st
-    entry the sum of what was asked, has not yet given: so small steps add up to exact zeros (Tsuruoka, Tsujii and
-    Ananiadou 2009). `mean` (d + 1) is the average of (w, b).
+    Each update pulls the coefficients of its row towards zero by what the penalty has asked for so far and `pulled`,
+    its d + 1st entry the sum of what was asked, has not yet given: so small steps add up to exact zeros (Tsuruoka,
+    Tsujii and Ananiadou 2009). `mean` (d + 1) is the average of (w, b).
+
+    w is s v, so that an update costs as much as its row has entries. The sum of all iterates is then S v - lag, S
+    the sum of the s: whatever moves v by u adds S u to `lag`, for the iterates before it did not have it.
     """
-    total, n, d, weighted = 0.0, order.shape[0], w.shape[0], costs.size > 0
+    n, d, weighted = order.shape[0], w.shape[0], costs.size > 0
+    lag, s, S, counted = np.zeros(d), 1.0, 0.0, max(0, t + 1 - averaging.after)
+    total, plain, bias, square, met, lengths = 0.0, 0.0, b[0], _square(w), 0.0, np.abs(w).sum()
+    mean[:] *= counted
     for k in range(n):
         i = order[k]
-        f = dot(starts, columns, values, i, w) + b[0]
-        loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], f)
+        first, last = starts[i], starts[i + 1]
+        inner = 0.0
+        for e in range(first, last):
+            inner += values[e] * w[columns[e] if columns.size else e - first]
+        inner *= s
+        loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], inner + bias)
+        plain += loss
         if weighted:
             loss, slope = costs[i] * loss, costs[i] * slope
         step = rate(rates, t + k)
         total += loss
-        for j in range(d):
-            w[j] *= max(0.0, 1.0 - step * objective.alpha)
+        met += 0.5 * objective.alpha * square + averaging.l1 * s * lengths
+        kept = max(0.0, 1.0 - step * objective.alpha)
+        s *= kept
+        square = _moved_square(square, inner, squares[i], kept, -step * slope) if squares.size else 0.0
+        if s < 1e-6:
+            _fold(w, lag, mean, s, S)
+            s, S, lengths = 1.0, 0.0, np.abs(w).sum()
         if slope != 0.0:
-            add(starts, columns, values, i, -step * slope, w)
-            if objective.intercept:
-                b[0] -= step * slope
+            factor = -step * slope / s
+            for e in range(first, last):
+                j = columns[e] if columns.size else e - first
+                move = factor * values[e]
+                lengths += abs(w[j] + move) - abs(w[j])
+                w[j] += move
+                lag[j] += S * move
+            bias -= objective.intercept * step * slope
         if averaging.after > 0 and t + k + 1 >= averaging.after:
-            share = 1.0 / (t + k + 2 - averaging.after)
-            for j in range(d):
-                mean[j] += share * (w[j] - mean[j])
-            mean[d] += share * (b[0] - mean[d])
+            S += s
+            counted += 1
+            mean[d] += bias
         if averaging.l1 > 0.0:
             pulled[d] += step * averaging.l1
-            for j in range(d):
+            for e in range(first, last):
+                j = columns[e] if columns.size else e - first
                 before = w[j]
                 if before > 0.0:
-                    w[j] = max(0.0, before - (pulled[d] + pulled[j]))
+                    w[j] = max(0.0, before - (pulled[d] + pulled[j]) / s)
                 elif before < 0.0:
-                    w[j] = min(0.0, before + (pulled[d] - pulled[j]))
-                pulled[j] += w[j] - before
-    return total / n
+                    w[j] = min(0.0, before + (pulled[d] - pulled[j]) / s)
+                move = w[j] - before
+                pulled[j] += s * move
+                lengths += abs(w[j]) - abs(before)
+                square += s * s * move * (w[j] + before)
+                lag[j] += S * move
+    _fold(w, lag, mean, s, S)
+    if counted:
+        mean /= counted
+    b[0] = bias
+    return total / n, plain / n, met / n
+
+
+@compiled
+def _fold(w: np.ndarray, lag: np.ndarray, mean: np.ndarray, s: float, S: float) -> None:
+    """Add the sum of the iterates since the last call to `mean`, and make w, kept as s v, itself again."""
+    for j in range(w.shape[0]):
+        mean[j] += S * w[j] - lag[j]
+        lag[j] = 0.0
+        w[j] *= s
 
 
 @compiled
@@ -237,18 +338,20 @@ def batch_epoch(
     w: np.ndarray,
     b: np.ndarray,
     state: np.ndarray,
-) -> float:
+) -> tuple[float, float, float]:
     """Visit the rows in batches, one update each by the rule of that number; state (2, d + 1); return the
-    mean loss met."""
+    mean loss, that without weights, and the mean penalty met."""
     n, d, weighted = order.shape[0], w.shape[0], costs.size > 0
-    gradient, total = np.zeros(d + 1), 0.0
+    gradient, total, plain, met = np.zeros(d + 1), 0.0, 0.0, 0.0
     for start in range(0, n, batch):
         size = min(batch, n - start)
         gradient[:] = 0.0
+        met += size * _square(w)
         for k in range(start, start + size):
             i = order[k]
             f = dot(starts, columns, values, i, w) + b[0]
             loss, slope = loss_and_slope(objective.loss, objective.epsilon, y[i], f)
+            plain += loss
             if weighted:
                 loss, slope = costs[i] * loss, costs[i] * slope
             total += loss
@@ -258,14 +361,14 @@ def batch_epoch(
         for j in range(d):
             gradient[j] += objective.alpha * w[j]
         eta_t = rate(rates, t)
-        for j in range(d + 1 if objective.intercept else d):
+        for j in range(d + 1 if objective.intercept > 0.0 else d):
             move = _move(update, state, j, gradient[j], eta_t, t)
             if j < d:
                 w[j] += move
             else:
                 b[0] += move
         t += 1
-    return total / n
+    return total / n, plain / n, 0.5 * objective.alpha * met / n
 
 
 @compiled

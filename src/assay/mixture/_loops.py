@@ -18,6 +18,8 @@ from assay.loops.moments import _add_tile
 _PANEL = 720  # rows per panel, whole times WAYS
 _GROUP = 32  # totals in [1, components] multiplied before a logarithm is taken; the product is finite
 _SKIPPED = 1e-18  # share of a row, as part of the component's weight, that adds nothing which rounding would keep
+_CROWDED = 0.6  # share of the pairs of rows and components that count, from which on no pair is looked at twice
+_LOOKED = 8  # columns from which on components are looked at by half of them first, a quarter of the work
 _LOG2E, _ROUND = 1.4426950408889634, 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _TAYLOR = tuple(1.0 / factorial(k) for k in range(13, 1, -1))
@@ -46,22 +48,24 @@ def full_block(
     rows, centred = np.zeros((p, _PANEL + 8)), np.zeros((p, _PANEL + 8))
     joint, square = np.zeros((k, _PANEL)), np.empty(_PANEL)
     first, second = np.empty(_PANEL), np.empty(_PANEL)
-    picked = np.empty(_PANEL, np.int64)
+    picked, guess = np.empty(_PANEL, np.int64), np.empty(_PANEL, np.int64)
     wide = (d + 4) // 4 * 4
     least = _SKIPPED * weights
-    value = 0.0
+    value, begin = 0.0, d // 4 * 2 if d >= _LOOKED and k > 1 else d
     for start in range(0, n, _PANEL):
         size = min(_PANEL, n - start)
         _transpose(X, start, size, rows)
         for c in range(k):
-            for j in range(d):
-                shift, source, target = means[c, j], rows[j], centred[j]
-                for r in range(size):
-                    target[r] = source[r] - shift
-            _distance(centred, factors[c], square, size, d)
+            _centre(rows, means[c], size, begin, centred)
+            _distance(centred, factors[c], joint[c], size, 0, begin)
+        if begin < d:
+            room = (centred, square, first, picked, guess)
+            if _finish(rows, means, factors, constants, least, joint, size, begin, d, room) > _CROWDED * size * k:
+                begin = d  # components overlap, and looking twice costs more than it saves
+        for c in range(k):
             own, constant = joint[c], constants[c]
             for r in range(size):
-                own[r] = constant - 0.5 * square[r]
+                own[r] = constant - 0.5 * own[r]
         value += _shares(joint, weight, start, size, hard, first, second)
         if wanted:
             for c in range(k):
@@ -144,13 +148,90 @@ def _transpose(X: np.ndarray, start: int, size: int, rows: np.ndarray) -> None:
 
 
 @compiled
-def _distance(centred: np.ndarray, U: np.ndarray, square: np.ndarray, size: int, d: int) -> None:
-    """Write |U' a|^2 of each column a of `centred`; of the last ones beyond `size`, whatever is there."""
-    for r in range(_PANEL):
-        square[r] = 0.0
+def _centre(rows: np.ndarray, mean: np.ndarray, size: int, d: int, out: np.ndarray) -> None:
+    """Write the first d coordinates of the rows less the mean."""
+    for j in range(d):
+        shift, source, target = mean[j], rows[j], out[j]
+        for r in range(size):
+            target[r] = source[r] - shift
+
+
+@compiled
+def _distance(centred: np.ndarray, U: np.ndarray, square: np.ndarray, size: int, begin: int, end: int) -> None:
+    """Write the part of |U' a|^2 that the entries from `begin`, even, to `end` make, or add it unless `begin` is 0.
+
+    For each column a of `centred`; of the last ones beyond `size`, whatever is there.
+    """
+    if begin == 0:
+        for r in range(_PANEL):
+            square[r] = 0.0
     for r in range(0, size, WAYS):
-        for j in range(0, d, 2):
-            add_squares(centred, U, min(j + 2, d), j, r, square)
+        for j in range(begin, end, 2):
+            add_squares(centred, U, min(j + 2, end), j, r, square)
+
+
+@compiled
+def _finish(rows, means, factors, constants, least, joint, size, begin, d, room):
+    """Complete the squared distances in `joint` that count; return how many. The others become infinite.
+
+    They have the first `begin` terms, and are sums of squares: a component whose share cannot come above `least`, given
+    the row's likeliest component of those looked at, is done with. Per row the component that looks likeliest by what
+    is known comes first.
+    """
+    centred, square, best, picked, guess = room
+    k = len(means)
+    for r in range(size):
+        best[r], guess[r] = constants[0] - 0.5 * joint[0, r], 0
+    for c in range(1, k):
+        own, constant = joint[c], constants[c]
+        for r in range(size):
+            bound = constant - 0.5 * own[r]
+            better = bound > best[r]
+            best[r] = bound if better else best[r]
+            guess[r] = c if better else guess[r]
+    done = 0
+    for c in range(k):
+        count = 0
+        for r in range(size):
+            picked[count] = r
+            count += guess[r] == c
+        _complete(rows, means[c], factors[c], joint[c], begin, d, centred, square, picked, count, size)
+        for t in range(count):
+            best[picked[t]] = constants[c] - 0.5 * joint[c, picked[t]]
+        done += count
+    for c in range(k):
+        own, constant, margin, count = joint[c], constants[c], log(least[c]) if least[c] > 0.0 else 0.0, 0
+        for r in range(size):
+            alive = constant - 0.5 * own[r] > best[r] + margin
+            other = guess[r] != c
+            picked[count] = r
+            count += alive & other
+            own[r] = own[r] if alive | (not other) else np.inf
+        _complete(rows, means[c], factors[c], own, begin, d, centred, square, picked, count, size)
+        done += count
+    return done
+
+
+@compiled
+def _complete(rows, mean, U, own, begin, d, centred, square, picked, count, size):
+    """Add the terms from `begin` on to the squared distances of the rows picked."""
+    if 2 * count > size:  # all of them, which vectorises
+        _centre(rows, mean, size, d, centred)
+        for r in range(size):
+            square[r] = own[r]
+        _distance(centred, U, square, size, begin, d)
+        for t in range(count):
+            own[picked[t]] = square[picked[t]]
+        return
+    for j in range(d):
+        shift, source, target = mean[j], rows[j], centred[j]
+        for t in range(count):
+            target[t] = source[picked[t]] - shift
+    for t in range(count):
+        square[t] = own[picked[t]]
+    _distance(centred, U, square, count, begin, d)
+    for t in range(count):
+        own[picked[t]] = square[t]
 
 
 @compiled(reduction=True)

@@ -14,34 +14,47 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import _check_partial_fit_first_call
+from sklearn.utils.validation import _check_method_params, _check_y, check_consistent_length, check_is_fitted
 
 from assay.card import Card
-from assay.checker.families.codes import EUCLIDEAN, HAMMING, LARGEST, LOSS, PAIRS, corrected_bits
+from assay.checker.families.codes import EUCLIDEAN, HAMMING, LARGEST, LOSS, PAIRS
 from assay.checker.family import read_model
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
 from assay.ensemble._combined import OfLearners, Task, fit_members, probability_link, score, score_link, vote_link
+from assay.ensemble._routing import routed_to
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
 from assay.linear_model import LogisticRegression
-from assay.multiclass._codes import bch_code, code_distance, exhaustive_code, pairs_code, random_code, ternary_code
-from assay.params import Choice, Positive, check, refuse
+from assay.multiclass._codes import pairs_code
+from assay.multiclass._labels import by_columns, fit_labels, label_scores, labelled
+from assay.params import check, refuse
 from assay.scan import Rows, thread_map
+from assay.stored import StoredModel
 from assay.theory.concentration import kl_upper
 from assay.theory.spaces import Unbounded
 
-_DECODING = {"hamming": HAMMING, "euclidean": EUCLIDEAN, "loss": LOSS}
+
+def _base_has(method: str) -> Any:
+    def has(model: Any) -> bool:
+        getattr(model._base(), method)  # its error is the cause
+        return True
+
+    return has
 
 
 class Reduced(ClassifierMixin, OfLearners):
     """What the three have in common: a code, a member for each of its columns, and scores of the classes."""
 
     combines: ClassVar = "classifiers of many classes by classifiers of two"
+    _subset: ClassVar = "it must be subset"
     family = "codes"
+    sparse_too: ClassVar = True
     code_: np.ndarray
     estimator: Any
     n_jobs: int | None
@@ -61,26 +74,117 @@ class Reduced(ClassifierMixin, OfLearners):
         """How the members' answers are decoded (family `codes`)."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit the members side by side to rows X and labels y."""
+    def fit(self, X: Any, y: Any, **params: Any) -> Any:
+        """Fit the members side by side to rows X and labels y; with scikit-learn's routing they get what they ask
+        for."""
+        more = routed_to(self, "fit", params)
         check(self)
-        self._check_kinds(self._bases(), True)
+        self._check_base()
         X = self._rows(X, reset=True)
         codes, _ = self._targets(X, y, None)
         self.code_ = self._code(len(self.classes_))
+        parts = self._pairwise and not np.all(self.code_)
+        self.pairwise_indices_ = [self._bit(t, codes)[0] for t in range(self.code_.shape[1])] if parts else None
         with FitLog(self, 1, X, y) as log:
             self._keep(
-                fit_members(self, [self._bit_task(t, X, codes) for t in range(self.code_.shape[1])], self.n_jobs)
+                fit_members(self, [self._bit_task(t, X, codes, more) for t in range(self.code_.shape[1])], self.n_jobs)
             )
             log.step(float(np.mean(self._scores(X).argmax(axis=1) != codes)), 0.0)
         return self
 
-    def _bit_task(self, t: int, X: Any, codes: np.ndarray) -> Task:
+    def _check_base(self) -> None:
+        if not hasattr(self._base(), "fit"):
+            raise refuse(self, f"its estimator must be a learner with fit; got {self._base()!r}.")
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Any]:
+        try:
+            return super()._targets(X, y, sample_weight)
+        except ValueError as error:
+            if len(getattr(self, "classes_", "  ")) == 1:
+                raise refuse(self, f"it cannot be fitted when only one class is present. ({error})") from error
+            raise
+
+    def _bit_task(self, t: int, X: Any, codes: np.ndarray, more: dict[str, Any]) -> Task:
+        used, target = self._bit(t, codes)
+        rows = X if len(used) == len(codes) else self._square(X, used)
+        sides = ["+".join(map(str, self.classes_[self.code_[:, t] == side])) for side in (1, -1)]
+        more = _check_method_params(X, more, indices=used)
+        return Task(" against ".join(sides)[:80], self._base(), rows, target, more)
+
+    def _bit(self, t: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that bit t is learnt from, and their sides as 0 and 1."""
         bits = self.code_[codes, t]
         used = np.flatnonzero(bits)
-        rows = X if len(used) == len(codes) else _safe_indexing(X, used)
-        sides = ["+".join(map(str, self.classes_[self.code_[:, t] == side])) for side in (1, -1)]
-        return Task(" against ".join(sides)[:80], self._base(), rows, (bits[used] > 0).astype(np.int64))
+        return used, (bits[used] > 0).astype(np.int64)
+
+    def _square(self, X: Any, used: np.ndarray) -> Any:
+        return X[np.ix_(used, used)] if self._pairwise else _safe_indexing(X, used)
+
+    @property
+    def _pairwise(self) -> bool:
+        base = self._base()
+        return hasattr(base, "fit") and bool(get_tags(base).input_tags.pairwise)
+
+    def _seen_by(self, t: int, X: Any) -> Any:
+        """Return the rows as member t reads them: of kernel values those with the rows that it was fitted to."""
+        at = vars(self).get("pairwise_indices_")
+        return X if at is None else X[:, at[t]]
+
+    @available_if(_base_has("partial_fit"))
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, **params: Any) -> Any:
+        """Teach the members some more rows; the first call names all classes."""
+        more = routed_to(self, "partial_fit", params)
+        check(self)
+        first = _check_partial_fit_first_call(self, classes)
+        X = self._rows(X, reset=first)
+        if first:
+            self.code_ = self._code(len(self.classes_))
+            self._keep([clone(self._base()) for _ in range(self.code_.shape[1])])
+        y = _check_y(y, estimator=self)
+        if len(np.setdiff1d(y, self.classes_)):
+            raise ValueError(
+                f"{type(self).__name__}: Mini-batch contains {np.unique(y)} while {self._subset} of {self.classes_}"
+            )
+        codes = np.searchsorted(self.classes_, y)
+
+        def teach(t: int) -> None:
+            used, target = self._bit(t, codes)
+            if len(used):
+                part = _check_method_params(X, more, indices=used)
+                self.members_[t].partial_fit(_safe_indexing(X, used), target, classes=np.array([0, 1]), **part)
+
+        thread_map(teach, range(self.code_.shape[1]), n_jobs=self.n_jobs)
+        self._keep(self.members_)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata goes to the members."""
+        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
+        return MetadataRouter(owner=self).add(estimator=self._base(), method_mapping=mapping)
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data."""
+        self._require_plain()
+        return super().stored()
+
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        self._require_plain()
+        return super()._known_rows(X, y, sample_weight)
+
+    def _require_plain(self) -> None:
+        if vars(self).get("pairwise_indices_") is not None:
+            raise refuse(self, "members of parts of a kernel's values have no certificate and no file; pickle works.")
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        check_is_fitted(self, "members_")
+        return len(self.classes_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        return tags
 
     @property
     def estimators_(self) -> list[Any]:
@@ -97,11 +201,16 @@ class Reduced(ClassifierMixin, OfLearners):
         return self._member_scores(self._rows(X, reset=False))
 
     def _member_scores(self, X: Any) -> np.ndarray:
-        return np.stack(thread_map(lambda one: score(one, X), self.members_, n_jobs=self.n_jobs), axis=1)
+        asked = list(enumerate(self.members_))
+        return np.stack(thread_map(lambda at: score(at[1], self._seen_by(at[0], X)), asked, n_jobs=self.n_jobs), axis=1)
 
     def _bits(self, X: Any) -> np.ndarray:
-        said = thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs)
-        return 2 * np.stack(said, axis=1).astype(np.int64) - 1
+        def says(t: int) -> np.ndarray:
+            one, rows = self.members_[t], self._seen_by(t, X)
+            plain = is_classifier(one) and hasattr(one, "predict")
+            return np.asarray(one.predict(rows), dtype=np.int64) if plain else (score(one, rows) > 0).astype(np.int64)
+
+        return 2 * np.stack(thread_map(says, range(len(self.members_)), n_jobs=self.n_jobs), axis=1) - 1
 
     def member_bits(self, X: Any) -> np.ndarray:
         """Return the bit that each member says, -1 or +1, (rows, members)."""
@@ -114,10 +223,12 @@ class Reduced(ClassifierMixin, OfLearners):
         return decode(self._bits(X) if kind == HAMMING else self._member_scores(X), M, kind)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return a score for each class, (rows, classes); of two classes the second less the first."""
+        """Return a score for each class, (rows, classes); of two classes one number, above 0 for the second."""
         check_is_fitted(self, "members_")
         scores = self._scores(self._rows(X, reset=False))
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        if len(self.classes_) > 2:
+            return scores
+        return scores[:, 1] if int(self.decoding_) in (PAIRS, LARGEST) else scores[:, 1] - scores[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the largest score, the first of equals."""
@@ -169,7 +280,7 @@ def decode(said: np.ndarray, M: np.ndarray, decoding: int) -> np.ndarray:
     return won + confidence / (3 * (np.abs(confidence) + 1))
 
 
-def _card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
+def reduction_card(name: str, zh: str, mission: tuple[str, ...], algorithm: str) -> Card:
     return Card(
         name=name,
         zh=zh,
@@ -208,7 +319,7 @@ class OneVsOneClassifier(Reduced):
     (3, True)
     """
 
-    card = _card("One against one", "一对一", ("MUL-01", "MUL-02"), "a member for every pair of classes, on threads")
+    card = reduction_card("One against one", "一对一", ("MUL-01", "MUL-02"), "a member for every pair, on threads")
 
     estimator: Any = None
     _: KW_ONLY
@@ -251,7 +362,7 @@ class OneVsRestClassifier(Reduced):
     (3, True)
     """
 
-    card = _card("One against the rest", "一对其余", ("MUL-01", "MUL-03"), "a member for every class, on threads")
+    card = reduction_card("One against the rest", "一对其余", ("MUL-01", "MUL-03"), "a member for each, on threads")
 
     estimator: Any = None
     _: KW_ONLY
@@ -260,6 +371,8 @@ class OneVsRestClassifier(Reduced):
     @property
     def decoding_(self) -> np.ndarray:
         return np.array(LARGEST)
+
+    _subset: ClassVar = "classes must be subset"
 
     def _code(self, classes: int) -> np.ndarray:
         return np.array([[-1], [1]]) if classes == 2 else 2 * np.eye(classes, dtype=np.int64) - 1
@@ -277,113 +390,73 @@ class OneVsRestClassifier(Reduced):
         said = thread_map(lambda one: np.asarray(one.predict_proba(X))[:, 1], self.members_, n_jobs=self.n_jobs)
         return np.stack(said, axis=1)
 
-    def fit(self, X: Any, y: Any) -> "OneVsRestClassifier":
-        """Fit a member for each class to rows X and labels y."""
-        super().fit(X, y)
-        positive = (self.member_bits(X) > 0).sum(axis=1)
+    def fit(self, X: Any, y: Any, **params: Any) -> "OneVsRestClassifier":
+        """Fit a member for each class to rows X and labels y; y may also be a matrix of 0 and 1, a column for each
+        label, of which a row may have any number (`multilabel_`)."""
+        self.__dict__.pop("label_binarizer_", None)
+        self.__dict__.pop("conflicts_", None)
+        if y is not None and by_columns(y):
+            return self._fit_labels(X, y, routed_to(self, "fit", params))
+        super().fit(X, y, **params)
+        positive = (self._bits(self._rows(X, reset=False)) > 0).sum(axis=1)
         several = int(np.sum(positive > 1)) if len(self.classes_) > 2 else 0
         none = int(np.sum(positive == 0)) if len(self.classes_) > 2 else 0
         self.conflicts_ = {"none": none, "several": several}
         return self
 
+    def _fit_labels(self, X: Any, y: Any, more: dict[str, Any]) -> "OneVsRestClassifier":
+        check(self)
+        self._check_base()
+        X = self._rows(X, reset=True)
+        check_consistent_length(X, y)
+        with FitLog(self, 1, X, y) as log:
+            self._keep(fit_labels(self, X, y, self._base(), more, self.n_jobs))
+            log.step(0.0, 0.0)
+        return self
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether rows may have several labels."""
+        check_is_fitted(self, "members_")
+        return self._by_columns and self.label_binarizer_.y_type_.startswith("multilabel")
+
+    @property
+    def _by_columns(self) -> bool:
+        return "label_binarizer_" in vars(self)
+
+    def predict(self, X: Any) -> Any:
+        """Return the class with the largest score, the first of equals; of several labels a matrix of 0 and 1."""
+        check_is_fitted(self, "members_")
+        if not self._by_columns:
+            return super().predict(X)
+        return labelled(self, label_scores(self.members_, self._rows(X, reset=False)))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return a score for each class or label, (rows, classes); of two classes one number for each row."""
+        check_is_fitted(self, "members_")
+        if not self._by_columns:
+            return super().decision_function(X)
+        return label_scores(self.members_, self._rows(X, reset=False))
+
     @available_if(_with_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the members' probabilities of their classes, divided by their sum."""
+        """Return the members' probabilities of their classes, divided by their sum; of several labels as they are."""
         check_is_fitted(self, "members_")
         X = self._rows(X, reset=False)
         shares = np.stack([np.asarray(one.predict_proba(X))[:, 1] for one in self.members_], axis=1)
-        if len(self.classes_) == 2:
+        if self._by_columns and self.multilabel_:
+            return shares
+        if shares.shape[1] == 1:
             return np.column_stack([1 - shares[:, 0], shares[:, 0]])
         total = shares.sum(axis=1, keepdims=True)
         return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / shares.shape[1])
 
+    def _require_plain(self) -> None:
+        super()._require_plain()
+        if self._by_columns:
+            raise refuse(self, "several labels, or one class, have no certificate and no file; pickle works.")
 
-@dataclass(eq=False, repr=False)
-class OutputCodeClassifier(Reduced):
-    """Classes by code words that correct errors: a member for each bit, the nearest word wins.
-
-    Parameters
-    ----------
-    estimator, n_jobs : as `OneVsOneClassifier`
-    code : "random", "exhaustive", "bch", "ternary", "pairs", or array (classes, bits) of -1, 0, +1
-        Words of the classes in sorted order; rows must differ. "random" and "ternary" are the best of many draws;
-        "pairs" are the members of `OneVsOneClassifier`, decoded as asked.
-    code_size : float > 0
-        Bits for each class of drawn and BCH codes; at least so many as tell the classes apart.
-    decoding : "hamming", "euclidean" or "loss"
-        By the members' bits, by the distance of their scores to the word, or by the hinge loss of their scores.
-    random_state : seed of drawn codes
-
-    Attributes
-    ----------
-    classes_, estimators_, code_ (classes, bits)
-    distance_ : int
-        The least number of bits in which two words differ.
-    corrected_ : int
-        How many wrong bits never change the decision by Hamming distance: floor((distance - 1) / 2) without zeros.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from assay.multiclass import OutputCodeClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = OutputCodeClassifier(code="exhaustive").fit(X, y)
-    >>> model.code_.shape, model.distance_, model.corrected_
-    ((3, 3), 2, 0)
-    """
-
-    constraints: ClassVar = {"decoding": Choice(*_DECODING), "code_size": Positive()}
-    card = _card(
-        "Output codes",
-        "纠错输出码",
-        ("ENS-69", "MUL-04", "MUL-05", "MUL-06"),
-        "a member for each bit of a code, on threads",
-    )
-
-    estimator: Any = None
-    _: KW_ONLY
-    code: Any = "random"
-    code_size: float = 3.0
-    decoding: str = "hamming"
-    random_state: Any = None
-    n_jobs: int | None = None
-
-    @property
-    def decoding_(self) -> np.ndarray:
-        return np.array(_DECODING[self.decoding])
-
-    @property
-    def distance_(self) -> int:
-        check_is_fitted(self, "members_")
-        return code_distance(self.code_)
-
-    @property
-    def corrected_(self) -> int:
-        check_is_fitted(self, "members_")
-        return max(0, corrected_bits(self.code_))
-
-    def _code(self, classes: int) -> np.ndarray:
-        bits = max(int(np.ceil(self.code_size * classes)), int(np.ceil(np.log2(classes))))
-        if isinstance(self.code, str):
-            random = check_random_state(self.random_state)
-            made = {
-                "random": lambda: random_code(classes, bits, random),
-                "ternary": lambda: ternary_code(classes, bits, random),
-                "exhaustive": lambda: exhaustive_code(classes),
-                "pairs": lambda: pairs_code(classes),
-                "bch": lambda: bch_code(classes, bits),
-            }
-            if self.code not in made:
-                raise refuse(self, f"code must be one of {', '.join(made)}, or an array; got {self.code!r}.")
-            try:
-                return made[self.code]()
-            except ValueError as error:
-                raise refuse(self, str(error)) from error
-        code = np.asarray(self.code)
-        if code.ndim != 2 or len(code) != classes or not np.all(np.isin(code, (-1, 0, 1))):
-            raise refuse(self, f"code must be ({classes}, bits) of -1, 0, +1; got shape {code.shape}.")
-        if len(np.unique(code, axis=0)) < classes:
-            raise refuse(self, "two classes have the same code word.")
-        if not np.all((code == 1).any(axis=0) & (code == -1).any(axis=0)):
-            raise refuse(self, "every bit needs classes on both sides; -1 and +1 must occur in each column.")
-        return code.astype(np.int64)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

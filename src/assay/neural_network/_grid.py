@@ -51,10 +51,11 @@ class Grid:
         return i[kept], j[kept]
 
     def neighbourhood(self, radius: float) -> tuple[Any, ...]:
-        """Return what the compiled visit wants: shape, shift, factors by rows and by twice the columns apart, and how
-        many rows and columns they reach."""
+        """Return what the compiled visit wants: shape, shift, factors by rows apart and, (3, 2 width - 1), by columns
+        apart less, without and plus half a column, and how many rows and columns they reach."""
         high = math.sqrt(3) / 2 if self.hexagonal else 1.0
-        rows, columns = np.arange(self.height) * high, np.arange(2 * self.width + 1) / 2
+        rows = np.arange(self.height) * high
+        columns = np.arange(1 - self.width, self.width) + np.array([[-0.5], [0.0], [0.5]])
         if radius > 0:
             by_row, by_column = (np.exp(-np.square(apart) / (2 * radius * radius)) for apart in (rows, columns))
         else:

@@ -42,7 +42,7 @@ from assay.theory.population import clustering_bound
 
 _LEAST = 1e-6  # of a row: a cell with less of the neighbourhoods of all rows is not moved
 _SAMPLE = 10_000  # rows from which the first plane is drawn
-_CHUNK = 512  # rows that are visited with one radius and one rate
+_CHUNK = 256  # rows that are visited with one radius and one rate
 _SHARE = 0.5  # of the passes of the batch map in which the radius shrinks; then it waits for rest
 _MOST_CELLS = 10_000  # of a map that the checker judges
 
@@ -66,8 +66,9 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     algorithm : "batch" or "online"
         Means over all rows in each pass, or a step for each row. Rows in files and clusters need "batch".
     radius, radius_end : float >= 0
-        Radius of the neighbourhood at the beginning (None: half the longer side) and at the end; it shrinks by a
-        constant factor. 0 and 0 is k-means.
+        Radius of the neighbourhood at the beginning (None: half the longer side) and at the end. 0 and 0 is k-means.
+    decay : "geometric" or "linear"
+        How the radius shrinks: by a constant factor, or on a line.
     learning_rate, learning_rate_end : float, float
         Online: the step eta at the beginning and the end, between which it falls on a line. learning_rate="count": 1
         / (rows that the winner has won).
@@ -116,8 +117,9 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         "algorithm": Choice("batch", "online"),
         "radius": Maybe(Number(low=0.0)),
         "radius_end": Number(low=0.0),
+        "decay": Choice("geometric", "linear"),
         "learning_rate": NameOr(Positive(why="the share of its gap that a prototype moves"), "count"),
-        "learning_rate_end": Number(low=0.0, high=1.0, open_low=True),
+        "learning_rate_end": Number(low=0.0, high=1.0),
         "max_iter": Count(),
         "tol": Number(low=0.0),
         "init": NameOr(None, "plane", "sample"),
@@ -129,6 +131,7 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     algorithm: str = "batch"
     radius: float | None = None
     radius_end: float = 1.0
+    decay: str = "geometric"
     learning_rate: Any = 0.5
     learning_rate_end: float = 0.02
     max_iter: int = 60
@@ -174,10 +177,10 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         return Grid(int(given[0]), int(given[1]), self.grid == "hexagonal")
 
     def _radius(self, progress: float) -> float:
-        """Return the radius at a share of the way: from the first to the last by a constant factor."""
+        """Return the radius at a share of the way from the first to the last; to 0 there is only a line."""
         first = self.radius if self.radius is not None else max(max(self.grid_[:2]) / 2, self.radius_end)
-        if not self.radius_end:
-            return float(first * (1 - progress))
+        if self.decay == "linear" or not self.radius_end:
+            return float(first + (self.radius_end - first) * progress)
         return float(first * (self.radius_end / first) ** progress)
 
     def _first(self, rows: Rows, grid: Grid, random: np.random.RandomState) -> np.ndarray:
@@ -218,7 +221,7 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
         for turn in range(self.max_iter):
             order, total, before = random.permutation(n), 0.0, columns.copy()
             for start in range(0, n, _CHUNK):
-                progress = (turn * n + start) / steps
+                progress = (turn * n + (start + min(start + _CHUNK, n)) / 2) / steps  # half way
                 rate = 0.0
                 if self.learning_rate != "count":
                     rate = self.learning_rate + (self.learning_rate_end - self.learning_rate) * progress

@@ -1,8 +1,8 @@
 """Compiled loops of prototypes on a grid: rows visited one by one, and the sums of one block.
 
 Prototypes are passed by columns, (d, cells), so that the loops over cells use vector registers. The neighbourhood of
-two cells is the product of a number by the rows that they are apart and one by twice the columns, which hexagonal
-grids shift.
+two cells is the product of a number by the rows that they are apart and one by the columns, from the farthest to the
+left to the farthest to the right, which odd rows of hexagonal grids shift by half a column.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from assay.jit import compiled
 
 
-@compiled
+@compiled(reduction=True)
 def _nearest(x, prototypes, squares):
     """Return the nearest cell, the first of equals; writes the squared distance of every cell."""
     d, cells = prototypes.shape
     squares[:] = 0.0
     whole = d - d % 4
-    for k in range(0, whole, 4):  # four columns at a time: sums stay in registers, in the same order
+    for k in range(0, whole, 4):  # four columns at a time: sums stay in registers
         a, b, c, e = prototypes[k], prototypes[k + 1], prototypes[k + 2], prototypes[k + 3]
         u, v, w, z = x[k], x[k + 1], x[k + 2], x[k + 3]
         for j in range(cells):
@@ -35,11 +35,26 @@ def _nearest(x, prototypes, squares):
         for j in range(cells):
             gap = column[j] - value
             squares[j] += gap * gap
-    best = 0
-    for c in range(1, cells):
-        if squares[c] < squares[best]:
-            best = c
-    return best
+    return _first_least(squares)
+
+
+@compiled
+def _first_least(values):
+    """Return where the least value stands, the first of equals."""
+    whole = len(values) - len(values) % 4
+    a = b = c = d = values[0]
+    for j in range(0, whole, 4):  # four minima side by side: each waits for itself alone
+        a = values[j] if values[j] < a else a
+        b = values[j + 1] if values[j + 1] < b else b
+        c = values[j + 2] if values[j + 2] < c else c
+        d = values[j + 3] if values[j + 3] < d else d
+    least = min(min(a, b), min(c, d))
+    for j in range(whole, len(values)):
+        least = min(least, values[j])
+    for j in range(len(values)):
+        if values[j] == least:
+            return j
+    return 0
 
 
 @compiled
@@ -49,9 +64,9 @@ def visit(X, order, prototypes, shape, shifted, by_row, by_column, reach_row, re
 
     Writes prototypes (d, cells) and wins (cells,); returns the sum of the distances to the winners before they
     moved."""
-    d, cells = prototypes.shape
+    cells = prototypes.shape[1]
     height, width = shape
-    squares, pull = np.empty(cells), np.empty(width)
+    squares, pull = np.empty(cells), np.empty(cells)
     total = 0.0
     for i in order:
         x = X[i]
@@ -61,19 +76,31 @@ def visit(X, order, prototypes, shape, shifted, by_row, by_column, reach_row, re
         step = rate if rate > 0.0 else 1.0 / wins[best]
         row, column = best // width, best % width
         left, right = max(0, column - reach_column), min(width, column + reach_column + 1)
+        top, bottom = max(0, row - reach_row), min(height, row + reach_row + 1)
+        if 2 * (right - left) > width:  # whole rows lie side by side: one long loop
+            left, right = 0, width
         many = right - left
-        for r in range(max(0, row - reach_row), min(height, row + reach_row + 1)):
-            skew = 2 * (left - column) + shifted * (r % 2 - row % 2)
-            strength = step * by_row[abs(r - row)]
+        for r in range(top, bottom):
+            bell = by_column[1 + shifted * (r % 2 - row % 2), width - 1 - column + left :]
+            strength, part = step * by_row[abs(r - row)], pull[(r - top) * many : (r - top + 1) * many]
             for c in range(many):
-                pull[c] = strength * by_column[abs(skew + 2 * c)]
-            first = r * width + left
-            for k in range(d):
-                line = prototypes[k, first : first + many]  # a loop from 0 on uses vector registers
-                value = x[k]
-                for c in range(many):
-                    line[c] += pull[c] * (value - line[c])
+                part[c] = strength * bell[c]
+        if many == width:
+            _pull(prototypes, top * width, (bottom - top) * width, pull, 0, x)
+        else:
+            for r in range(top, bottom):
+                _pull(prototypes, r * width + left, many, pull, (r - top) * many, x)
     return total
+
+
+@compiled(reduction=True)
+def _pull(prototypes, first, many, pull, start, x):
+    """Move cells first, ..., first + many - 1 towards x by their share of the gap."""
+    share = pull[start : start + many]
+    for k in range(len(x)):
+        line, value = prototypes[k, first : first + many], x[k]
+        for c in range(many):
+            line[c] += share[c] * (value - line[c])
 
 
 @compiled

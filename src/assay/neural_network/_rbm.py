@@ -13,6 +13,7 @@ Method: with k = 1 and persistent chains the steps are scikit-learn's, from the 
 """
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -186,6 +187,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
         try:
             with one_blas_thread(), np.errstate(over="ignore"):
                 for turn in range(1, self.n_iter + 1):
+                    begun = time.perf_counter()
                     for cut in cuts:
                         self._update(dense(X[cut]), random)
                     if not np.isfinite(self.components_).all():
@@ -194,7 +196,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
                     if told > best:
                         best, kept = told, self._parts()
                     if self.verbose:
-                        print(f"[BernoulliRBM] Iteration {turn}, pseudo-likelihood = {told:.2f}")
+                        spent = time.perf_counter() - begun
+                        print(f"[BernoulliRBM] Iteration {turn}, pseudo-likelihood = {told:.2f}, time = {spent:.2f}s")
                     if log.step(-told, 0.0, **self._parts()):
                         break
         except KeyboardInterrupt:

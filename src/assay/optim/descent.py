@@ -86,7 +86,7 @@ class Rule:
 class Schedule:
     """Learning rate after t updates: "constant" eta; "inverse" eta / (1 + decay t); "sqrt" eta / sqrt(1 +
     decay t); "invscaling" eta / (t + 1)^decay;
-    "optimal" 1 / (decay (t + 1) + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
+    "optimal" 1 / (decay t + 1 / eta), the rate for a decay-strongly convex objective, never above eta.
 
     >>> Schedule("inverse", 1.0, 0.5)(2)
     0.5
@@ -111,7 +111,7 @@ class Schedule:
         if self.name == "constant":
             return self.eta
         if self.name == "optimal":
-            return 1.0 / (self.decay * (t + 1) + 1.0 / self.eta)
+            return 1.0 / (self.decay * t + 1.0 / self.eta)
         if self.name == "invscaling":
             return self.eta / (t + 1) ** self.decay
         slow = 1.0 + self.decay * t

@@ -9,6 +9,7 @@ from assay.claims.definitions import ASSUMPTIONS, definition
 from assay.claims.words import UNDETECTABLE
 from assay.learning import Candidate, Study
 from assay.report import numbers
+from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH, said_zh
 
 _MEANINGS = {
     "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/1": "auc", "P06/2": "thresholds", "P25": "coverage",
@@ -65,6 +66,7 @@ def shown_of(found: Study) -> dict[str, Any]:
         "claims": claims_of(certificate),
         "not_claimed": [[_name(gap.template), gap.reason] for gap in certificate.not_applicable],
         "undetectable": list(UNDETECTABLE),
+        "undetectable_zh": list(UNDETECTABLE_ZH),
         "delta": certificate.delta_total,
         "figures": numbers.all_of(found),
         "columns": numbers.columns_of(model, found.table),
@@ -96,10 +98,13 @@ def claims_of(certificate: Certificate) -> list[dict[str, Any]]:
             "name": claim.kind,
             "fact": claim.is_fact,
             "says": claim.statement,
+            "says_zh": said_zh(claim),
             "means": meaning(claim),
             "delta": claim.delta,
             "best": claim is best,
-            "assumes": [[code, ASSUMPTIONS.get(code, code)] for code in claim.assumptions],
+            "assumes": [
+                [code, ASSUMPTIONS.get(code, code), ASSUMPTIONS_ZH.get(code, "")] for code in claim.assumptions
+            ],
         }
         for claim in certificate.claims
     ]

@@ -5,6 +5,7 @@ Method: rounds of fit and predict; scikit-learn's rule and rounds, on anything t
         numbers, or texts for a pipeline.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -13,11 +14,14 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.callback import with_callbacks
 from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from assay.base import Learner, fit_log
 from assay.card import Card
+from assay.ensemble._routing import routed_to
 from assay.guarantees.evidence import Evidence
 from assay.linear_model import LogisticRegression
 from assay.params import Choice, Count, Maybe, Number, check, refuse
@@ -38,7 +42,8 @@ class WhatItWraps:
 
 def _has(method: str) -> Any:
     def check(self: Any) -> bool:
-        return hasattr(getattr(self, "estimator_", self._learner()), method)
+        getattr(getattr(self, "estimator_", self._learner()), method)  # its error is the cause
+        return True
 
     return check
 
@@ -52,28 +57,37 @@ class Wrapper(ClassifierMixin, SemiSupervised):
     def _learner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted label of each row."""
+    def _ask(self, method: str, X: Any, params: dict[str, Any]) -> np.ndarray:
+        more = routed_to(self, method, params)
         check_is_fitted(self)
-        return self.estimator_.predict(X)
+        return getattr(self.estimator_, method)(X, **more)
+
+    @available_if(_has("predict"))
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the predicted label of each row."""
+        return self._ask("predict", X, params)
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
         """Return the probability of each class, (n, n_classes)."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self._ask("predict_proba", X, params)
 
     @available_if(_has("predict_log_proba"))
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
         """Return the logarithm of `predict_proba`."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
+        return self._ask("predict_log_proba", X, params)
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
         """Return the scores of the estimator."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self._ask("decision_function", X, params)
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata goes to the estimator's methods of the same name."""
+        mapping = MethodMapping()
+        for method in ("fit", "predict", "predict_proba", "predict_log_proba", "decision_function"):
+            mapping.add(caller=method, callee=method)
+        return MetadataRouter(owner=self).add(estimator=self._learner(), method_mapping=mapping)
 
     def _adopt(self) -> None:
         """Take over what the estimator knows of the rows."""
@@ -133,6 +147,8 @@ class SelfTrainingClassifier(Wrapper):
     k_best : int
     max_iter : int or None
         Rounds at most; None: as many as it takes.
+    verbose : bool
+        Whether the number of new labels is printed after each round.
 
     Attributes
     ----------
@@ -171,21 +187,25 @@ class SelfTrainingClassifier(Wrapper):
     }
 
     estimator: Any = None
-    _: KW_ONLY
     threshold: float = 0.75
     criterion: str = "threshold"
     k_best: int = 10
     max_iter: int | None = 10
+    verbose: bool = False
+    _: KW_ONLY
     n_jobs: int | None = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "SelfTrainingClassifier":
-        """Fit to rows (or texts) X and labels y, of which -1 stands for none."""
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "SelfTrainingClassifier":
+        """Fit to rows (or texts) X and labels y, of which -1 stands for none; with scikit-learn's routing the estimator
+        gets what it asks for, of arrays with a value for each row the part that belongs to its rows."""
+        more = routed_to(self, "fit", params)
         check(self)
         labels = self._labels(X, y)
         (X,) = indexable(X)
         known = labelled(labels)
-        self._classes(plain_labels(labels[known]))
+        check_classification_targets(plain_labels(labels[known]))
+        self._tell(known)
         self.estimator_ = self._fresh()
         self.transduction_ = labels.copy()
         self.labeled_iter_ = np.where(known, 0, -1)
@@ -194,14 +214,14 @@ class SelfTrainingClassifier(Wrapper):
         with fit_log(self, most, X, y) as log:
             while not known.all() and self.n_iter_ < most:
                 try:
-                    added = self._round(X, known)
+                    added = self._round(X, known, more)
                 except KeyboardInterrupt:
                     added, log.stopped = 0, True
                 if not added or log.step(float(np.mean(~known)), 0.0):
                     break
             ends = {"all_labeled": known.all(), "interrupted": log.stopped, "max_iter": self.n_iter_ == self.max_iter}
             self.termination_condition_ = next((end for end, reached in ends.items() if reached), "no_change")
-            self._train(X, known)
+            self._train(X, known, more)
             log.step(float(np.mean(~known)), 0.0, estimator_=self.estimator_, classes_=self.estimator_.classes_)
         self.classes_ = self.estimator_.classes_
         self._adopt()
@@ -213,15 +233,29 @@ class SelfTrainingClassifier(Wrapper):
             learner.set_params(n_jobs=self.n_jobs)
         return learner
 
-    def _train(self, X: Any, known: np.ndarray) -> None:
-        where = np.flatnonzero(known)
-        self.estimator_.fit(_safe_indexing(X, where), plain_labels(self.transduction_[where]))
+    def _tell(self, known: np.ndarray) -> None:
+        left = int(np.sum(~known))
+        if not left:
+            warnings.warn("SelfTrainingClassifier: y contains no unlabeled samples.", UserWarning, stacklevel=4)
+        elif self.criterion == "k_best" and self.k_best > left:
+            warnings.warn(
+                f"SelfTrainingClassifier: k_best is larger than the number of unlabeled samples, {left}: all are "
+                "labelled in the first round.",
+                UserWarning,
+                stacklevel=4,
+            )
 
-    def _round(self, X: Any, known: np.ndarray) -> int:
+    def _train(self, X: Any, known: np.ndarray, more: dict[str, Any]) -> None:
+        where = np.flatnonzero(known)
+        part = _check_method_params(X, more, indices=where)
+        self.estimator_.fit(_safe_indexing(X, where), plain_labels(self.transduction_[where]), **part)
+
+    def _round(self, X: Any, known: np.ndarray, more: dict[str, Any]) -> int:
         """Fit, and give labels to the rows that are sure; return how many."""
-        self._train(X, known)
+        self._train(X, known, more)
         if not hasattr(self.estimator_, "predict_proba"):
-            raise refuse(self, f"its estimator, a {type(self.estimator_).__name__}, has no predict_proba.")
+            kind = type(self.estimator_).__name__
+            raise AttributeError(f"SelfTrainingClassifier: its estimator, a {kind}, has no attribute 'predict_proba'.")
         self.n_iter_ += 1
         left = np.flatnonzero(~known)
         shares = self.estimator_.predict_proba(_safe_indexing(X, left))
@@ -235,4 +269,6 @@ class SelfTrainingClassifier(Wrapper):
         self.transduction_[left[chosen]] = self.estimator_.classes_[best[chosen]]
         known[left[chosen]] = True
         self.labeled_iter_[left[chosen]] = self.n_iter_
+        if self.verbose and len(chosen):
+            print(f"End of iteration {self.n_iter_}, added {len(chosen)} new labels.")
         return len(chosen)

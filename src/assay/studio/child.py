@@ -12,6 +12,8 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 Tell = Callable[[dict[str, Any]], None]
@@ -37,6 +39,15 @@ def main() -> None:
             say({"result": _task(request["task"])(say, **request["arguments"])})
         except Exception as error:
             say({"refused": _sentence(error)})
+        if requests.empty():
+            _get_ready()
+
+
+@cache
+def _get_ready() -> None:
+    """Load, while nobody waits, what the next requests are likely to need."""
+    for name in ("planning", "trying", "stepping"):
+        import_module(f"assay.studio.tasks.{name}")
 
 
 def _listen(requests: "queue.Queue[dict[str, Any]]") -> None:

@@ -40,6 +40,7 @@ def _listener(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1" if host == "localhost" else host, port))
+        listener.listen(128)  # the address is printed before the server runs: who comes early waits
     except OSError as error:
         listener.close()
         raise ValueError(f"the studio cannot listen on {host}, port {port}: {error.strerror}.") from None

@@ -1,6 +1,7 @@
 """Probabilities from scores: a sigmoid fitted to held-out scores (Platt 1999; Lin, Lin and Weng 2007), pairs of
 classes coupled into one distribution (Wu, Lin and Weng 2004, second method)."""
 
+import warnings
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +15,19 @@ _FOLDS = 5
 
 
 def wants_probability(machine: Any) -> bool:
-    if not machine.probability:
+    if machine.probability is not True:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
+
+
+def tell_of_removal(what: str, machine: Any) -> None:
+    """Warn that code which relies on this will not run with scikit-learn for ever."""
+    warnings.warn(
+        f"{type(machine).__name__}: {what} in scikit-learn 1.9 and goes there in 1.11; here it stays. Code for both "
+        "uses CalibratedClassifierCV(SVC(), ensemble=False).",
+        FutureWarning,
+        stacklevel=4,
+    )
 
 
 def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
@@ -24,7 +35,7 @@ def cross_validated_sigmoids(machine: Any, X: np.ndarray, codes: np.ndarray, wei
     K = len(machine.classes_)
     pairs = list(combinations(range(K), 2))
     scores = np.zeros((len(X), len(pairs)))
-    plain = clone(machine).set_params(probability=False)
+    plain = clone(machine).set_params(probability="deprecated")
     for fit_rows, held in _folds(codes, machine.random_state):
         columns = fit_rows if machine.kernel == "precomputed" else slice(None)
         known = np.unique(codes[fit_rows])

@@ -70,7 +70,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     family = "kernel.classifier"
     more_arrays = ("calibration_", "class_weight_")
     _: KW_ONLY
-    probability: bool = False
+    probability: Any = "deprecated"
     class_weight: Any = None
     decision_function_shape: str = "ovr"
     break_ties: bool = False
@@ -78,11 +78,13 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
     constraints: ClassVar[dict[str, Constraint]] = {
         "decision_function_shape": Choice("ovr", "ovo"),
         "break_ties": Flag,
-        "probability": Flag,
+        "probability": Choice(True, False, "deprecated"),
     }
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         check(self)
+        if self.probability != "deprecated":
+            _calibration.tell_of_removal("the `probability` parameter was deprecated", self)
         rows = self._read_rows(X, y, sample_weight)
         self.classes_ = label_classes(self, rows)
         features, codes, weight = dense(rows.encoded(self.classes_))
@@ -287,22 +289,24 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
 
     def _fit_probability(self, X: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
         self.calibration_ = np.empty((0, 2))
-        if self.probability:
+        if self.probability is True:
             self.calibration_ = _calibration.cross_validated_sigmoids(self, X, codes, weight)
 
     def _derive(self) -> None:
         super()._derive()
-        if bool(self.probability) != bool(len(self.calibration_)):
+        if (self.probability is True) != bool(len(self.calibration_)):
             raise refuse(self, "calibration_ holds a sigmoid for each pair of classes iff probability is True.")
 
     @property
     def probA_(self) -> np.ndarray:
         """A of each pair's sigmoid 1 / (1 + exp(A f + B)); empty without probability=True."""
+        _calibration.tell_of_removal("Attribute `probA_` was deprecated", self)
         return self.calibration_[:, 0]
 
     @property
     def probB_(self) -> np.ndarray:
         """B of each pair's sigmoid."""
+        _calibration.tell_of_removal("Attribute `probB_` was deprecated", self)
         return self.calibration_[:, 1]
 
     @available_if(_calibration.wants_probability)
@@ -314,7 +318,7 @@ class SupportVectorClassifier(ClassifierMixin, PairStepMachine):
             raise NotFittedError(
                 f"{type(self).__name__}: predict_proba is not available when fitted with probability=False; fit again."
             )
-        return _calibration.probabilities(self._pair_scores(X), self.probA_, self.probB_, len(self.classes_))
+        return _calibration.probabilities(self._pair_scores(X), *self.calibration_.T, len(self.classes_))
 
     @available_if(_calibration.wants_probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -46,7 +46,8 @@ class SVC(SupportVectorClassifier):
     shrinking : bool
         Whether variables that stay at a bound are set aside while the others are optimised.
     probability : bool
-        Whether to calibrate probabilities (five-fold cross-validation inside `fit`).
+        Whether to calibrate probabilities (five-fold cross-validation inside `fit`). The default, "deprecated", is
+        False; scikit-learn will drop the parameter, so that a given one is answered with a warning.
     tol : float > 0
         Largest violation of the optimality conditions that is accepted.
     cache_size : float or "auto"

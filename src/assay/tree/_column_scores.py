@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.tree._reading import nominal_levels
 from assay.tree._trees import DecisionTreeClassifier
-from assay.tree.growth._nominal_missing import Method, _Growth, impurity
+from assay.tree.growth._nominal_missing import Method, column_splits, impurity
 
 
 class ColumnScore(NamedTuple):
@@ -35,19 +35,18 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     n_classes = int(counts_of_outputs[0])
     levels = nominal_levels(reader)
     method = Method("gain", "multiway", "fractional", levels, n_classes, 1, 2, 0, 0.0)
-    growth = _Growth(data.X, data.y, np.ones(len(data.y)), method)
     found: list[ColumnScore | None] = []
-    for f in range(data.X.shape[1]):
-        split = growth._column(f, np.arange(len(data.y)), np.ones(len(data.y)))
+    for f, split in enumerate(column_splits(data.X, data.y, np.ones(len(data.y)), method)):
         if split is None:
             found.append(None)
             continue
-        iv = float(-(split.shares[split.shares > 0] * np.log2(split.shares[split.shares > 0])).sum())
         x = data.X[:, f]
         known = ~np.isnan(x)
-        branch = x[known].astype(int) if f in levels else (x[known] > split.threshold).astype(int)
-        counts = np.zeros((split.n_branches, n_classes))
+        branch = x[known].astype(int) if split.threshold is None else (x[known] > split.threshold).astype(int)
+        counts = np.zeros((levels.get(f, 2), n_classes))
         np.add.at(counts, (branch, data.y[known]), 1)
-        gini = float((counts.sum(axis=1) / known.sum() * impurity(counts, "gini")).sum())
-        found.append(ColumnScore(split.gain, iv, split.ratio, gini, None if f in levels else split.threshold))
+        shares = counts.sum(axis=1) / known.sum()
+        iv = float(-(shares[shares > 0] * np.log2(shares[shares > 0])).sum())
+        gini = float((shares * impurity(counts, "gini")).sum())
+        found.append(ColumnScore(split.gain, iv, split.ratio, gini, split.threshold))
     return found

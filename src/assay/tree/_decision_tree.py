@@ -32,7 +32,7 @@ from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
 from assay.tree.growth._general import encode_gaps, grow_general
-from assay.tree.growth._nominal_missing import Method, grow_nominal_missing
+from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
 from assay.tree.growth._records import Limits
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             limits.max_depth,
             limits.min_decrease,
         )
-        return grow_nominal_missing(data.X, data.y, weight, method)
+        return grow_nominal_missing(code_table(data.X, levels), data.y, weight, method)
 
     def _monotone(self, data: Read, n_classes: np.ndarray, plain: bool) -> np.ndarray | None:
         """Return the signs of the columns with which values must rise or fall; refuse what does not go with them."""

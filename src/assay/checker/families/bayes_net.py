@@ -11,12 +11,12 @@ from typing import Any
 
 from assay.checker.families.mixture import log_likelihood
 from assay.checker.family import NUMBERS, TEXT, WHOLE, Family, Variant
-from assay.checker.rules import mixtures, network_facts, networks
+from assay.checker.rules import mixtures, network_facts, network_numbers, networks
 from assay.claims.definitions import Definition, up
 
 
 def _score(params: Mapping[str, Any]) -> str:
-    if params["score"] == "bdeu":
+    if params.get("score") == "bdeu":
         return f"BDeu score with {params['samples']:g} rows in advance"
     return f"score {params['factor']:.6g} x parameters - log-likelihood"
 
@@ -56,6 +56,13 @@ def _marginals(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The listed probabilities of the states of every node are those of the network, to within {up(value, 1)}."
 
 
+def _regressions(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        "No other regressions of the numeric columns on their parents, of variances at least a millionth of the "
+        f"columns', fit the {params['rows']} training rows better by more than {up(value, 1)} nats, in log-likelihood."
+    )
+
+
 CLAIMS = {
     "D23/1": Definition("density.log-likelihood", mixtures.LogLikelihood, log_likelihood),
     "D26/1": Definition("chow-liu.optimal", network_facts.BestTree, _tree),
@@ -63,6 +70,9 @@ CLAIMS = {
     "D26/3": Definition("network.local-optimum", network_facts.LocalOptimum, _local),
     "D26/4": Definition("network.optimum", network_facts.Optimum, _best),
     "D26/5": Definition("network.marginals", network_facts.Marginals, _marginals),
+    "D62/1": Definition("network.local-optimum-mixed", network_numbers.MixedLocalOptimum, _local),
+    "D62/2": Definition("network.optimum-mixed", network_numbers.MixedOptimum, _best),
+    "D62/3": Definition("network.regressions", network_numbers.Regressions, _regressions),
 }
 _ARRAYS = {
     "sizes_": WHOLE,

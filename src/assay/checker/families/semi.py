@@ -3,9 +3,9 @@
 
 Arrays: "wrapped" has none beside its member's. "vouched" has two members, student and teacher, `split_` (3,), seed and
 numbers of labelled rows and of those kept from the teacher, and `unlabelled_` (m, d), on which the two are compared.
-"graph" has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `label_distributions_` (n, classes), and
-`graph_numbers_` (2,): k and alpha (0: labels are held). "masked" (D61) is a network that
-fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
+"graph" (`checker.rules.graphs`) has `fit_X_` (n, d), `labels_` (n,) positions of labels, -1 for none, `spread_` (n,
+classes), and `graph_numbers_` (3,): k (0: a Gaussian kernel), alpha (0: labels are held) and gamma. "masked" (D61) is a
+network that fills rows: `center_`, `scale_` (d,), `W_` (d, k), `b_` (k,), `V_` (k, d), `c_` (d,).
 """
 
 import math
@@ -16,17 +16,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
 from scipy.special import expit
 
 from assay.checker.bounds.tails import binomial_at_most, ln
-from assay.checker.families.neighbors import StoredRows
 from assay.checker.family import NUMBERS, WHOLE, Family, Variant
 from assay.checker.numerics import above, gamma
 from assay.checker.predictors import Predictor, margins
 from assay.checker.record import Refused, Rejected, exact_decimal
 from assay.checker.rule import Rule, View
 from assay.checker.rules.copies import check_drawn, keys_of, repeated
+from assay.checker.rules.graphs import FixedPoint, read_graph
 from assay.claims.definitions import Definition, percent, up
 
 _ROWS = 1024  # of the unlabelled ones, at a time
@@ -158,95 +157,6 @@ class VouchedRisk(Rule):
         return differ
 
 
-# Graphs of neighbours -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Spread(StoredRows):
-    """The mean of the distributions of the k nearest stored rows, of which the largest entry decides."""
-
-    F: np.ndarray = None  # type: ignore[assignment]
-    labels: np.ndarray = None  # type: ignore[assignment]
-    alpha: float = 0.0
-
-    def _predicted(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        row, sure = self.nearest(X)
-        values = self.F[row].sum(axis=1)
-        size = np.abs(self.F).max() * self.k
-        errors = gamma(2 * self.k + 8) * size + np.where(sure, 0.0, above(2 * size))
-        return values, np.repeat(errors[:, None], values.shape[1], axis=1)
-
-    def exact_scores(self, x: np.ndarray) -> list[Fraction]:
-        row, sure = self.nearest(x[None])
-        if not sure[0]:
-            raise Refused("the nearest rows are not certain")
-        return [sum((Fraction(value) for value in column), Fraction(0)) for column in self.F[row[0]].T.tolist()]
-
-
-def read_graph(
-    X: np.ndarray, codes: np.ndarray, F: np.ndarray, numbers: np.ndarray, classes: tuple[str, ...]
-) -> Spread:
-    """Return the predictor after checking that rows, labels and distributions go together."""
-    if X.ndim != 2 or not X.size or codes.shape != (len(X),) or F.shape != (len(X), len(classes)):
-        raise Rejected(f"fit_X_ has shape {X.shape}, labels_ {codes.shape}, label_distributions_ {F.shape}")
-    if np.any((codes < -1) | (codes >= len(classes))) or np.any(F < 0):
-        raise Rejected("labels_ are positions in classes_ or -1, and label_distributions_ are not negative")
-    if numbers.shape != (2,) or numbers[0] != np.rint(numbers[0]) or not 1 <= numbers[0] < len(X):
-        raise Rejected("graph_numbers_ must be k, at least 1 and less than the rows, and alpha")
-    if not 0 <= numbers[1] < 1:
-        raise Rejected("alpha must lie in [0, 1)")
-    return Spread(X, codes, int(numbers[0]), 0, 0, classes, {}, F, codes, float(numbers[1]))
-
-
-class FixedPoint(Rule):
-    """D60: the distributions are those that spreading labels over the graph leaves as they are.
-
-    The graph joins two stored rows if one is among the k nearest of the other. alpha = 0: labels are held, and every
-    other row is the mean of its neighbours; else F = alpha S F + (1 - alpha) Y with S = D^(-1/2) W D^(-1/2). The value
-    bounds the largest entry of the difference. The training rows are the stored rows with a label, in order.
-    """
-
-    def prepare(self) -> None:
-        model = self.model
-        if not isinstance(model, Spread):
-            raise Rejected("it needs labels that are spread over a graph")
-        self.check_rows()
-        if self.count("k", 1) != model.k or self.number("alpha", zero=True) != model.alpha:
-            raise Rejected("k and alpha are not those of the model")
-        if self.count("stored", 2) != len(model.X):
-            raise Rejected(f"the model keeps {len(model.X)} rows")
-        self.where = np.flatnonzero(model.labels >= 0)
-        if len(self.where) != self.rows:
-            raise Rejected(f"the model keeps {len(self.where)} labelled rows, there are {self.rows}")
-
-    def block(self, view: View) -> None:
-        here = self.where[view.start : view.start + len(view.X)]
-        if not np.array_equal(view.X, self.model.X[here]):
-            raise Rejected("the labelled rows that the model keeps are not the training rows, in order")
-        if not np.array_equal(view.known_codes, self.model.labels[here]):
-            raise Rejected("the labels that the model keeps are not those of the training rows")
-
-    def measure(self) -> float:
-        model = self.model
-        row, sure = model.nearest(model.X, own=0)
-        if not sure.all():
-            raise Refused("rows are at nearly the same distance, so that the graph is not certain")
-        n, k = row.shape
-        near = csr_array((np.ones(n * k), row.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
-        W = near.maximum(near.T)
-        degree = np.asarray(W.sum(axis=1)).ravel()
-        F, held = model.F, model.labels >= 0
-        Y = np.zeros_like(F)
-        Y[held, model.labels[held]] = 1.0
-        if model.alpha == 0:
-            want = np.where(held[:, None], Y, (W @ F) / degree[:, None])
-        else:
-            root = diags_array(1 / np.sqrt(degree))
-            want = model.alpha * (root @ (W @ (root @ F))) + (1 - model.alpha) * Y
-        slack = gamma(4 * int(degree.max()) + 64) * (1 + float(F.max()) * float(np.sqrt(degree.max())))
-        return float(above(np.abs(F - want).max() + slack, 16))
-
-
 _ACTIVATIONS = {
     "identity": lambda z: z,
     "logistic": expit,
@@ -346,8 +256,9 @@ def _vouched(value: float, direction: str, params: Mapping[str, Any]) -> str:
 
 def _fixed(value: float, direction: str, params: Mapping[str, Any]) -> str:
     rule = f"spreading with alpha = {params['alpha']:g}" if params["alpha"] else "taking the mean of its neighbours"
+    graph = f"the {params['k']} nearest" if params["k"] else f"Gaussian weights (gamma = {params['gamma']:g})"
     return (
-        f"On the graph of the {params['k']} nearest of {params['stored']} rows, {params['rows']} of them labelled, "
+        f"On the graph of {graph} of {params['stored']} rows, {params['rows']} of them labelled, "
         f"{rule} changes no entry of the distributions by more than {up(value)}."
     )
 
@@ -381,7 +292,7 @@ FAMILY = Family(
         "wrapped": Variant({}, read_wrapped, classes=True, members=True),
         "vouched": Variant({"split_": WHOLE, "unlabelled_": NUMBERS}, read_vouched, classes=True, members=True),
         "graph": Variant(
-            {"fit_X_": NUMBERS, "labels_": WHOLE, "label_distributions_": NUMBERS, "graph_numbers_": NUMBERS},
+            {"fit_X_": NUMBERS, "labels_": WHOLE, "spread_": NUMBERS, "graph_numbers_": NUMBERS},
             read_graph,
             classes=True,
         ),

@@ -1,8 +1,9 @@
 """Latent Dirichlet allocation.
 
 Arrays: `components_` (topics, words) > 0, weights of the Dirichlet distribution of each topic's words;
-`doc_topic_prior_` alpha and `topic_word_prior_` eta, each one number > 0. The log-density of a document (a row of
-counts) is taken from below: by the topics' means beta and gamma after 40 steps from gamma_k = alpha + n / topics,
+`doc_topic_prior_` alpha, one number > 0 or one for each topic; `topic_word_prior_` eta, one number > 0. The log-density
+of a document (a row of counts) is taken from below: by the topics' means beta and gamma after 40 steps from
+gamma_k = alpha + n / topics,
 
     sum_w c_w ln sum_k exp(e_k) beta_kw - KL(Dirichlet(gamma), Dirichlet(alpha)) <= ln p(document),  e_k = E[ln theta_k]
 
@@ -38,7 +39,7 @@ class Topics(DensityModel):
     """Dirichlet weights of the topics, and both priors."""
 
     weights: np.ndarray
-    alpha: float
+    alpha: np.ndarray
     eta: float
 
     @property
@@ -67,15 +68,15 @@ class Counts:
         self.owner = np.repeat(np.arange(self.X.shape[0]), np.diff(self.X.indptr))
         self.words, self.counts = self.X.indices, self.X.data.astype(np.float64)
 
-    def flat(self, alpha: float) -> np.ndarray:
+    def flat(self, alpha: np.ndarray) -> np.ndarray:
         sizes, topics = np.bincount(self.owner, self.counts, self.X.shape[0]), self.beta.shape[1]
-        return np.repeat((alpha + sizes / topics)[:, None], topics, axis=1)
+        return alpha + (sizes / topics)[:, None]
 
     def totals(self, factors: np.ndarray) -> np.ndarray:
         """Return sum_k t_dk beta_wk of each entry."""
         return np.einsum("ij,ij->i", factors[self.owner], self.beta[self.words])
 
-    def improved(self, gamma: np.ndarray, alpha: float, steps: int, tol: float = -1.0) -> np.ndarray:
+    def improved(self, gamma: np.ndarray, alpha: np.ndarray, steps: int, tol: float = -1.0) -> np.ndarray:
         """Return gamma after so many steps, those documents resting whose mean change was below `tol`."""
         active = np.ones(len(gamma), dtype=bool)
         for _ in range(steps):
@@ -99,7 +100,7 @@ class Counts:
         ratios = self.counts / np.maximum(self.totals(t), 1e-300)
         return (sp.csr_array((ratios, self.words, self.X.indptr), shape=self.X.shape).T @ t * self.beta).T
 
-    def bounds(self, gamma: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, gamma: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bound of each document at gamma, and the size of its terms."""
         logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
         top = logs.max(axis=1, keepdims=True)
@@ -112,22 +113,22 @@ class Counts:
         return value + more, size + rest
 
 
-def dirichlet_terms(weights: np.ndarray, prior: float, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return -KL(Dirichlet(weights), Dirichlet(prior)) of each row, and the size of its terms."""
-    n, total = weights.shape[1], weights.sum(axis=1)
+def dirichlet_terms(weights: np.ndarray, prior: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return -KL(Dirichlet(weights), Dirichlet(prior)) of each row, and the size of its terms; prior one per column."""
+    total, whole, parts = weights.sum(axis=1), float(gammaln(prior.sum())), gammaln(prior)
     terms = (prior - weights) * logs, gammaln(weights)
-    value = sum(one.sum(axis=1) for one in terms) - gammaln(total) + gammaln(n * prior) - n * gammaln(prior)
-    size = sum(np.abs(one).sum(axis=1) for one in terms) + np.abs(gammaln(total)) + abs(float(gammaln(n * prior)))
-    return value, size + n * (abs(float(gammaln(prior))) + 1) + weights.sum(axis=1)
+    value = sum(one.sum(axis=1) for one in terms) - gammaln(total) + whole - parts.sum()
+    size = sum(np.abs(one).sum(axis=1) for one in terms) + np.abs(gammaln(total)) + abs(whole)
+    return value, size + np.abs(parts).sum() + len(prior) + weights.sum(axis=1)
 
 
 def read_topics(weights: np.ndarray, alpha: np.ndarray, eta: np.ndarray, classes: None) -> Topics:
     """Return the model that these arrays define."""
-    if weights.ndim != 2 or not weights.size or alpha.ndim or eta.ndim:
+    if weights.ndim != 2 or not weights.size or alpha.shape not in ((), (len(weights),)) or eta.ndim:
         raise Rejected(f"components_ has shape {weights.shape}, the priors {alpha.shape} and {eta.shape}")
-    if not (weights > 0).all() or not alpha > 0 or not eta > 0:
+    if not (weights > 0).all() or not (alpha > 0).all() or not eta > 0:
         raise Rejected("weights of topics and priors must be above 0")
-    return Topics(weights, float(alpha), float(eta))
+    return Topics(weights, np.broadcast_to(alpha, len(weights)), float(eta))
 
 
 class TopicRule(Rule):
@@ -157,7 +158,7 @@ class TopicRule(Rule):
     def topics(self, weights: np.ndarray) -> tuple[float, float]:
         """Return the part of the topics in the bound, and the size of its terms."""
         logs = psi(weights) - psi(weights.sum(axis=1, keepdims=True))
-        value, size = dirichlet_terms(weights, self.model.eta, logs)
+        value, size = dirichlet_terms(weights, np.full(weights.shape[1], self.model.eta), logs)
         return math.fsum(value), math.fsum(size)
 
 

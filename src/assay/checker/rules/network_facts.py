@@ -73,10 +73,13 @@ class Families(Rule):
     """A rule that compares structures: it keeps the codes of the rows and counts families when all are seen."""
 
     def prepare(self) -> None:
-        self.net: Net = self.model.net
-        self.check_rows()
+        self.begin()
         if 0 in self.net.sizes:
             raise Rejected("it is about networks whose nodes all have states")
+
+    def begin(self) -> None:
+        self.net: Net = self.model.net
+        self.check_rows()
         if self.rows * len(self.net.sizes) > MOST_CODES:
             raise Refused("so many rows are not held to count families")
         self.parts: list[np.ndarray] = []
@@ -150,6 +153,9 @@ class LocalOptimum(Families):
     def prepare(self) -> None:
         super().prepare()
         self.read_score()
+        self.read_edges()
+
+    def read_edges(self) -> None:
         d = len(self.net.sizes)
         self.required, self.forbidden = (
             {(int(a), int(b)) for a, b in self.witness(name, None, 2, integer=True)}
@@ -205,6 +211,9 @@ class Optimum(Families):
     def prepare(self) -> None:
         super().prepare()
         self.read_score()
+        self.require_few()
+
+    def require_few(self) -> None:
         if len(self.net.sizes) > MOST_LISTED:
             raise Refused(f"all graphs are compared for at most {MOST_LISTED} columns")
         if max(map(len, self.net.parents)) > self.most:

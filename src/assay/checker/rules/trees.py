@@ -332,6 +332,7 @@ def _check_outputs(kind: str, value: np.ndarray, extra: np.ndarray, root: np.nda
     elif kind == "committee":
         listed = set(extra.ravel().tolist())
         sound = outputs == K and extra.shape == root.shape and listed == set(range(len(listed)))
+        sound = sound and bool(np.all((value >= 0) & (value <= 1)))  # shares: ties between votes weigh less than a vote
     else:
         sound = outputs == K and (len(root) == 1 or kind in ("vote", "mean"))
     if not sound:

@@ -4,7 +4,7 @@
     _hist_classifier, _regressor  rows in bins, counts or sums per bin: the trees of forests (`_forest_hist`)
     _hist_grower, _hist_loops     rows in bins, gradients summed per bin, leaf by leaf: the trees of boosting
     _extra_loops                  one threshold drawn per column: extremely randomised trees (`_forest_extra`)
-    _nominal_missing              nominal columns, missing values, gain ratio; `_random_features` draws its columns
+    _nominal_missing, _splits     nominal columns, missing values, gain ratio, for single trees and forests
     _absolute                     absolute errors, exact medians
     _stumps, _directions          the best stump under weights; directions of oblique splits
 

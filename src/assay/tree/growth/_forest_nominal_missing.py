@@ -11,8 +11,7 @@ from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read, nominal_levels
 from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._general import encode_gaps, grow_general
-from assay.tree.growth._nominal_missing import Method
-from assay.tree.growth._random_features import grow_random_features
+from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
 from assay.tree.growth._records import Limits
 
 
@@ -84,6 +83,7 @@ def _with_levels(
         )
     method = Method(
         forest.criterion, "binary", "direction", levels, int(n_classes.sum()), limits.min_samples_leaf,
-        limits.min_samples_split, limits.max_depth, limits.min_decrease,
+        limits.min_samples_split, limits.max_depth, limits.min_decrease, limits.max_features, limits.random,
     )  # fmt: skip
-    return lambda weight, seed: grow_random_features(data.X, data.y, weight, method, limits, seed)
+    coded = code_table(data.X, levels)
+    return lambda weight, seed: grow_nominal_missing(coded, data.y, weight, method, int(tree_seed(seed)))

@@ -8,20 +8,18 @@
 A nominal column has a branch for each level, or two: then the best subset of levels is found, exactly for two
 classes and for numbers (levels ordered by their mean, Breiman et al. 1984, 9.4), by trying all subsets of up to ten
 levels otherwise, one level against the rest beyond that. A row without the value goes to all branches with weight w
-r_v, or to the branch that is best.
+r_v, or to the branch that is best. Nodes of forests look at some columns only, drawn anew for each; extremely
+randomised ones judge one threshold, or one subset of levels, drawn from each. The loops are in `_nominal_splits`
+and `_nominal_loops`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from assay.tree._nodes import Nodes
 
-_ALL_SUBSETS = 10
-_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_thresholds`
+_KINDS = ("squared_error", "gini", "entropy")  # by their numbers in `_nominal_splits`
 
 
 class Method(NamedTuple):
@@ -36,29 +34,36 @@ class Method(NamedTuple):
     min_samples_split: int
     max_depth: int
     min_decrease: float
+    max_features: int = 2**31
+    random: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The impurity by which splits are judged."""
+        return "squared_error" if not self.n_classes else "gini" if self.criterion == "gini" else "entropy"
+
+    @property
+    def width(self) -> int:
+        """The number of statistics of a node: its weight, and the weights of its classes, or sum and squares."""
+        return 1 + (self.n_classes or 2)
+
+    def rules(self, n_columns: int) -> Any:
+        """Return the method as compiled code reads it, for a table of that many columns."""
+        from assay.tree.growth._nominal_splits import Rules
+
+        least, split_least = self.min_samples_leaf - 1e-9, self.min_samples_split - 1e-9
+        flags = (self.criterion == "gain_ratio", self.split == "multiway", self.missing == "direction", self.random)
+        most, deepest = min(self.max_features, n_columns), min(int(self.max_depth), 2**31)
+        return Rules(_KINDS.index(self.kind), *flags, most, least, split_least, deepest, float(self.min_decrease))
 
 
-@dataclass
-class Split:
-    """A candidate: the branch of each known row, and how good it is."""
+class Split(NamedTuple):
+    """The best split of a column: gain, gain ratio, threshold (None of a nominal column), share of the first branch."""
 
-    column: int
     gain: float
     ratio: float
-    threshold: float
-    table: np.ndarray | None  # branch of each level
-    n_branches: int
-    shares: np.ndarray  # of the known weight, by branch
-    default: int  # branch of missing values, -1 for all
-
-
-class Sides(NamedTuple):
-    """Two-way splits of levels: statistics of both sides (candidates, statistics), weight of the first, its levels."""
-
-    left: np.ndarray
-    right: np.ndarray
-    weight: np.ndarray
-    subset: Callable[[int], np.ndarray]
+    threshold: float | None
+    share: float
 
 
 def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
@@ -79,218 +84,71 @@ def impurity(totals: np.ndarray, criterion: str) -> np.ndarray:
     return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)
 
 
-def grow_nominal_missing(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method) -> Nodes:
-    """Return a tree on rows X, with codes in nominal columns and NaN for missing values."""
-    return _Growth(X, y, weight, method).nodes()
+def code_table(X: np.ndarray, levels: dict[int, int]) -> Any:
+    """Return the codes of a table whose nominal columns hold codes already, NaN for missing values."""
+    from assay.tree.growth._nominal_splits import Coded
+
+    n, d = X.shape
+    codes, n_codes, values = np.empty((d, n), dtype=np.int32), np.zeros(d, dtype=np.int64), []
+    for f in range(d):
+        x = X[:, f]
+        known = np.flatnonzero(~np.isnan(x))
+        codes[f], n_codes[f] = -1, levels.get(f, 0)
+        if f in levels:
+            codes[f, known] = x[known]
+        elif len(known):
+            found, codes[f, known] = np.unique(x[known], return_inverse=True)
+            n_codes[f] = len(found)
+            values.append(found)
+    nominal = np.array([f in levels for f in range(d)])
+    starts, places = (np.append(0, np.cumsum(np.where(there, n_codes, 0))) for there in (~nominal, nominal))
+    about = np.stack([np.append(n_codes, 0), np.append(nominal, False), starts, places]).astype(np.int64)
+    return Coded(codes, about, np.concatenate([np.empty(0), *values]))
 
 
-class _Growth:
-    def __init__(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method):
-        self.X, self.method = X, method
-        self.kind = "squared_error" if not method.n_classes else ("gini" if method.criterion == "gini" else "entropy")
-        self.rows = (
-            np.column_stack([np.ones_like(y), y, y * y]) if not method.n_classes else np.eye(method.n_classes)[y]
-        )
-        self.node_weights: list[float] = []
-        queue: list[tuple] = [(np.flatnonzero(weight > 0), weight[weight > 0], 0, frozenset(), None)]
-        self.splits: list[Any] = []  # a Split, or None in a leaf
-        self.children: list[int] = []
-        self.totals: list[np.ndarray] = []
-        at = 0
-        while at < len(queue):
-            rows, w, depth, used, parent = queue[at]
-            total = (self.rows[rows] * w[:, None]).sum(axis=0) if len(rows) else np.zeros(self.rows.shape[1])
-            self.totals.append(total if len(rows) else self.totals[parent])
-            split = self._best(rows, w, depth, used, total) if len(rows) else None
-            self.splits.append(split)
-            self.children.append(len(queue) if split else -1)
-            if split:
-                exhausted = used | {split.column} if split.table is not None and method.split == "multiway" else used
-                for child_rows, child_w in self._divide(split, rows, w):
-                    queue.append((child_rows, child_w, depth + 1, exhausted, at))
-            self.node_weights.append(w.sum())
-            at += 1
+def grow_nominal_missing(coded: Any, y: np.ndarray, weight: np.ndarray, method: Method, seed: int = 0) -> Nodes:
+    """Return a tree on a table that `code_table` has read; the seed is for columns and splits that are drawn."""
+    from assay.tree.growth._nominal_loops import grow
 
-    def _best(self, rows: np.ndarray, w: np.ndarray, depth: int, used: frozenset, total: np.ndarray) -> Split | None:
-        method = self.method
-        here = float(impurity(total, self.kind))
-        if here <= 1e-12 or depth >= method.max_depth or w.sum() < method.min_samples_split - 1e-9:
-            return None
-        tried = self._candidates(rows, w, used)
-        if not tried:
-            return None
-        if method.criterion == "gain_ratio":
-            mean = np.mean([split.gain for split in tried])
-            tried = [split for split in tried if split.gain >= mean - 1e-12 and np.isfinite(split.ratio)]
-            best = _first_largest(tried, [split.ratio for split in tried])
-        else:
-            best = _first_largest(tried, [split.gain for split in tried])
-        if best is None or best.gain * w.sum() < method.min_decrease - 1e-12 or best.gain < -1e-12:
-            return None
-        return best
-
-    def _candidates(self, rows: np.ndarray, w: np.ndarray, used: frozenset) -> list[Split]:
-        """Return the best split of each column that has one."""
-        part = self.X[rows]
-        complete = ~np.isnan(part).any(axis=0)
-        plain = [f for f in range(part.shape[1]) if f not in self.method.levels and complete[f]]
-        found = dict(zip(plain, self._numeric_columns(plain, part[:, plain], self.rows[rows] * w[:, None], w)))
-        for f in range(part.shape[1]):
-            if f not in found and f not in used:
-                found[f] = self._column(f, rows, w)
-        best = [found[f] for f in sorted(found)]
-        return [split for split in best if split is not None]
-
-    def _column(self, f: int, rows: np.ndarray, w: np.ndarray) -> Split | None:
-        x = self.X[rows, f]
-        known = ~np.isnan(x)
-        if not known.any():
-            return None
-        stats, x = self.rows[rows[known]] * w[known, None], x[known]
-        lost = (self.rows[rows[~known]] * w[~known, None]).sum(axis=0) if not known.all() else None
-        if f in self.method.levels:
-            return self._nominal(f, x.astype(np.int64), stats, w, w[known], lost)
-        return self._numeric(f, x, stats, w, w[known], lost)
-
-    def _numeric_columns(
-        self, columns: list[int], X: np.ndarray, stats: np.ndarray, w: np.ndarray
-    ) -> list[Split | None]:
-        """Return the best threshold of each of several columns without missing values."""
-        return self._best_thresholds(columns, X, stats, w, w.sum(), None)
-
-    def _numeric(self, f, x, stats, w, known_w, lost) -> Split | None:
-        return self._best_thresholds([f], x[:, None], stats, known_w, w.sum(), lost)[0]
-
-    def _best_thresholds(self, columns, X, stats, known_w, total, lost) -> list[Split | None]:
-        from assay.tree.growth._thresholds import best_thresholds
-
-        found, least = np.empty((len(columns), 5)), self.method.min_samples_leaf - 1e-9
-        lost = np.empty(0) if lost is None else lost
-        kind, directed = _KINDS.index(self.kind), self.method.missing == "direction"
-        best_thresholds(np.ascontiguousarray(X), stats, known_w, lost, kind, directed, total, least, found)
-        return [
-            Split(f, gain, ratio, threshold, None, 2, np.array([share, 1 - share]), int(branch))
-            if gain > -np.inf
-            else None
-            for f, (gain, ratio, threshold, share, branch) in zip(columns, found.tolist())
-        ]
-
-    def _nominal(self, f, codes, stats, w, known_w, lost) -> Split | None:
-        levels = self.method.levels[f]
-        sums, weights = np.zeros((levels, stats.shape[1])), np.bincount(codes, known_w, levels)
-        np.add.at(sums, codes, stats)
-        present = np.flatnonzero(weights > 0)
-        if len(present) < 2:
-            return None
-        sides = None if self.method.split == "multiway" else self._subsets(sums, weights, present)
-        parts = sums[None] if sides is None else np.stack([sides.left, sides.right], axis=1)
-        heavy = weights[None] if sides is None else np.stack([sides.weight, weights.sum() - sides.weight], axis=1)
-        enough = np.count_nonzero(heavy >= self.method.min_samples_leaf - 1e-9, axis=1) >= 2
-        if not enough.any():
-            return None
-        gain, ratio, default = self._judge(parts, w.sum(), known_w.sum(), lost)
-        best = int(np.where(enough, gain, -np.inf).argmax())
-        table = np.arange(levels) if sides is None else np.ones(levels, dtype=np.int64)
-        if sides is not None:
-            table[sides.subset(best)] = 0
-        judged = float(gain[best]), float(ratio[best]), 0.0
-        return Split(f, *judged, table, parts.shape[1], heavy[best] / heavy[best].sum(), int(default[best]))
-
-    def _subsets(self, sums: np.ndarray, weights: np.ndarray, present: np.ndarray) -> Sides:
-        """Return the subsets of levels worth trying against the rest. Of many levels the first so many in their order,
-        or single ones: no table of subsets and levels is made."""
-        K, whole = self.method.n_classes, sums.sum(axis=0)
-        if K in (0, 2):
-            ordered = present[np.argsort(sums[present, 1] / weights[present], kind="stable")]
-            left, weight = np.cumsum(sums[ordered], axis=0)[:-1], np.cumsum(weights[ordered])[:-1]
-            return Sides(left, whole - left, weight, lambda i: ordered[: i + 1])
-        if len(present) > _ALL_SUBSETS:
-            left, weight = sums[present], weights[present]
-            return Sides(left, whole - left, weight, lambda i: present[i : i + 1])
-        rest = present[1:]
-        chosen = [np.append(present[0], c).astype(int) for r in range(len(rest)) for c in combinations(rest, r)]
-        left = np.array([sums[subset].sum(axis=0) for subset in chosen])
-        weight = np.array([weights[subset].sum() for subset in chosen])
-        return Sides(left, np.maximum(whole - left, 0.0), weight, lambda i: chosen[i])
-
-    def _judge(self, parts: np.ndarray, total: float, known: float, lost: np.ndarray | None) -> tuple:
-        """Return gain, gain ratio and branch of missing values of candidates (candidates, branches,
-        statistics)."""
-        weight = parts[..., 0] if not self.method.n_classes else parts.sum(axis=-1)
-        share = weight / known
-        with np.errstate(invalid="ignore", divide="ignore"):
-            iv = -(share * np.log2(np.where(share > 0, share, 1.0))).sum(axis=1)
-        default = np.full(len(parts), -1)
-        if lost is not None and self.method.missing == "direction":
-            whole = impurity(parts.sum(axis=1) + lost, self.kind)
-            gains = np.stack([whole - self._mixed(parts, j, lost, total) for j in range(parts.shape[1])])
-            default, gain = gains.argmax(axis=0), gains.max(axis=0)
-        else:
-            gain = (
-                known
-                / total
-                * (impurity(parts.sum(axis=1), self.kind) - (share * impurity(parts, self.kind)).sum(axis=1))
-            )
-            if self.method.missing == "direction":
-                default = weight.argmax(axis=1)
-        ratio = np.where(iv > 1e-12, gain / np.where(iv > 1e-12, iv, 1.0), -np.inf)
-        return gain, ratio, default
-
-    def _mixed(self, parts: np.ndarray, j: int, lost: np.ndarray, total: float) -> np.ndarray:
-        """Return the impurity after the split when missing values go to branch j."""
-        filled = parts.copy()
-        filled[:, j] += lost
-        weight = filled[..., 0] if not self.method.n_classes else filled.sum(axis=-1)
-        return (weight / total * impurity(filled, self.kind)).sum(axis=1)
-
-    def _divide(self, split: Split, rows: np.ndarray, w: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        branch, known = branches(self.X[rows, split.column], split.threshold, split.table)
-        out = []
-        for v in range(split.n_branches):
-            mine = known & (branch == v)
-            if split.default == v:
-                mine = mine | ~known
-            chosen, weight = rows[mine], w[mine]
-            if split.default < 0 and not known.all() and split.shares[v] > 0:
-                chosen = np.append(chosen, rows[~known])
-                weight = np.append(weight, w[~known] * split.shares[v])
-            out.append((chosen, weight))
-        return out
-
-    def nodes(self) -> Nodes:
-        """Return the arrays of the tree."""
-        n = len(self.splits)
-        inner = [split is not None for split in self.splits]
-        totals = np.array(self.totals)
-        tabled = [split.table for split in self.splits if split is not None and split.table is not None]
-        width = max((len(table) for table in tabled), default=0)
-        place = np.cumsum([split is not None and split.table is not None for split in self.splits]) - 1
-        shares = self.method.n_classes > 0
-        value = totals / totals.sum(axis=1, keepdims=True) if shares else totals[:, 1:2] / totals[:, :1]
-        return Nodes(
-            root=np.zeros(1, dtype=np.int32),
-            column=np.array([split.column if split else -1 for split in self.splits], dtype=np.int32),
-            threshold=np.array([split.threshold if split else 0.0 for split in self.splits]),
-            table=np.array(
-                [place[i] if inner[i] and self.splits[i].table is not None else -1 for i in range(n)],
-                dtype=np.int32,
-            ),
-            child=np.array(self.children, dtype=np.int32),
-            n_children=np.array([split.n_branches if split else 0 for split in self.splits], dtype=np.int32),
-            missing=np.array([split.default if split else -1 for split in self.splits], dtype=np.int32),
-            value=value,
-            weight=np.array(self.node_weights),
-            impurity=impurity(totals, self.kind),
-            tables=np.array(
-                [np.pad(t, (0, width - len(t)), constant_values=-1) for t in tabled], dtype=np.int32
-            ).reshape(len(tabled), width),
-        )
+    target = np.ascontiguousarray(y, dtype=np.float64)
+    rules = method.rules(len(coded.codes))
+    *made, end, written = grow(coded, target, _own(weight), rules, method.width, np.uint64(seed))
+    grown, sums, branches = made[0][:end], made[1][:end].copy(), made[2][:written]
+    inner, named = grown["child"] >= 0, grown["table"] >= 0
+    sizes = coded.about[0, grown["column"][named]]
+    tables = np.full((len(sizes), sizes.max(initial=0)), -1, dtype=np.int32)
+    tables[np.arange(tables.shape[1]) < sizes[:, None]] = branches
+    totals = sums[:, 1:] if method.n_classes else sums
+    value = totals / totals.sum(axis=1, keepdims=True) if method.n_classes else sums[:, 1:2] / sums[:, :1]
+    parts = {name: grown[name].copy() for name in ("column", "threshold", "table", "child", "n_children", "weight")}
+    return Nodes(
+        root=np.zeros(1, dtype=np.int32), value=value, impurity=impurity(totals, method.kind), tables=tables,
+        missing=np.where(inner, grown["missing"], -1).astype(np.int32), **parts,
+    )  # fmt: skip
 
 
-def _first_largest(splits: list[Split], values: list[float]) -> Split | None:
-    """Return the split with the largest value; of values that differ by no more than rounding, the first."""
-    top = max(values, default=0.0)
-    return next((split for split, value in zip(splits, values) if value >= top - 1e-12 * abs(top)), None)
+def column_splits(X: np.ndarray, y: np.ndarray, weight: np.ndarray, method: Method) -> list[Split | None]:
+    """Return the best split of all rows by each column, None for a column that has none."""
+    from assay.tree.growth import _nominal_splits as loops
+
+    coded = code_table(X, method.levels)
+    room = loops.new_room(coded, method.width, np.uint64(0))
+    target, rules = np.ascontiguousarray(y, dtype=np.float64), method.rules(X.shape[1])
+    loops.search(coded, _own(weight), target, rules, float(weight.sum()), room)
+    return [
+        None if gain == -np.inf else Split(gain, ratio, None if f in method.levels else threshold, share)
+        for f, (gain, ratio, threshold, share, *_) in enumerate(room.found.tolist())
+    ]
+
+
+def _own(weight: np.ndarray) -> np.ndarray:
+    """Return the rows that count, and their weights, as compiled code reads them."""
+    from assay.tree.growth._nominal_splits import OWN
+
+    rows = np.flatnonzero(weight > 0)
+    own = np.empty(len(rows), dtype=OWN)
+    own["row"], own["weight"] = rows, weight[rows]
+    return own
 
 
 def branches(x: np.ndarray, threshold: float, table: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

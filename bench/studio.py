@@ -1,0 +1,132 @@
+"""The studio's speed, as a person meets it: seconds from the command to the first certified row, how long pages take
+to answer while a study runs, and a table of 500,000 rows."""
+
+import argparse
+import http.client
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import numpy as np
+
+from bench.harness import save
+
+_BOUND = re.compile(r'<tr class="chosen">.*?([\d.]+ %)</td><td class="n">[\d.]+</td></tr>', re.DOTALL)
+
+
+class Visitor:
+    """A person without JavaScript: follows redirects by hand, keeps the cookie, sends forms with their secret."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self.host, self.cookie = parts.netloc, ""
+        self.get(f"{parts.path}?{parts.query}")
+
+    def get(self, path: str) -> str:
+        return self._ask("GET", path)[1]
+
+    def post(self, path: str, **fields: str) -> str:
+        """Send a form; return where it leads."""
+        found = re.search(r'name="csrf" value="([^"]+)"', self.get("/"))
+        assert found is not None
+        return self._ask("POST", path, urlencode({"csrf": found[1], **fields}))[0]
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> tuple[str, str]:
+        headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}"}
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        connection = http.client.HTTPConnection(self.host, timeout=120)
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        given = answer.getheader("set-cookie")
+        self.cookie = given.partition(";")[0] if given and not self.cookie else self.cookie
+        if answer.status >= 400:
+            raise RuntimeError(f"{method} {path}: {answer.status} {text[:300]}")
+        return answer.getheader("location") or path, text
+
+
+def opened(process: subprocess.Popen[str]) -> tuple[Visitor, str]:
+    """Return a visitor of a studio that was started with a table, and the table's address."""
+    assert process.stdout is not None
+    found = re.search(r"http\S+", process.stdout.readline())
+    assert found is not None
+    visitor = Visitor(found[0])
+    address = re.search(r'href="(/tables/[^"]+)"', visitor.get("/"))
+    assert address is not None
+    visitor.get(address[1])
+    return visitor, address[1]
+
+
+def followed(table: str, seconds: str) -> dict[str, Any]:
+    """Run a study as a person would; return what was waited for."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "assay", "studio", table, "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            visitor, address = opened(process)
+            shown = time.perf_counter() - began
+            answers, page = _watched(visitor, address, visitor.post(f"{address}/learn", time=seconds))
+        finally:
+            process.terminate()
+    return {
+        "table on the page": shown,
+        "certified row on the page": time.perf_counter() - began,
+        "certified": "".join(_BOUND.findall(page)),
+        "answers": {
+            name: f"median {statistics.median(times):.3f}, slowest {max(times):.3f}" for name, times in answers.items()
+        },
+    }
+
+
+def _watched(visitor: Visitor, address: str, run: str) -> tuple[dict[str, list[float]], str]:
+    """Look at pages until the study is done; return how long each answer took, and the last page."""
+    answers: dict[str, list[float]] = {"run": [], "table": [], "plan": []}
+    while True:
+        for name, path in zip(answers, (f"{run}/live", address, "/plan"), strict=True):
+            asked = time.perf_counter()
+            page = visitor.get(path)
+            answers[name].append(time.perf_counter() - asked)
+            if name == "run" and ("/model" in page or "alert" in page):
+                return answers, page
+        time.sleep(0.1)
+
+
+def large(folder: Path, rows: int) -> Path:
+    """Write a table of many rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 10))
+    label = np.where(X[:, 0] + X[:, 1] ** 2 + rng.normal(size=rows) > 1, "yes", "no")
+    columns = {f"x{j}": X[:, j] for j in range(10)} | {"y": label}
+    path = folder / "large.parquet"
+    parquet.write_table(pa.table(columns), path)
+    return path
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench studio", description=__doc__)
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--time", default="30", help="seconds of the study of the large table")
+    asked = parser.parse_args(arguments)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, table, seconds in (
+            ("credit, first run", "credit", ""),
+            ("credit, warm", "credit", ""),
+            (f"{asked.rows:,} x 10, {asked.time} s", str(large(Path(folder), asked.rows)), asked.time),
+        ):
+            line = {"table": name, **followed(table, seconds)}
+            found.append(line)
+            print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in line.items()}), flush=True)
+    save("studio", found)

@@ -1,0 +1,141 @@
+"""Sentences of the claims that studies usually make, their assumptions and what no checker can detect, in Chinese.
+
+Numbers are rounded to the side on which a sentence stays true, as in the English ones. A claim that is not listed here
+is shown in English.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from assay.claims.claim import Claim
+from assay.claims.definitions import outward, percent, up
+
+Sentence = Callable[[float, str, Mapping[str, Any]], str]
+_SETS = {"train": "训练", "holdout": "留出"}
+_SIDES = {"upper": "不超过", "lower": "不低于"}
+
+
+def said_zh(claim: Claim) -> str:
+    """Return the sentence of a claim in Chinese; empty if there is none."""
+    sentence = _SENTENCES.get(claim.template)
+    return "" if sentence is None else sentence(claim.value, claim.direction, claim.params)
+
+
+def _compared(params: Mapping[str, Any]) -> str:
+    many = params.get("compared", 1)
+    return f"，已为在这些行上比较 {many} 个模型作 Bonferroni 校正" if many > 1 else ""
+
+
+def _identity(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    about = f"本证书所说的正是这 {int(value)} 个{_SETS[params['set']]}行"
+    if params["set"] == "train":
+        return f"{about}。"
+    return f"{about}；其中 {params['near']} 行与训练行相同，或前三位数字都相同。"
+
+
+def _errors(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"在 {params['rows']} 个{_SETS[params['set']]}行上"
+    if params["loss"] == "zero-one":
+        many = f"{int(value)}" if params["low"] == value else f"{params['low']} 到 {int(value)} "
+        return f"{rows}，模型答错 {many} 行。"
+    return f"{rows}，均方误差在 {outward(params['low'], 'lower', 6)} 与 {up(value, 6)} 之间。"
+
+
+def _floor(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"任何分类器在训练行上至少答错 {int(value)} 行，因为有些行各列相同而标签不同。"
+
+
+def _gap(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f"（第 {params['class']} 类对其余各类）" if "class" in params else ""
+    return f"训练目标函数{which}至多比其最小值高 {up(value)}。"
+
+
+def _enclosure(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"系数与精确最优解的距离不超过 {up(value)}。"
+
+
+def _tree(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"这棵树有 {params['leaves']} 个叶结点，深度为 {params['depth']}。"
+
+
+def _rate(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"{params['rows']} 个留出行中答错 {params['errors']} 行{_compared(params)}"
+    return f"新数据上的错误率{_SIDES[direction]} {percent(value, direction)}（{rows}）。"
+
+
+def _mean_loss(how: str) -> Sentence:
+    def sentence(value: float, direction: str, params: Mapping[str, Any]) -> str:
+        if params.get("loss") not in (None, "absolute"):
+            return ""
+        what = f"新数据上的平均绝对误差（误差以 {params['clip']:g} 为上限）"
+        return f"{what}{_SIDES[direction]} {outward(value, direction, 6)}（{how}{_compared(params)}）。"
+
+    return sentence
+
+
+def _area(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    rows = f"两类各有 {params['positives']} 和 {params['negatives']} 个留出行{_compared(params)}"
+    return f"新数据上 ROC 曲线下的面积不低于 {outward(value, direction, 4)}（{rows}）。"
+
+
+def _thresholds(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    what = "各类中得分高于阈值的比例，在留出行与新数据之间至多相差"
+    return f"对所有阈值同时成立：{what} {up(value, 4)}{_compared(params)}。"
+
+
+def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    alone, other = params["alone"], params["other_alone"]
+    rows = f"{params['rows']} 个留出行中，只有模型答错的 {alone} 行，只有该回答答错的 {other} 行"
+    answer = "总是回答训练行中最常见的类别"
+    if direction == "upper":
+        return f"新数据上的错误率比“{answer}”至多高 {percent(value)}（{rows}）。"
+    return f"新数据上的错误率比“{answer}”至少低 {percent(value, direction)}（{rows}）。"
+
+
+def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    share = percent(params["coverage"], "lower")
+    what = "（区间：预测值加减该大小；分类：得分与最高分之差不超过它的类别）"
+    return f"大小为 {up(value, 6)} 的预测集{what}至少包含 {share} 的新数据的真值{_compared(params)}。"
+
+
+_SENTENCES: dict[str, Sentence] = {
+    "D01/1": _identity,
+    "D02/1": _errors,
+    "D03/1": _floor,
+    "D04/1": _gap,
+    "D15/1": _enclosure,
+    "D27/1": _tree,
+    "P01/1": _rate,
+    "P03/1": _mean_loss("Chernoff 界，留出行"),
+    "P04/1": _mean_loss("经验 Bernstein 界，留出行"),
+    "P05/1": _mean_loss("下注法，按顺序的留出行"),
+    "P06/1": _area,
+    "P06/2": _thresholds,
+    "P07/1": _rate,
+    "P25/1": _coverage,
+    "P61/1": _baseline,
+}
+
+ASSUMPTIONS_ZH = {
+    "A-IID(train)": "训练行独立地抽自同一分布，新数据也来自该分布",
+    "A-IID(holdout)": "留出行独立地抽自同一分布，新数据也来自该分布",
+    "A-SPLIT(holdout)": "模型的一切（预处理、特征、超参数、停止时机）都不是看着留出行选的",
+    "A-RANGE": "损失按其定义落在所说的范围内",
+    "A-CLASS": "假设类（特征、编码、核）在看到有标签的样本之前就已确定",
+    "A-PRIOR": "先验、编码或网格在看到样本之前就已确定",
+    "A-DELTA": "置信度和声明的选择事先确定，或已记入账本",
+    "A-ORDER": "行的顺序不是看着其取值选的",
+    "A-FOLDS": "各折的划分没有看行的内容，每一折的模型都没有用该折拟合",
+    "A-RNG": "伪随机比特与独立的公平比特无异，且与数据无关",
+    "A-BAGS": "每个成员只依赖自己那一袋训练行，抽袋时没有看行的内容",
+    "A-SUPP": "无论训练行还是新数据，没有一行的长度超过事先确定的半径",
+    "A-KERNEL": "核是半正定的",
+}
+
+UNDETECTABLE_ZH = (
+    "看过评估行之后才选定的特征、超参数、种子或模型类",
+    "并非独立抽取的行：划分两侧的重复、成组的行、时间序列",
+    "来自另一分布的新数据",
+    "看过结果之后才选定的置信度",
+    "Assay 之外的模型类，其预测与所存的数不一致",
+)

@@ -45,11 +45,12 @@ def code_matrix(model: Any) -> "Figure":
     """Draw the code of a reduction to two classes: a row for each class, a column for each member, which tells the
     classes of +1 (orange) from those of -1 (blue); classes that it never saw are white."""
     from matplotlib.colors import ListedColormap
+    from matplotlib.ticker import MaxNLocator
 
     figure, (axes,) = _canvas(1)
     axes.grid(visible=False)
     axes.imshow(model.code_, vmin=-1, vmax=1, cmap=ListedColormap([BLUE, "white", ORANGE]), aspect="auto")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_yticks(range(len(model.classes_)), [_short(label) for label in model.classes_])
     distance = getattr(model, "distance_", None)
     more = "" if distance is None else f": distance {distance}, corrects {model.corrected_} wrong bits"

@@ -36,7 +36,7 @@ def number(
 ) -> float:
     """Return the named parameter as a float in [low, high], without the ends that are open."""
     value = getattr(owner, name)
-    real = isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    real = isinstance(value, Real) and not isinstance(value, bool) and not _is_beyond(value) and not math.isnan(value)
     above = real and (low < value if open_low else low <= value)
     below = real and (value < high if open_high else value <= high)
     if above and below and (allow_inf or math.isfinite(value)):
@@ -46,6 +46,11 @@ def number(
     kind = "a number" if allow_inf else "a finite number"
     reason = f" ({why})" if why else ""
     raise refuse(owner, f"{name} must be {kind} {' and '.join(bounds)}{reason}; got {value!r}.".replace("  ", " "))
+
+
+def _is_beyond(value: Any) -> bool:
+    """Tell whether a whole number has more bits than compiled loops and stored files have for one."""
+    return isinstance(value, Integral) and not -(2**63) <= int(value) < 2**63
 
 
 def positive(owner: Any, name: str, *, allow_inf: bool = False, why: str = "") -> float:
@@ -145,6 +150,19 @@ class Maybe:
         if any(value is option or (type(value) is type(option) and value == option) for option in self.values):
             return value
         return self.constraint.check(owner, name)
+
+
+@dataclass(frozen=True)
+class Function:
+    """Something that can be called; `what` says with what."""
+
+    what: str
+
+    def check(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if callable(value):
+            return value
+        raise refuse(owner, f"{name} must be one of the names it knows, or a function of {self.what}; got {value!r}.")
 
 
 class NameOr:

@@ -31,7 +31,7 @@ from assay.data.blocks import Block
 from assay.fitlog import FitLog
 from assay.guarantees.evidence import Evidence, Votes
 from assay.neighbors import NearestNeighbors
-from assay.params import Count, NameOr, Number, check, refuse
+from assay.params import Count, Function, NameOr, Number, check, refuse
 from assay.scan import Rows
 from assay.semi_supervised._labels import SemiSupervised
 from assay.stored import StoredModel
@@ -68,7 +68,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
 
     family = "semi.graph"
     constraints: ClassVar = {
-        "kernel": NameOr(None, "rbf", "knn"),
+        "kernel": NameOr(Function("two sets of rows"), "rbf", "knn"),
         "gamma": Number(low=0.0),
         "n_neighbors": Count(),
         "tol": Number(low=0.0),
@@ -94,8 +94,6 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     def fit(self, X: Any, y: Any = None) -> Any:
         """Spread the labels y, of which -1 stands for none, over the rows X."""
         check(self)
-        if not (isinstance(self.kernel, str) or callable(self.kernel)):
-            raise refuse(self, f"kernel must be 'rbf', 'knn' or a function of two sets of rows; got {self.kernel!r}.")
         given = self._read(X, y, ensure_min_samples=2)
         if self.kernel == "knn" and self.n_neighbors >= len(given.codes):
             raise refuse(

@@ -284,12 +284,15 @@ class CommitteeOf(NamedMembers):
     def _combined(self, X: Any) -> np.ndarray:
         """Return the weighted sum of what the members say."""
         total: Any = 0.0
-        for first in range(0, len(self.members_), _TOGETHER):
-            some = self.members_[first : first + _TOGETHER]
-            said = thread_map(lambda one: self._said(one, X), some, n_jobs=self.n_jobs)
-            for weight, values in zip(self.vote_weights_[first : first + _TOGETHER].tolist(), said):
-                total = total + weight * values
+        for weight, values in self._answers(lambda one: self._said(one, X)):
+            total = total + weight * values
         return total
+
+    def _answers(self, ask: Callable[[Any], np.ndarray]) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the weight and the answer of each member in turn; a few of them are asked at a time, on threads."""
+        for first in range(0, len(self.members_), _TOGETHER):
+            said = thread_map(ask, self.members_[first : first + _TOGETHER], n_jobs=self.n_jobs)
+            yield from zip(self.vote_weights_[first : first + _TOGETHER].tolist(), said)
 
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield how near the learnt weights are to the best ones."""

@@ -187,8 +187,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         if self.voting == "soft":
             return super()._combined(X)
         total = np.zeros((len(self.classes_), _num_samples(X)))
-        votes = thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs)
-        for weight, said in zip(self.vote_weights_.tolist(), votes):
+        for weight, said in self._answers(lambda one: np.asarray(one.predict(X))):
             for k, of_class in enumerate(total):
                 np.add(of_class, weight, out=of_class, where=said == k)
         return np.ascontiguousarray(total.T)

@@ -15,7 +15,7 @@ from assay.ensemble import StackingClassifier, VotingClassifier, VotingRegressor
 from assay.fitlog import Interrupts
 from assay.imbalance import EasyEnsembleClassifier
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
-from assay.multiclass import OneVsRestClassifier
+from assay.multiclass import OneVsRestClassifier, OutputCodeClassifier
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 IRIS = load_iris(return_X_y=True)
@@ -165,6 +165,35 @@ def test_easy_ensemble_keeps_its_members():
     model = EasyEnsembleClassifier(Third(), 5, random_state=0, n_jobs=1).fit(X, Y)
     assert len(model.estimators_) == 2
     assert model.score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("bits", [1, 4])
+def test_a_code_keeps_the_bits_that_tell_its_classes_apart(bits, tmp_path):
+    fitted = []
+
+    class After(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if len(fitted) == bits:
+                raise KeyboardInterrupt
+            fitted.append(self)
+            return super().fit(X, y, sample_weight)
+
+    model = OutputCodeClassifier(After(), code="random", code_size=3, random_state=0, n_jobs=1)
+    if bits == 1:  # two words of one bit for three classes
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, Y)
+        return
+    model.fit(X, Y)
+    whole = OutputCodeClassifier(LogisticRegression(), code="random", code_size=3, random_state=0).fit(X, Y)
+    plain = OutputCodeClassifier(LogisticRegression(), code=whole.code_[:, :bits]).fit(X, Y)
+    assert np.array_equal(model.code_, whole.code_[:, :bits])
+    assert model.distance_ == plain.distance_
+    assert np.array_equal(model.predict(X), plain.predict(X))
+    model.estimator = None
+    model.members_ = plain.members_
+    assert assay.verify(model.certify(X, Y), model, X, Y).holds
+    assay.save(model, tmp_path / "model.assay")
+    assert np.array_equal(assay.load(tmp_path / "model.assay").model.predict(X), model.predict(X))
 
 
 def test_a_code_with_missing_bits_is_none():

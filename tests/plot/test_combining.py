@@ -7,8 +7,9 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from assay.ensemble import RandomForestClassifier, VotingClassifier
 from assay.imbalance import CostClassifier
 from assay.linear_model import LogisticRegression
-from assay.metrics.diversity import kappa_error
-from assay.plot import combining, costs, kappa_errors, rejection
+from assay.metrics.diversity import MEASURES, kappa_error, pairwise
+from assay.multiclass import OneVsOneClassifier, OutputCodeClassifier
+from assay.plot import code_matrix, combining, costs, diversity_matrices, kappa_errors, rejection
 from assay.tree import DecisionTreeClassifier
 
 pytest.importorskip("matplotlib")
@@ -22,6 +23,28 @@ def test_kappa_error_diagram():
     points = kappa_errors(model, A, y).axes[0].collections[0].get_offsets()
     found = kappa_error(model, A, y)
     assert np.asarray(points) == pytest.approx(np.column_stack([found.kappa, found.error]))
+
+
+def test_matrices_of_diversity():
+    A, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(5, max_depth=2, random_state=0).fit(A, y)
+    found = pairwise(model, A, y)
+    figure = diversity_matrices(model, A, y)
+    panels = [axes for axes in figure.axes if axes.get_xlabel() == "member"]
+    assert [axes.get_title().split(",")[0] for axes in panels] == list(MEASURES)
+    for axes, name in zip(panels, MEASURES):
+        np.testing.assert_array_equal(axes.images[0].get_array().filled(np.nan), getattr(found, name))
+
+
+def test_code_matrix():
+    A, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    for model in (OneVsOneClassifier(), OutputCodeClassifier(code="exhaustive")):
+        model.fit(A, names)
+        axes = code_matrix(model).axes[0]
+        assert np.array_equal(axes.images[0].get_array(), model.code_)
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["setosa", "versicolor", "virginica"]
+    assert f"distance {model.distance_}" in axes.get_title()
 
 
 @pytest.mark.mission("ENS-49")

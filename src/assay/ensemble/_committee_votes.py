@@ -148,7 +148,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         self._check_label()
         return self
 
-    def _training_error(self, X: Any, y: np.ndarray) -> float:
+    def _error(self, X: Any, y: np.ndarray) -> float:
         return float(np.mean(self._positions(X) != y))
 
     @property
@@ -187,8 +187,7 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
         if self.voting == "soft":
             return super()._combined(X)
         total = np.zeros((len(self.classes_), _num_samples(X)))
-        votes = thread_map(lambda one: np.asarray(one.predict(X)), self.members_, n_jobs=self.n_jobs)
-        for weight, said in zip(self.vote_weights_.tolist(), votes):
+        for weight, said in self._answers(lambda one: np.asarray(one.predict(X))):
             for k, of_class in enumerate(total):
                 np.add(of_class, weight, out=of_class, where=said == k)
         return np.ascontiguousarray(total.T)
@@ -333,7 +332,7 @@ class VotingRegressor(RegressorMixin, TransformerMixin, CommitteeOf):
             log.step(self._training_error(X, target), 0.0)
         return self
 
-    def _training_error(self, X: Any, y: np.ndarray) -> float:
+    def _error(self, X: Any, y: np.ndarray) -> float:
         return float(np.mean((self._combined(X)[:, 0] / self.vote_weights_.sum() - y) ** 2))
 
     def _link_of(self, t: int) -> int:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from assay.data.blocks import Block
+from assay.scan.memory import in_stretches
 
 Sums = tuple[float, np.ndarray, np.ndarray]
 
@@ -29,21 +30,45 @@ def _compiled_arguments(block: Block, cost: np.ndarray) -> tuple[np.ndarray, np.
     return block.X, block.y, np.empty(0) if block.weight is None else block.weight, cost
 
 
-def binary(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
-    """Return sum C_i loss_i, its gradient in w (1, d) and in b (1,)."""
-    from assay.loops.logistic import loss_block
+def _binary(block: Block, step: int, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
+    from assay.loops.logistic import loss_stretch
 
-    value, slope, intercept_slope = loss_block(*_compiled_arguments(block, cost), coef[0], intercept[0])
+    value, slope, intercept_slope = loss_stretch(*_compiled_arguments(block, cost), coef[0], intercept[0], step)
     return value, slope[None, :], np.array([intercept_slope])
 
 
-def binary_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Return sum C_i p (1 - p) (x, 1)(x, 1)^T."""
-    from assay.loops.logistic import curvatures
-    from assay.loops.moments import moments
+@in_stretches(_binary)
+def binary(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> Sums:
+    """Return sum C_i loss_i, its gradient in w (1, d) and in b (1,)."""
+    return _binary(block, len(block.X), coef, intercept, cost)
 
+
+def _part(block: Block, rows: slice) -> Block:
+    return Block(block.X[rows], block.y[rows], None if block.weight is None else block.weight[rows], block.start)
+
+
+def _binary_hessian(
+    block: Block, step: int, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray
+) -> np.ndarray:
+    from assay.loops.logistic import curvatures, hessian_stretch
+    from assay.loops.moments import by_tiles, moments
+
+    if by_tiles(block.X[:step]):
+        width = block.X.shape[1] + 1
+        return hessian_stretch(*_compiled_arguments(block, cost), coef[0], intercept[0], step)[:width, :width]
+    if len(block.X) > step:  # each block by BLAS, and their sum as `hessian_stretch` has it
+        middle = len(block.X) // 2
+        halves = (_part(block, slice(None, middle)), _part(block, slice(middle, None)))
+        first, second = (_binary_hessian(half, step, coef, intercept, cost) for half in halves)
+        return first + second
     weight = curvatures(*_compiled_arguments(block, cost), coef[0], intercept[0])
     return moments(block.X, np.empty((len(weight), 0)), weight, np.zeros(block.X.shape[1]))
+
+
+@in_stretches(_binary_hessian)
+def binary_hessian(block: Block, coef: np.ndarray, intercept: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return sum C_i p (1 - p) (x, 1)(x, 1)^T."""
+    return _binary_hessian(block, len(block.X), coef, intercept, cost)
 
 
 def binary_product(

@@ -9,8 +9,9 @@ from math import log, log1p
 import numpy as np
 
 from assay.jit import compiled
+from assay.loops.moments import PANEL, add_panel, empty_sums, mirror
 
-_PANEL = 512  # rows taken through all steps while they are in cache; a product of so many factors in (1, 2] is finite
+# PANEL rows are taken through all steps while they are in cache; a product of so many factors in (1, 2] is finite.
 
 
 @compiled(reduction=True)
@@ -50,55 +51,70 @@ def _scores(
     X: np.ndarray, w: np.ndarray, b: float, start: int, f: np.ndarray, e: np.ndarray, scratch: np.ndarray
 ) -> int:
     """Write f and exp(-|f|) of the panel of rows from `start` on; return how many they are."""
-    size = min(_PANEL, X.shape[0] - start)
+    size = min(PANEL, X.shape[0] - start)
     for r in range(size):
         total = b
         for j in range(w.shape[0]):
             total += X[start + r, j] * w[j]
         f[r] = total
         e[r] = -abs(total)
-    for r in range(size, _PANEL):
+    for r in range(size, PANEL):
         e[r] = 0.0
     exp_of_negative(e, e, scratch)
     return size
 
 
+@compiled
+def add_pairs(sums: np.ndarray) -> None:
+    """Add neighbours, then neighbours of these sums, until sums[0] is the sum of all 2^l of them."""
+    count = sums.shape[0]
+    while count > 1:
+        count //= 2
+        for k in range(count):
+            for j in range(sums.shape[1]):
+                sums[k, j] = sums[2 * k, j] + sums[2 * k + 1, j]
+
+
 @compiled(reduction=True)
-def loss_block(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float
+def loss_stretch(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float, step: int
 ) -> tuple[float, np.ndarray, float]:
-    """Return sum C_i loss_i, its gradient in w (d,) and in b.
+    """Return sum C_i loss_i, its gradient in w (d,) and in b, of one block or of 2^l blocks of `step` rows.
 
     Where all rows cost the same, one logarithm is taken of a panel's product of 1 + exp(-|f_i|).
     """
     n, d = X.shape
-    f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
-    slope = np.zeros(d)
-    loss = offset = 0.0
+    f, e, scratch = np.empty(PANEL), np.empty(PANEL), np.empty(PANEL)
+    sums = np.zeros((max(1, n // step), d + 2))
     single = weight.size == 0 and cost[0] == cost[1]
-    for start in range(0, n, _PANEL):
-        size = _scores(X, w, b, start, f, e, scratch)
-        linear, product = 0.0, 1.0
-        for r in range(size):
-            target = y[start + r]
-            top = 1.0 if f[r] >= 0.0 else e[r]
-            scratch[r] = top / (1.0 + e[r]) - target
-            f[r] = max(f[r], 0.0) - target * f[r]
-            linear += f[r]
-            product *= 1.0 + e[r]
-        if single:
-            loss += cost[0] * (linear + log(product))
-        for r in range(size):
-            C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
-            if not single:
-                loss += C * (f[r] + log1p(e[r]))
-            scratch[r] *= C
-            offset += scratch[r]
-        for r in range(size):
-            gradient = scratch[r]
-            for j in range(d):
-                slope[j] += gradient * X[start + r, j]
-    return loss, slope, offset
+    for k in range(sums.shape[0]):
+        last = n if k == sums.shape[0] - 1 else (k + 1) * step
+        block, slope, loss, offset = X[:last], sums[k], 0.0, 0.0
+        for start in range(k * step, last, PANEL):
+            size = _scores(block, w, b, start, f, e, scratch)
+            linear, product = 0.0, 1.0
+            for r in range(size):
+                target = y[start + r]
+                top = 1.0 if f[r] >= 0.0 else e[r]
+                scratch[r] = top / (1.0 + e[r]) - target
+                f[r] = max(f[r], 0.0) - target * f[r]
+                linear += f[r]
+                product *= 1.0 + e[r]
+            if single:
+                loss += cost[0] * (linear + log(product))
+            for r in range(size):
+                C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
+                if not single:
+                    loss += C * (f[r] + log1p(e[r]))
+                scratch[r] *= C
+                offset += scratch[r]
+            for r in range(size):
+                gradient = scratch[r]
+                for j in range(d):
+                    slope[j] += gradient * X[start + r, j]
+        slope[d], slope[d + 1] = loss, offset
+    add_pairs(sums)
+    return sums[0, d], sums[0, :d].copy(), sums[0, d + 1]
 
 
 @compiled(reduction=True)
@@ -107,13 +123,40 @@ def curvatures(
 ) -> np.ndarray:
     """Return C_i p_i (1 - p_i), (n,)."""
     n = X.shape[0]
-    f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    f, e, scratch = np.empty(PANEL), np.empty(PANEL), np.empty(PANEL)
     out = np.empty(n)
-    for start in range(0, n, _PANEL):
+    for start in range(0, n, PANEL):
         for r in range(_scores(X, w, b, start, f, e, scratch)):
             C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
             out[start + r] = C * e[r] / ((1.0 + e[r]) * (1.0 + e[r]))
     return out
+
+
+@compiled(reduction=True)
+def hessian_stretch(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, cost: np.ndarray, w: np.ndarray, b: float, step: int
+) -> np.ndarray:
+    """Return sum C_i p_i (1 - p_i) (x, 1)(x, 1)^T of one block or of 2^l blocks of `step` rows, padded with zeros to
+    whole tiles; scores, curvatures and products are taken of a panel while it is in cache."""
+    n, d = X.shape
+    f, e, scratch = np.empty(PANEL), np.empty(PANEL), np.empty(PANEL)
+    nothing, origin = np.empty((n, 0)), np.zeros(d)
+    M, panel = empty_sums(d + 1)
+    sums = np.empty((max(1, n // step), M.size))
+    for k in range(sums.shape[0]):
+        last = n if k == sums.shape[0] - 1 else (k + 1) * step
+        block = X[:last]
+        M[:] = 0.0
+        for start in range(k * step, last, PANEL):
+            size = _scores(block, w, b, start, f, e, scratch)
+            for r in range(size):
+                C = cost[y[start + r]] * (weight[start + r] if weight.size else 1.0)
+                scratch[r] = np.sqrt(C * e[r] / ((1.0 + e[r]) * (1.0 + e[r])))
+            add_panel(M, panel, X, nothing, scratch, origin, start, size)
+        mirror(M)
+        sums[k] = M.ravel()
+    add_pairs(sums)
+    return sums[0].copy().reshape(M.shape)
 
 
 @compiled(reduction=True)
@@ -123,9 +166,9 @@ def dual_sums_block(
     """Return per class sum alpha_i, sum C_i exp(-z_i) (both (2,)) and sum alpha_i x_i (2, d), where
     alpha_i = C_i sigma(-z_i)."""
     n, d = X.shape
-    f, e, scratch = np.empty(_PANEL), np.empty(_PANEL), np.empty(_PANEL)
+    f, e, scratch = np.empty(PANEL), np.empty(PANEL), np.empty(PANEL)
     total, tail, vectors = np.zeros(2), np.zeros(2), np.zeros((2, d))
-    for start in range(0, n, _PANEL):
+    for start in range(0, n, PANEL):
         for r in range(_scores(X, w, b, start, f, e, scratch)):
             k = y[start + r]
             C = cost[k] * (weight[start + r] if weight.size else 1.0)

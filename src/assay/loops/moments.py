@@ -10,15 +10,20 @@ import numpy as np
 
 from assay.jit import compiled
 
-_PANEL = 512  # rows per panel
+PANEL = 512  # rows per panel
 _TILE = 4  # M is computed in square tiles of this size, upper triangle only
 _WIDEST = 128  # beyond this width BLAS is the faster way
 _FEWEST = 1024  # for fewer rows compiling takes longer than any number of passes
 
 
+def by_tiles(X: np.ndarray) -> bool:
+    """Tell whether the tiles here are the faster way to the second moments of these rows."""
+    return X.shape[1] <= _WIDEST and len(X) >= _FEWEST
+
+
 def moments(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, center: np.ndarray) -> np.ndarray:
     """Return the (d + 1 + k, d + 1 + k) symmetric matrix M of one block; X (n, d), y (n, k), center (d,)."""
-    if X.shape[1] <= _WIDEST and len(X) >= _FEWEST:
+    if by_tiles(X):
         width = X.shape[1] + 1 + y.shape[1]
         return moments_block(X, y, np.empty(0) if weight is None else weight, center)[:width, :width]
     A = np.hstack([X - center, np.ones((len(X), 1)), y])
@@ -32,24 +37,49 @@ def moments_block(X: np.ndarray, y: np.ndarray, weight: np.ndarray, center: np.n
     """Return `moments` of one block, padded with zeros to whole tiles; `weight` is empty for ones. Writes no input."""
     n, d = X.shape
     k = y.shape[1]
-    width = d + 1 + k
-    padded = (width + _TILE - 1) // _TILE * _TILE
-    M = np.zeros((padded, padded))
-    panel = np.zeros((padded, _PANEL + 8))  # + 8: rows a power of two apart would share cache sets
-    root = np.ones(_PANEL)
-    for start in range(0, n, _PANEL):
-        size = min(_PANEL, n - start)
+    M, panel = empty_sums(d + 1 + k)
+    root = np.ones(PANEL)
+    for start in range(0, n, PANEL):
+        size = min(PANEL, n - start)
         if weight.size:
             for r in range(size):
                 root[r] = np.sqrt(weight[start + r])
-        _fill(panel, X, y, root, center, start, size)
-        for i in range(0, padded, _TILE):
-            for j in range(i, padded, _TILE):
-                _add_tile(M, panel, i, j, size)
-    for i in range(width):
+        add_panel(M, panel, X, y, root, center, start, size)
+    mirror(M)
+    return M
+
+
+@compiled
+def empty_sums(width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return M, padded to whole tiles, and a buffer for the columns of a panel of rows."""
+    padded = (width + _TILE - 1) // _TILE * _TILE
+    return np.zeros((padded, padded)), np.zeros((padded, PANEL + 8))  # + 8: powers of two would share cache sets
+
+
+@compiled
+def add_panel(
+    M: np.ndarray,
+    panel: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    root: np.ndarray,
+    center: np.ndarray,
+    start: int,
+    size: int,
+) -> None:
+    """Add the products of the rows from `start` on, each times the square of its root, to the upper triangle of M."""
+    _fill(panel, X, y, root, center, start, size)
+    for i in range(0, M.shape[0], _TILE):
+        for j in range(i, M.shape[0], _TILE):
+            _add_tile(M, panel, i, j, size)
+
+
+@compiled
+def mirror(M: np.ndarray) -> None:
+    """Copy the upper triangle of M to the lower one."""
+    for i in range(M.shape[0]):
         for j in range(i):
             M[i, j] = M[j, i]
-    return M
 
 
 @compiled

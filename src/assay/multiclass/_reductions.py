@@ -26,7 +26,7 @@ from assay.checker.families.codes import EUCLIDEAN, HAMMING, LARGEST, LOSS, PAIR
 from assay.checker.family import read_model
 from assay.claims.claim import NotApplicable
 from assay.data.blocks import Block
-from assay.ensemble._combined import OfLearners, Task, fit_members, probability_link, score, score_link, vote_link
+from assay.ensemble._combined import OfLearners, Task, fit_some, probability_link, score, score_link, vote_link
 from assay.ensemble._routing import routed_to
 from assay.fitlog import FitLog
 from assay.guarantees.ledger import OUTWARD, CertifyOptions, Statement, Vacuous, claim
@@ -86,11 +86,27 @@ class Reduced(ClassifierMixin, OfLearners):
         parts = self._pairwise and not np.all(self.code_)
         self.pairwise_indices_ = [self._bit(t, codes)[0] for t in range(self.code_.shape[1])] if parts else None
         with FitLog(self, 1, X, y) as log:
-            self._keep(
-                fit_members(self, [self._bit_task(t, X, codes, more) for t in range(self.code_.shape[1])], self.n_jobs)
+            made = fit_some(
+                self, [self._bit_task(t, X, codes, more) for t in range(self.code_.shape[1])], self.n_jobs
             )
+            log.stopped |= self._cut_code(made)
+            self._keep([one for one in made if one is not None])
             log.step(float(np.mean(self._scores(X).argmax(axis=1) != codes)), 0.0)
         return self
+
+    def _cut_code(self, made: list[Any]) -> bool:
+        """Keep the bits whose members are fitted, and tell whether an interrupt left others out; a code that does not
+        tell the classes apart without them is none."""
+        done = np.array([one is not None for one in made])
+        if done.all():
+            return False
+        left = self.code_[:, done]
+        if int(self.decoding_) in (PAIRS, LARGEST) or len(np.unique(left, axis=0)) < len(left):
+            raise KeyboardInterrupt
+        self.code_ = left
+        if self.pairwise_indices_ is not None:
+            self.pairwise_indices_ = [self.pairwise_indices_[t] for t in np.flatnonzero(done)]
+        return True
 
     def _check_base(self) -> None:
         if not hasattr(self._base(), "fit"):

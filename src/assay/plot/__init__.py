@@ -9,7 +9,7 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 from assay.plot.bayes import tables
 from assay.plot.bayes_nets import dependency_graph
 from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
-from assay.plot.combining import costs, kappa_errors, rejection
+from assay.plot.combining import code_matrix, costs, diversity_matrices, kappa_errors, rejection
 from assay.plot.diagrams import cascade_growth, escapes, filters, network, u_matrix
 from assay.plot.figures import (
     boundary,
@@ -47,6 +47,7 @@ __all__ = [
     "cascade_growth",
     "cluster_choice",
     "clusters",
+    "code_matrix",
     "coefficient_path",
     "coefficients",
     "components",
@@ -56,6 +57,7 @@ __all__ = [
     "density",
     "dependency_graph",
     "descents",
+    "diversity_matrices",
     "dual_gap",
     "ellipses",
     "escapes",

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.metrics.diversity import kappa_error
-from assay.plot.figures import BLUE, ORANGE, _canvas
+from assay.metrics.diversity import MEASURES, kappa_error, pairwise
+from assay.plot.figures import BLUE, ORANGE, _canvas, _short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +24,37 @@ def kappa_errors(model: Any, X: Any, y: Any) -> "Figure":
     figure, (axes,) = _canvas(1)
     axes.scatter(frame["kappa"], frame["error"], s=12, color=BLUE, alpha=0.6)
     axes.set(xlabel="kappa of two members", ylabel="mean error of the two", title="Diversity and accuracy of members")
+    return figure
+
+
+def diversity_matrices(model: Any, X: Any, y: Any = None) -> "Figure":
+    """Draw disagreement, correlation, Q and kappa of every pair of members as four maps; with labels y members agree
+    if both are right or both are wrong. What has no value is left white."""
+    found = pairwise(model, X, y)
+    figure, panels = _canvas(2, down=2, height=7.2)
+    for axes, name in zip(panels, MEASURES):
+        least = 0.0 if name == "disagreement" else -1.0
+        axes.grid(visible=False)
+        shown = axes.imshow(getattr(found, name), vmin=least, vmax=1.0, cmap="viridis" if least == 0 else "coolwarm")
+        axes.set(title=f"{name}, mean {found.means[name]:.2f}", xlabel="member", ylabel="member")
+        figure.colorbar(shown, ax=axes, shrink=0.8)
+    return figure
+
+
+def code_matrix(model: Any) -> "Figure":
+    """Draw the code of a reduction to two classes: a row for each class, a column for each member, which tells the
+    classes of +1 (orange) from those of -1 (blue); classes that it never saw are white."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.ticker import MaxNLocator
+
+    figure, (axes,) = _canvas(1)
+    axes.grid(visible=False)
+    axes.imshow(model.code_, vmin=-1, vmax=1, cmap=ListedColormap([BLUE, "white", ORANGE]), aspect="auto")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_yticks(range(len(model.classes_)), [_short(label) for label in model.classes_])
+    distance = getattr(model, "distance_", None)
+    more = "" if distance is None else f": distance {distance}, corrects {model.corrected_} wrong bits"
+    axes.set(xlabel="member", ylabel="class", title=f"Code{more}")
     return figure
 
 

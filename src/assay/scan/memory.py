@@ -23,6 +23,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _MAX_THREADS = 256
+_STRETCH = 64  # blocks in one compiled call of a thread that works alone; an interrupt waits for it
 
 
 class MemoryRows(Rows):
@@ -51,14 +52,31 @@ class MemoryRows(Rows):
         return block(self.X, self.y, self.weight, start, start + self._step)
 
     def sum(self, statistic: Statistic, *parameters: Any) -> Any:
-        starts, total = self._starts(), Total()
+        total, threads = Total(), 1 if is_crew() else thread_count(self.n_jobs)
+        pieces = self._pieces(statistic, threads)
+
+        def work(i: int) -> None:
+            level, number = pieces[i]
+            first = (number << level) * self._step
+            if not level:
+                total.add(number, on_block(statistic, self._block(first), parameters))
+                return
+            part = block(self.X, self.y, self.weight, first, first + (self._step << level))
+            stretch = statistic.stretch  # type: ignore[attr-defined]
+            total.add(number, on_block(stretch, part, (self._step, *parameters)), level=level)
+
         with one_blas_thread():
-            spread(
-                lambda i: total.add(i, on_block(statistic, self._block(starts[i]), parameters)),
-                len(starts),
-                thread_count(self.n_jobs),
-            )
+            spread(work, len(pieces), threads)
         return total.value()
+
+    def _pieces(self, statistic: Any, threads: int) -> Sequence[tuple[int, int]]:
+        """Return the nodes of the sum (level, number) that are worked out at once: blocks, or stretches of them."""
+        count = len(self._starts())
+        copied = not isinstance(self.X, np.ndarray) or self.X.dtype != np.float64 or not self.X.flags.c_contiguous
+        if copied or not hasattr(statistic, "stretch"):  # of blocks that are copied, one at a time
+            return [(0, i) for i in range(count)]
+        most = _STRETCH if threads == 1 else max(1, count // (8 * threads))
+        return stretches(self.n_rows // self._step, count, most)
 
     def map(self, function: Callable[..., Any], *parameters: Any) -> list[Any]:
         return thread_map(
@@ -105,6 +123,37 @@ class MemoryRows(Rows):
             return False
         low, codes = counted
         return low >= 0 and low + int(codes.max()) < len(classes)
+
+
+def in_stretches(stretch: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Mark a statistic that can also be had of a stretch of blocks: stretch(block, rows per block, *parameters).
+
+    Threads that work on different sums meet at the interpreter's lock after each compiled call, so that fewer and
+    longer calls let them run side by side. The stretch has 2^l whole blocks, and is added up as `Total` would:
+    pairs of neighbours, then pairs of pairs.
+    """
+
+    def mark(statistic: Any) -> Any:
+        statistic.stretch = stretch
+        return statistic
+
+    return mark
+
+
+def stretches(whole: int, count: int, most: int) -> list[tuple[int, int]]:
+    """Return the nodes (level, number) of stretches of whole blocks, at most so many long, and of the other blocks.
+
+    >>> stretches(6, 7, 4)
+    [(2, 0), (1, 2), (0, 6)]
+    """
+    found, at = [], 0
+    while at < count:
+        level = 0
+        while 2 << level <= most and at % (2 << level) == 0 and at + (2 << level) <= whole:
+            level += 1
+        found.append((level, at >> level))
+        at += 1 << level
+    return found
 
 
 def _counted_from(y: np.ndarray | None) -> tuple[int, np.ndarray] | None:
@@ -176,13 +225,18 @@ def _cores() -> int:
 _local = threading.local()
 
 
+def is_crew() -> bool:
+    """Tell whether this thread is one of several that share some work, and so works alone on its part."""
+    return getattr(_local, "working", False)
+
+
 def spread(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call work(0), ..., work(count - 1), each once, on at most `threads` threads, the caller's among them.
 
     After an error no further work is begun, and the error of the smallest number is raised (an interrupt
     before any other). A call from within `work` runs on its own thread alone.
     """
-    if threads <= 1 or count <= 1 or getattr(_local, "working", False):
+    if threads <= 1 or count <= 1 or is_crew():
         for i in range(count):
             work(i)
         return

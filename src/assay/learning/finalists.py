@@ -100,12 +100,14 @@ class Final:
 
     def _certify(self, chosen: list[Candidate], parts: list[Decimal]) -> None:
         template = "P01/1" if self.problem.task == "classify" else "P05/1"
+        template = template if self.problem.group is None else "P66/1"
+        groups = None if self.problem.group is None else self.problem.group[self.problem.held]
         work = []
         for place, one in enumerate(chosen):
             entries = tuple((template, str(part)) for i, part in enumerate(parts) if i != place)
             one.share = float(parts[place] / self.delta)
             encoding = self.problem.view(one.kind, one.plain)[0]
-            asked = options_for(self.search.metric, self.clip, self.problem.group is not None)
+            asked = options_for(self.search.metric, self.clip, groups)
             others = Others(self.delta, entries)
             assert one.recipe is not None
             work.append(Certify(one.recipe, self.problem.whole(), encoding, parts[place], others, asked))
@@ -143,12 +145,13 @@ class Final:
 
 
 def certified(certificate: Certificate, task: str) -> float | None:
-    """Return the bound of the error rate, or the least of the mean clipped error; None if there is none."""
-    quantity = "error rate" if task == "classify" else "mean loss"
+    """Return the bound of the error rate, or the least of the mean clipped error, of new rows or of new groups; None if
+    there is none."""
+    quantities = ("error rate" if task == "classify" else "mean loss", "mean loss of groups")
     values = [
         claim.value
         for claim in certificate.claims
-        if not claim.is_fact and claim.quantity == quantity and claim.direction == "upper"
-        and claim.params.get("loss", "absolute") in ("absolute",)
+        if not claim.is_fact and claim.quantity in quantities and claim.direction == "upper"
+        and claim.params.get("loss", "absolute") == "absolute"
     ]  # fmt: skip
     return min(values, default=None)

@@ -310,9 +310,7 @@ class Search:
         return has_probability_link(one.name)
 
 
-def options_for(metric: Metric, clip: float | None, grouped: bool) -> CertifyOptions:
-    """Return what certificates of the finalists are asked for."""
+def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None) -> CertifyOptions:
+    """Return what certificates of the finalists are asked for; `groups` are those of the hold-out rows."""
     scores = metric.name in ("auc", "brier")
-    return CertifyOptions(
-        clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True, independent=not grouped
-    )
+    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True, groups=groups)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Certificate
+from assay.claims.definitions import outward, up
 from assay.claims.definitions import percent as percent_up
-from assay.claims.definitions import up
 from assay.data import Table, read
 from assay.explain import Explanation, explain
 from assay.learning import baseline, spaces
@@ -244,25 +244,25 @@ def _why(found: Study, problem: Problem) -> str:
         f"{_WORDS[metric.name]} in cross-validation ({shown}) was the best, or level with "
         "the best."
     )
-    if problem.group is not None:
-        return f"{why} It is measured on new groups; rows of one group are not independent, so nothing is proved."
     if chosen.bound is None:
-        return f"{why} Nothing is proved about its error on new data: there are too few rows held out."
+        units = "rows" if problem.group is None else "groups"
+        return f"{why} Nothing is proved about its error on new data: there are too few {units} held out."
     sure = percent(found.confidence)
     said = (
         f"it errs in at most {percent_up(chosen.bound)} of cases"
         if classes
         else f"its mean absolute error (each counted up to {found.clip:.4g}) is at most {up(chosen.bound, 4)}"
     )
-    return f"{why} On new data like these {said}, with {sure} confidence; {_against_baseline(found)}"
+    where = "On new data like these" if problem.group is None else "In new groups like these, on average,"
+    return f"{why} {where} {said}, with {sure} confidence; {_against_baseline(found)}"
 
 
 def _against_baseline(found: Study) -> str:
     base = found.baseline
     rival = base.note.removeprefix("always ")
-    claim = next((one for one in found.certificate.claims if one.template == "P61/1"), None)
+    claim = next((one for one in found.certificate.claims if one.template in ("P61/1", "P65/1")), None)
     if claim is not None and claim.direction == "lower" and claim.value > 0:
-        by = percent_up(claim.value, "lower") if found.task == "classify" else f"{claim.value:.4g}"
+        by = percent_up(claim.value, "lower") if found.task == "classify" else outward(claim.value, "lower", 4)
         return f"it is proved to beat always answering {rival}, by at least {by}."
     error = base.holdout_error
     shown = f"{100 * error:.1f} %" if found.task == "classify" else f"{error:.4g}"

@@ -70,12 +70,12 @@ class Final:
     def run(self) -> tuple[Candidate, dict[str, Any]]:
         """Return the chosen candidate, its model and certificate; if all finalists fail, the next ones are tried, and
         those that failed stay paid for."""
-        ranked = self.search.ranked()
+        ranked = self.search.finishable()
         if not ranked:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted and certified ({reasons}).")
         by_bound = self.search.metric.name in ("error", "mae")
-        chosen = finalists(ranked, by_bound)
+        chosen = self._in_time(finalists(ranked, by_bound))
         spare = [one for one in ranked if one not in chosen]
         left = self.delta
         while True:
@@ -91,6 +91,12 @@ class Final:
             if not chosen:
                 reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all if one.note)
                 raise ValueError(f"no learner could be fitted and certified ({reasons}).")
+
+    def _in_time(self, chosen: list[Candidate]) -> list[Candidate]:
+        """Return the first finalist, and the others if there is time for all."""
+        left = self.budget.left()
+        needed = sum(self.search.finishing(one) for one in chosen) / max(1, self.pool.size)
+        return chosen if left is None or needed < left else chosen[:1]
 
     def _best(self, finished: list[Candidate]) -> tuple[Candidate, dict[str, Any]]:
         with_bound = [one for one in finished if one.bound is not None]

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-import assay
 from assay import datasets
 from assay.data import Encoding, Table, read
+from assay.learning import learn
 from bench.harness import save
 
 TABLES = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "tables"
@@ -130,7 +130,7 @@ def one_split(table: Table, target: str, seconds: float, seed: int) -> dict[str,
     cut = round(0.7 * len(order))
     train, test = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
     began = time.perf_counter()
-    study = assay.learn(train, target, time=seconds, seed=seed)
+    study = learn(train, target, time=seconds, seed=seed)
     spent = {"Assay": time.perf_counter() - began}
     test = test.take(study.model.own_rows(test))
     y = study.model.labels(test)

@@ -51,6 +51,16 @@ def test_the_best_that_can_be_finished_comes_first(monkeypatch):
     assert rounds.reserve() == pytest.approx(0.3 + 1.4 * 1.0)
 
 
+def test_at_the_end_of_the_time_the_best_is_still_first(monkeypatch):
+    """All of a small table are finished at once: being the fastest is no merit."""
+    rounds = search(seconds=10.0)
+    rounds.budget.began -= 9.9
+    best, quickest = candidate([0.1], seconds=0.2), candidate([0.2], seconds=0.01)
+    rounds.all = [quickest, best]
+    monkeypatch.setattr(Search, "finishing", lambda self, one: one.seconds)
+    assert rounds.finishable() == [best, quickest]
+
+
 class Job:
     """A job that does what it is told in a worker."""
 

@@ -160,6 +160,7 @@ class Search:
         ranked, left = self.ranked(), self.budget.left()
         if left is None:
             return ranked
+        left += 0.08 * (self.budget.seconds or 0.0)  # a budget may be passed by a little
         slow = [one for one in ranked if 0.3 + 1.3 * self.finishing(one) > left]
         return [one for one in ranked if one not in slow] + sorted(slow, key=self.finishing)
 

@@ -59,7 +59,7 @@ class Scores:
                 self._opened.append((str(record["opened"]), str(Fraction(record["delta"]))))
                 return
             losses, seconds = ([float(one) for one in record[name]] for name in ("losses", "seconds"))
-            found = {"losses": losses, "seconds": seconds, "per_row": float(record["per_row"])}
+            found: dict[str, Any] = {"losses": losses, "seconds": seconds, "per_row": float(record["per_row"])}
             key, note = str(record["key"]), str(record["note"])
         except (ValueError, TypeError, KeyError, RecursionError, ZeroDivisionError):
             return

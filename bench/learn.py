@@ -4,23 +4,29 @@ The tables of ../shared/data (or the folder in ASSAY_BENCH_DATA) and the bundled
 rows (70 %) and test rows, which nobody sees. Assay and FLAML have the same seconds; LightGBM,
 HistGradientBoosting, RandomForest and a linear pipeline run with their defaults on the same one-hot columns. Error:
 share of wrong rows, or mean absolute error. A bound is violated if the test error is above it by more than three
-standard errors of the test rows. Peers that are not installed are left out.
+standard errors of the test rows. Peers that are not installed are left out; FLAML, whose dependencies may want
+other versions, is also found by the interpreter in ASSAY_BENCH_FLAML.
 """
 
 import argparse
 import csv
+import json
 import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import assay
 from assay import datasets
 from assay.data import Encoding, Table, read
+from assay.learning import learn
 from bench.harness import save
 
 TABLES = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "tables"
@@ -67,29 +73,54 @@ def peers(task: str, seconds: float, seed: int) -> dict[str, Callable[[], Any]]:
         found["LightGBM"] = lambda: getattr(lightgbm, f"LGBM{end}")(random_state=seed, verbose=-1)
     except ImportError:
         pass
-    try:
-        from flaml import AutoML
-
-        found["FLAML"] = lambda: _Flaml(AutoML(), task, seconds, seed)
-    except ImportError:
-        pass
+    if _flaml_python():
+        found["FLAML"] = lambda: _Flaml(task, seconds, seed)
     return found
 
 
-class _Flaml:
-    """FLAML with the metric that is compared and the same seconds."""
+@cache
+def _flaml_python() -> str:
+    """Return an interpreter that has FLAML: this one, or that of ASSAY_BENCH_FLAML; empty if there is none."""
+    for python in (sys.executable, os.environ.get("ASSAY_BENCH_FLAML", "")):
+        if python and not subprocess.run([python, "-c", "from flaml import AutoML"], capture_output=True).returncode:
+            return python
+    return ""
 
-    def __init__(self, tool: Any, task: str, seconds: float, seed: int) -> None:
-        self.tool, self.seed = tool, seed
+
+_FLAML = """
+import json, sys, warnings, numpy, flaml
+warnings.simplefilter("ignore")
+folder, asked = sys.argv[1], json.loads(sys.argv[2])
+X, y, new = (numpy.load(f"{folder}/{name}.npy", allow_pickle=False) for name in ("X", "y", "new"))
+tool = flaml.AutoML()
+tool.fit(X_train=X, y_train=y, **asked)
+numpy.save(f"{folder}/predicted.npy", tool.predict(new))
+"""
+
+
+class _Flaml:
+    """FLAML with the metric that is compared and the same seconds, in a process of its own: it pins other versions."""
+
+    def __init__(self, task: str, seconds: float, seed: int) -> None:
         kind, metric = ("classification", "accuracy") if task == "classify" else ("regression", "mae")
-        self.asked = {"task": kind, "metric": metric, "time_budget": seconds, "verbose": 0}
+        self.asked = {"task": kind, "metric": metric, "time_budget": seconds, "verbose": 0, "seed": seed}
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> "_Flaml":
-        self.tool.fit(X_train=X, y_train=y, seed=self.seed, **self.asked)
+        self.X, (self.classes, self.y) = X, np.unique(y, return_inverse=True)
+        if self.asked["task"] == "regression":
+            self.y = y
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        return self.tool.predict(X)
+        """Fit and predict in one go."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, array in (("X", self.X), ("y", self.y), ("new", X)):
+                np.save(Path(folder) / f"{name}.npy", array)
+            command = [_flaml_python(), "-c", _FLAML, folder, json.dumps(self.asked)]
+            clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+            subprocess.run(command, check=True, capture_output=True, env=clean)
+            predicted = np.load(Path(folder) / "predicted.npy", allow_pickle=False)
+        return predicted if self.asked["task"] == "regression" else self.classes[predicted.astype(int)]
 
 
 def one_split(table: Table, target: str, seconds: float, seed: int) -> dict[str, Any]:
@@ -99,7 +130,7 @@ def one_split(table: Table, target: str, seconds: float, seed: int) -> dict[str,
     cut = round(0.7 * len(order))
     train, test = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
     began = time.perf_counter()
-    study = assay.learn(train, target, time=seconds, seed=seed)
+    study = learn(train, target, time=seconds, seed=seed)
     spent = {"Assay": time.perf_counter() - began}
     test = test.take(study.model.own_rows(test))
     y = study.model.labels(test)

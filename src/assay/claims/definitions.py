@@ -23,6 +23,8 @@ ASSUMPTIONS = {
     "A-PRIOR": "the prior, code or grid was fixed without looking at the sample",
     "A-DELTA": "the confidence and the choice of claims were fixed in advance, or are paid for in the ledger",
     "A-ORDER": "the order of the rows was not chosen by looking at their values",
+    "A-GROUPS(holdout)": "the groups of the hold-out rows are told truly, and are independent draws from one "
+    "population of groups",
     "A-FOLDS": "the folds were drawn without looking at the rows, and each fold's model was fitted without that fold",
     "A-RNG": "pseudo-random bits behave like independent fair bits, independent of the data",
     "A-BAGS": "each member depends on the training rows of its own bag alone, and bags were drawn without looking at "

@@ -71,6 +71,9 @@ def learn(
     out: Annotated[Path, typer.Option(help="The model file to write.")] = Path("model.assay"),
     report: Annotated[Path, typer.Option(help="The report to write.")] = Path("report.html"),
     log: Annotated[Path | None, _option("A file for a line per event.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep scores in OUT.scores; the same command then goes on from them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what went wrong.")] = False,
 ) -> None:
@@ -90,7 +93,7 @@ def learn(
         )  # fmt: skip
         levels = dict(learning.parse_ordered(one) for one in ordered or ())
         reading = learning.Reading(_words(nominal), levels, _words(drop))
-        learning.learn(source, target, options, reading, learning.Output(out, report, as_json, quiet, log))
+        learning.learn(source, target, options, reading, learning.Output(out, report, as_json, quiet, log, resume))
 
 
 @app.command()

@@ -66,13 +66,20 @@ class Output:
     as_json: bool = False
     quiet: bool = False
     log: Path | None = None
+    resume: bool = False
+
+    @property
+    def scores(self) -> Path | None:
+        """The file of scores from which the same command resumes."""
+        return self.out.with_name(f"{self.out.name}.scores") if self.resume else None
 
 
 def learn(source: str, target: str, options: Options, reading: Reading, output: Output) -> None:
     """Run the command."""
     _check(options, output)
     files = {"--out": output.out, "--report": output.report}
-    keep_apart([source], files if output.log is None else files | {"--log": output.log})
+    files |= {name: path for name, path in (("--log", output.log), ("--resume", output.scores)) if path is not None}
+    keep_apart([source], files)
     console = Console(quiet=output.quiet or output.as_json)
     data, target = _read(source, target, reading)
     for sentence in columns.sentences(data):
@@ -164,7 +171,7 @@ def _learn_row_by_row(data: Table, target: str, options: Options, output: Output
     try:
         if status is not None:
             status.start()
-        return learning.learn(data, target, **vars(options), tell=tell)
+        return learning.learn(data, target, **vars(options), resume=output.scores, tell=tell)
     finally:
         if status is not None:
             status.stop()

@@ -241,17 +241,17 @@ _IDENTIFIER = re.compile(r"(?i)(.*[_ -])?(id|uid|uuid|guid|index|key|row|nr|no|n
 
 def _useless(column: Column, n_rows: int) -> str:
     """Return why nothing can be learnt from a column; empty if something could."""
-    there = column.data[~column.missing]
-    distinct = len(np.unique(there))
+    missing = column.missing
+    there = column.data[~missing] if missing.any() else column.data
     kind = column.type.kind
-    if not distinct:
+    if not len(there):
         return "it has no value in any row."
-    if distinct == 1 and len(there) == n_rows:
+    if len(there) == n_rows and bool((there == there[0]).all()):
         return "it has the same value in every row."
-    if n_rows <= 20 or distinct < n_rows or kind not in ("nominal", "numeric"):
+    if n_rows <= 20 or len(there) < n_rows or kind not in ("nominal", "numeric"):
         return ""
-    whole = kind == "numeric" and bool((there == np.round(there)).all())
-    if kind == "nominal" or (whole and _IDENTIFIER.fullmatch(column.name)):
+    named = bool(_IDENTIFIER.fullmatch(column.name)) and bool((there == np.round(there)).all())
+    if (kind == "nominal" or named) and len(np.unique(there)) == n_rows:
         return "it names each row, so it says nothing about new ones."
     return ""
 

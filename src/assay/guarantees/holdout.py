@@ -1,4 +1,4 @@
-"""Statements about new data from hold-out rows (P01, P03 to P07, P25, P61).
+"""Statements about new data from hold-out rows (P01, P03 to P07, P25, P61, P65, P66).
 
 Losses of a regression are absolute errors clipped at `clip`. Where several models were compared on the same
 rows, each statement is made at delta divided by their number.
@@ -21,6 +21,7 @@ from assay.theory import concentration, conformal
 from assay.theory.holdout import auc_lower, threshold_width
 
 _NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
+_MANY_GROUPS = 30  # from which betting on them does better than Chernoff's bound
 _NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
 
 
@@ -206,6 +207,50 @@ def against_baseline(decided: Decided, holdout: Rows, label: int, delta: str) ->
     value, direction, params = _difference(decided, holdout, np.full(holdout.n_rows, label), delta)
     data = ("train", "holdout")
     return replace(claim("P61/1", value, {**params, "label": label}, "holdout", delta, direction=direction), data=data)
+
+
+def against_median(predicted: Predictions, train: Rows, holdout: Rows, clip: float, delta: str) -> Any:
+    """Return how the mean clipped error differs from that of always answering with the lower median of the training
+    rows: betting on the differences of the same rows, which lie in [-clip, clip]."""
+    targets, held = (np.concatenate([np.ravel(block.y) for block in rows.blocks()]) for rows in (train, holdout))
+    constant = float(np.sort(targets)[(len(targets) - 1) // 2])
+    own = np.minimum(predicted.clipped_errors(holdout, clip) + 2 * predicted.largest_radius(holdout), clip)
+    other = np.minimum(np.abs(held - constant), clip)
+    moved = np.clip((own - other) / (2 * clip) + 0.5 + OUTWARD, 0.0, 1.0)
+    most = clip * (2 * concentration.betting_upper(moved, float(delta)) - 1 + 4 * OUTWARD)
+    if most >= clip:
+        return Vacuous("P65/1", f"{len(held)} hold-out rows are too few for any statement.", delta)
+    params = {"clip": clip, "rows": len(held), "constant": constant}
+    direction = "lower" if most < 0 else "upper"
+    return replace(
+        claim("P65/1", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout")
+    )
+
+
+def of_groups(found: Gathered, holdout: Rows, asked: CertifyOptions, delta: str) -> Claim | NotApplicable:
+    """Return a bound of the mean over groups of the mean loss within a group; hold-out groups are the draws."""
+    assert asked.groups is not None
+    groups = np.unique(np.asarray(asked.groups), return_inverse=True)[1]
+    count = int(groups.max()) + 1
+    params: dict[str, Any] = {"clip": 1.0, "rows": holdout.n_rows}
+    if decided := found.get(Decided):
+        losses = (decided.positions(holdout) != labels(holdout)).astype(np.float64)
+    elif asked.clip is None or not (predicted := found.get(Predictions)) or predicted.targets(holdout) > 1:
+        return NotApplicable("P66/1", "It needs an error of each row with a range: pass clip=, and predict one target.")
+    else:
+        params |= {"clip": float(asked.clip), "loss": "absolute"}
+        rounding = predicted.largest_radius(holdout)
+        losses = np.minimum(predicted.clipped_errors(holdout, params["clip"]) + 2 * rounding, params["clip"])
+    clip = params["clip"]
+    if count < 2:
+        return Vacuous("P66/1", "One hold-out group says next to nothing about new groups.", delta)
+    means = np.minimum(np.bincount(groups, losses) / np.bincount(groups) / clip * (1 + 1e-12), 1.0)
+    how = "kl" if count < _MANY_GROUPS else "betting"  # by the number alone, which is known before any loss is
+    bounding = MEAN_LOSS["P03/1" if how == "kl" else "P05/1"]
+    bound = clip * (bounding(means, float(delta)) + 2 * OUTWARD)
+    if bound >= clip:
+        return Vacuous("P66/1", f"With {count} hold-out groups the bound is {clip:g}, the largest loss.", delta)
+    return claim("P66/1", bound, {**params, "groups": count, "how": how}, "holdout", delta, witness={"group": groups})
 
 
 def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> Claim:

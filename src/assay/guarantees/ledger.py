@@ -42,7 +42,7 @@ class CertifyOptions:
     hypothesis_class_fixed: bool = True
     radius: float | None = None
     baseline: bool = False
-    independent: bool = True  # rows of one group are not, and then nothing is said about new data
+    groups: np.ndarray | None = None  # of the hold-out rows, if rows of one group are no independent draws
 
 
 class Beside(NamedTuple):

@@ -26,9 +26,8 @@ def make_statements(
 
     `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
     """
-    if not asked.independent:
-        code = "P01/1" if found["train"].get(Decided) else "P05/1"
-        return [NotApplicable(code, "rows of one group are no independent draws, and the bounds count rows.")]
+    if asked.groups is not None:
+        return [holdout.of_groups(found["holdout"], cut.holdout, asked, str(delta))]
     prepared = prepare(learner, cut, found, asked)
     shares = prepared.shares(delta)
     made = [one(shares[place]) if place in shares else one for place, one in enumerate(prepared.all())]
@@ -55,9 +54,11 @@ def prepare(learner: Any, cut: Any, found: Mapping[str, Gathered], asked: Certif
     if train.get(Predictions) is None and learner.card.task != "regress":
         return Prepared([], list(learner.holdout_statements(cut.holdout, asked)))
     training = [*by_norm(train, cut.train, asked), *learner.statements(cut.train)]
-    return Prepared(
-        training if asked.hypothesis_class_fixed else [], list(holdout.of_regressor(cut.holdout, held, asked))
-    )
+    stated: list[Any] = list(holdout.of_regressor(cut.holdout, held, asked))
+    if asked.baseline and any(not isinstance(one, NotApplicable) for one in stated):
+        median = partial(holdout.against_median, held.the(Predictions), cut.train, cut.holdout, float(asked.clip))
+        stated.append(Beside(median))
+    return Prepared(training if asked.hypothesis_class_fixed else [], stated)
 
 
 def _beside(cut: Any, held: Gathered) -> Iterator[Beside]:

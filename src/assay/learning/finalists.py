@@ -70,12 +70,12 @@ class Final:
     def run(self) -> tuple[Candidate, dict[str, Any]]:
         """Return the chosen candidate, its model and certificate; if all finalists fail, the next ones are tried, and
         those that failed stay paid for."""
-        ranked = self.search.ranked()
+        ranked = self.search.finishable()
         if not ranked:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted and certified ({reasons}).")
         by_bound = self.search.metric.name in ("error", "mae")
-        chosen = finalists(ranked, by_bound)
+        chosen = self._in_time(finalists(ranked, by_bound))
         spare = [one for one in ranked if one not in chosen]
         left = self.delta
         while True:
@@ -92,6 +92,12 @@ class Final:
                 reasons = "; ".join(f"{one.name}: {one.note}" for one in self.search.all if one.note)
                 raise ValueError(f"no learner could be fitted and certified ({reasons}).")
 
+    def _in_time(self, chosen: list[Candidate]) -> list[Candidate]:
+        """Return the first finalist, and the others if there is time for all."""
+        left = self.budget.left()
+        needed = sum(self.search.finishing(one) for one in chosen) / max(1, self.pool.size)
+        return chosen if left is None or needed < left else chosen[:1]
+
     def _best(self, finished: list[Candidate]) -> tuple[Candidate, dict[str, Any]]:
         with_bound = [one for one in finished if one.bound is not None]
         chosen = min(with_bound, key=lambda one: one.bound or 0.0) if with_bound else finished[0]
@@ -100,12 +106,14 @@ class Final:
 
     def _certify(self, chosen: list[Candidate], parts: list[Decimal]) -> None:
         template = "P01/1" if self.problem.task == "classify" else "P05/1"
+        template = template if self.problem.group is None else "P66/1"
+        groups = None if self.problem.group is None else self.problem.group[self.problem.held]
         work = []
         for place, one in enumerate(chosen):
             entries = tuple((template, str(part)) for i, part in enumerate(parts) if i != place)
             one.share = float(parts[place] / self.delta)
             encoding = self.problem.view(one.kind, one.plain)[0]
-            asked = options_for(self.search.metric, self.clip, self.problem.group is not None)
+            asked = options_for(self.search.metric, self.clip, groups)
             others = Others(self.delta, entries)
             assert one.recipe is not None
             work.append(Certify(one.recipe, self.problem.whole(), encoding, parts[place], others, asked))
@@ -143,12 +151,13 @@ class Final:
 
 
 def certified(certificate: Certificate, task: str) -> float | None:
-    """Return the bound of the error rate, or the least of the mean clipped error; None if there is none."""
-    quantity = "error rate" if task == "classify" else "mean loss"
+    """Return the bound of the error rate, or the least of the mean clipped error, of new rows or of new groups; None if
+    there is none."""
+    quantities = ("error rate" if task == "classify" else "mean loss", "mean loss of groups")
     values = [
         claim.value
         for claim in certificate.claims
-        if not claim.is_fact and claim.quantity == quantity and claim.direction == "upper"
-        and claim.params.get("loss", "absolute") in ("absolute",)
+        if not claim.is_fact and claim.quantity in quantities and claim.direction == "upper"
+        and claim.params.get("loss", "absolute") == "absolute"
     ]  # fmt: skip
     return min(values, default=None)

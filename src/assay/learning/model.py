@@ -103,7 +103,7 @@ class TableModel:
         encodes by itself.
         """
         compared = len(asked.compared) or 1 + len(() if others is None else others.entries)
-        self.memory = self.recall(table, held, compared) if asked.independent else None
+        self.memory = self.recall(table, held, compared) if asked.groups is None else None
         raw, y = self.encoding.raw(table)[0], self.labels(table)
         kept = np.setdiff1d(np.arange(len(raw)), held)
         split = {"train": kept, "holdout": held}

@@ -27,6 +27,7 @@ from assay.learning.events import Event, Finished, Left, Started
 from assay.learning.jobs import Answer, Judge, Recipe, together
 from assay.learning.metrics import Metric
 from assay.learning.problem import Problem
+from assay.learning.resume import Scores
 from assay.learning.workers import Pool
 from assay.registry import find
 from assay.stored import class_name
@@ -102,9 +103,10 @@ class Search:
         budget: Budget,
         tell: Callable[[Event], None],
         thorough: bool,
+        scores: Scores,
     ) -> None:
         self.problem, self.metric, self.pool, self.budget, self.tell = problem, metric, pool, budget, tell
-        self.thorough = thorough
+        self.thorough, self.scores = thorough, scores
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
 
@@ -150,12 +152,21 @@ class Search:
 
     def reserve(self) -> float:
         """Return the seconds that fitting and certifying the best so far will take, with some room."""
-        best = self.ranked()[:2]
-        return 0.3 + 1.6 * max((self.finishing(one) for one in best), default=0.0)
+        return 0.3 + 1.4 * min((self.finishing(one) for one in self.finishable()[:1]), default=0.0)
+
+    def finishable(self) -> list[Candidate]:
+        """Return what was judged, best first: those that can be fitted to all training rows and certified in the time
+        that is left before the others, of which the fastest comes first."""
+        ranked, left = self.ranked(), self.budget.left()
+        if left is None:
+            return ranked
+        left += 0.08 * (self.budget.seconds or 0.0)  # a budget may be passed by a little
+        slow = [one for one in ranked if 0.3 + 1.3 * self.finishing(one) > left]
+        return [one for one in ranked if one not in slow] + sorted(slow, key=self.finishing)
 
     def finishing(self, one: Candidate) -> float:
         """Return how long a candidate takes to be fitted to all training rows and certified, about."""
-        fitted = len(self.problem.rungs[one.step][0].fit)
+        fitted = len(self.problem.rungs[one.step][0].fit)  # of a fit that took so many seconds
         grown = len(self.problem.train) / fitted
         return one.seconds * grown**1.1 + 4 * one.per_row * len(self.problem.y) + 0.2
 
@@ -183,11 +194,11 @@ class Search:
         """Judge candidates on the pairs of a step, side by side."""
         if self.budget.trials is not None and step == 0:
             candidates = candidates[: max(0, self.budget.trials - self.budget.done)]
+        candidates = [one for one in candidates if not self._known(one, step)]
         count = self._parts(len(candidates), step)
         work = [job for one in candidates for job in self._jobs(one, step, count)]
         answers: list[list[Answer | None]] = [[None] * count for _ in candidates]
         seconds = self.budget.seconds
-        many = len(self.problem.train) > 30_000
 
         def begun(place: int) -> None:
             if place % count == 0:
@@ -198,13 +209,27 @@ class Search:
             parts[place % count] = answer
             known = [part for part in parts if part is not None]
             if len(known) == count:
-                self._take(one, together(known), step, many)
+                answer = together(known)
+                if answer.result is not None:
+                    self.scores.add(self._key(one, step), answer.result, answer.note)
+                self._take(one, answer, step)
 
         def limit() -> float | None:
             slow = None if seconds is None else max(5.0, (0.4 if self.thorough else 1.0) * seconds)
             return slow if self.ranked() else None
 
         self.pool.run(work, done, begun, limit=limit, over=self._out_of_time)
+
+    def _key(self, one: Candidate, step: int) -> str:
+        reads = sorted(one.kind.card.input) if not one.plain else []
+        return self.scores.key(one.recipe, one.plain, reads, step)
+
+    def _known(self, one: Candidate, step: int) -> bool:
+        """Take the score that an earlier run of the same study found, if there is one."""
+        found = self.scores.find(self._key(one, step), len(self.problem.rungs[step]))
+        if found is not None:
+            self._take(one, Answer(found["result"], found["note"]), step)
+        return found is not None
 
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
@@ -228,7 +253,8 @@ class Search:
             for a, b in itertools.pairwise(cuts)
         ]  # fmt: skip
 
-    def _take(self, one: Candidate, answer: Answer, step: int, many: bool) -> None:
+    def _take(self, one: Candidate, answer: Answer, step: int) -> None:
+        many = len(self.problem.train) > 30_000
         self.budget.done += step == 0
         if not self.thorough:  # the 60 s unless told are without compiling, which happens once
             self.budget.began += answer.compiling / max(1, self.pool.size)
@@ -253,7 +279,15 @@ class Search:
         waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
         best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.problem.rungs[0])])), default=None)
-        return [one for one in some if best is None or self._may_be_best(one, best)]
+        return [one for one in some if best is None or (self._may_be_best(one, best) and self._has_time_for(one))]
+
+    def _has_time_for(self, one: Candidate) -> bool:
+        """Tell whether the time that is left is enough to judge a candidate on the pairs of the last step, one after
+        the other, and to fit and certify it then; by how long its fits took so far."""
+        left, pairs = self.budget.left(), self.problem.rungs[1]
+        grown = len(pairs[0].fit) / len(self.problem.rungs[0][0].fit)
+        judging = len(pairs) * one.seconds * grown**1.1 + one.per_row * sum(len(pair.judge) for pair in pairs)
+        return left is None or judging / self._parts(1, 1) + self.finishing(one) < left
 
     def _may_be_best(self, one: Candidate, best: Candidate) -> bool:
         """Tell whether the folds leave open which is better: within one standard error of their difference, or two
@@ -310,9 +344,7 @@ class Search:
         return has_probability_link(one.name)
 
 
-def options_for(metric: Metric, clip: float | None, grouped: bool) -> CertifyOptions:
-    """Return what certificates of the finalists are asked for."""
+def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None) -> CertifyOptions:
+    """Return what certificates of the finalists are asked for; `groups` are those of the hold-out rows."""
     scores = metric.name in ("auc", "brier")
-    return CertifyOptions(
-        clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True, independent=not grouped
-    )
+    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True, groups=groups)

@@ -6,6 +6,7 @@ are opened, once (`finalists`). The baseline is a row of the leaderboard, and be
 """
 
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from assay.claims.claim import Certificate
+from assay.claims.definitions import outward, up
 from assay.claims.definitions import percent as percent_up
-from assay.claims.definitions import up
 from assay.data import Table, read
 from assay.explain import Explanation, explain
+from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning import baseline, spaces
 from assay.learning.events import Event, Note
 from assay.learning.finalists import Final
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, default_clip, posed
+from assay.learning.resume import Scores, fingerprint
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.workers import Pool
 
@@ -124,6 +127,7 @@ def learn(
     task: str | None = None,
     force: bool = False,
     workers: int | None = None,
+    resume: str | PathLike[str] | None = None,
     tell: Callable[[Event], None] = lambda event: None,
     stop: Any = None,
 ) -> Study:
@@ -151,6 +155,8 @@ def learn(
         of the median on the training rows.
     force : try learners that are named although there are too many rows for them.
     workers : processes that fit side by side, all cores if left out; 0: none beside this one.
+    resume : a file of scores, which is made, or added to: candidates that an earlier run of the same study has judged
+        are not fitted again for it. It also tells how often hold-out rows of the table were opened.
     tell : called with each event (`assay.learning.events`).
     stop : an event, or a function: ends the search when it is set, or true; so does the first Ctrl-C.
 
@@ -175,14 +181,34 @@ def learn(
         first, rest, slow = spaces.suitable(problem.task, learners, exclude, len(problem.train), force)
         for note in problem.notes:
             tell(Note(note))
-        search = Search(problem, wanted, pool, budget, tell, thorough=time is not None)
+        rows = fingerprint(problem.table, target, problem.task)
+        about = fingerprint(Table({}), rows, problem.held, seed, group, time_column, wanted.name, wanted.cost)
+        scores = Scores(None if resume is None else Path(resume), about)
+        search = Search(problem, wanted, pool, budget, tell, time is not None, scores)
         search.all = [Candidate(n, status="left out", note=spaces.TOO_SLOW.format(len(problem.train))) for n in slow]
         search.run(first, rest)
         if budget.stopped and not search.ranked():
             raise KeyboardInterrupt
-        final = Final(problem, search, pool, budget, tell, 1 - Decimal(confidence), clip)
+        delta = 1 - Decimal(confidence)
+        _tell_opened(problem, *scores.opened(rows, delta), delta, tell)
+        final = Final(problem, search, pool, budget, tell, delta, clip)
         chosen, result = final.run()
     return _study(problem, search, chosen, result, confidence, clip, source)
+
+
+def _tell_opened(problem: Problem, times: int, spent: float, delta: Decimal, tell: Callable[[Event], None]) -> None:
+    """Warn if the hold-out rows were opened before: what is chosen after looking twice is covered less."""
+    if not times:
+        return
+    sure = 100 * (1 - min(1.0, spent + float(delta)))
+    note = (
+        f"Rows of this table were held out and opened {times} time{'s' if times > 1 else ''} before. Each result by "
+        f"itself is as sure as it says; the best of all of them, only to {sure:.4g} %. New rows would mend that; "
+        "another split of the same ones does not."
+    )
+    problem.notes.append(note)
+    tell(Note(note))
+    warnings.warn(note, RepeatedUseWarning, stacklevel=3)
 
 
 def _check(time: float | None, trials: int | None, certify: str) -> None:
@@ -244,25 +270,25 @@ def _why(found: Study, problem: Problem) -> str:
         f"{_WORDS[metric.name]} in cross-validation ({shown}) was the best, or level with "
         "the best."
     )
-    if problem.group is not None:
-        return f"{why} It is measured on new groups; rows of one group are not independent, so nothing is proved."
     if chosen.bound is None:
-        return f"{why} Nothing is proved about its error on new data: there are too few rows held out."
+        units = "rows" if problem.group is None else "groups"
+        return f"{why} Nothing is proved about its error on new data: there are too few {units} held out."
     sure = percent(found.confidence)
     said = (
         f"it errs in at most {percent_up(chosen.bound)} of cases"
         if classes
         else f"its mean absolute error (each counted up to {found.clip:.4g}) is at most {up(chosen.bound, 4)}"
     )
-    return f"{why} On new data like these {said}, with {sure} confidence; {_against_baseline(found)}"
+    where = "On new data like these" if problem.group is None else "In new groups like these, on average,"
+    return f"{why} {where} {said}, with {sure} confidence; {_against_baseline(found)}"
 
 
 def _against_baseline(found: Study) -> str:
     base = found.baseline
     rival = base.note.removeprefix("always ")
-    claim = next((one for one in found.certificate.claims if one.template == "P61/1"), None)
+    claim = next((one for one in found.certificate.claims if one.template in ("P61/1", "P65/1")), None)
     if claim is not None and claim.direction == "lower" and claim.value > 0:
-        by = percent_up(claim.value, "lower") if found.task == "classify" else f"{claim.value:.4g}"
+        by = percent_up(claim.value, "lower") if found.task == "classify" else outward(claim.value, "lower", 4)
         return f"it is proved to beat always answering {rival}, by at least {by}."
     error = base.holdout_error
     shown = f"{100 * error:.1f} %" if found.task == "classify" else f"{error:.4g}"

@@ -50,6 +50,26 @@ def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"The error rate on new data is at least {percent(value, direction)} below that of {answer} ({rows})."
 
 
+def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    errors = f"The mean absolute error on new data, errors clipped at {params['clip']:g},"
+    answer = f"always answering with the median of the training rows, {params['constant']:.6g}"
+    rows = f"({params['rows']} hold-out rows, paired)"
+    if direction == "upper":
+        return f"{errors} exceeds that of {answer}, by at most {up(value, 6)} {rows}."
+    return f"{errors} is at least {outward(value, direction, 6)} below that of {answer} {rows}."
+
+
+def _groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    what, bound = "share of errors among the rows", percent(value)
+    if "loss" in params:
+        what = f"mean absolute error, errors clipped at {params['clip']:g}, of the rows"
+        bound = up(value, 6)
+    return (
+        f"The mean over new groups of the {what} of a group is at most {bound} ({params['groups']} hold-out groups of "
+        f"{params['rows']} rows, each group one draw)."
+    )
+
+
 def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"Prediction sets of size {up(value, 6)} (the interval prediction -+ size; the classes whose score is at most "
@@ -102,6 +122,16 @@ CLAIMS = {
     ),
     "P24/1": _loss(
         "regression.rademacher", norm.NormRisk, "training rows, length of the weights", (*UNIFORM, "A-RANGE")
+    ),
+    "P65/1": Definition(
+        "holdout.median", holdout.MedianBaseline, _median, (*_RANGE, "A-ORDER"), _BOTH, "loss against the median"
+    ),
+    "P66/1": Definition(
+        "holdout.groups",
+        holdout.GroupMean,
+        _groups,
+        ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
+        quantity="mean loss of groups",
     ),
     "P61/1": Definition("holdout.baseline", holdout.Baseline, _baseline, HOLDOUT, _BOTH),
     "P25/1": Definition("conformal.coverage", holdout.Coverage, _coverage, HOLDOUT),

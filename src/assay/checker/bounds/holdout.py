@@ -11,7 +11,7 @@ from assay.checker.bounds.error_rate import ClippedRisk, ln_above
 from assay.checker.bounds.tails import binomial_at_least, binomial_at_most, ln
 from assay.checker.numerics import Sums, U, gamma
 from assay.checker.predictors import margins, predicted
-from assay.checker.record import Rejected, exact_decimal
+from assay.checker.record import Rejected, exact_decimal, signed
 from assay.checker.rule import Rule, View
 
 _DIGITS = 60
@@ -60,12 +60,16 @@ class KullbackLeibler(MeanLoss):
             return self.claim.value
         if p >= q:
             raise Rejected(f"the mean loss is {float(p) * self.clip:.10g}, above {self.claim.value:.10g}")
-        with localcontext(prec=_DIGITS):
-            slip = Decimal("1e-40")
-            enough = divergence(p, q) - slip >= ln(1 / self.delta) / self.rows + slip
-        if not enough:
+        if not divergence_proves(p, q, self.rows, self.delta):
             raise Rejected(f"the bound for {self.rows} rows lies above {self.claim.value:.10g}")
         return self.claim.value
+
+
+def divergence_proves(p: Fraction, q: Fraction, m: int, delta: Fraction) -> bool:
+    """Tell whether kl(p, q) >= ln(1 / delta) / m, for p < q < 1."""
+    with localcontext(prec=_DIGITS):
+        slip = Decimal("1e-40")
+        return bool(divergence(p, q) - slip >= ln(1 / delta) / m + slip)
 
 
 def divergence(p: Fraction, q: Fraction) -> Decimal:
@@ -98,16 +102,21 @@ class Betting(MeanLoss):
         g = self.claim.value / self.clip * (1 - 4 * U)
         if self.claim.value >= self.clip:
             return self.claim.value
-        losses, m, log = np.concatenate(self.parts), self.rows, ln_above(1 / self.delta)
-        seen = np.arange(2, m + 2)
-        deviations = (losses - (0.5 + np.cumsum(losses)) / seen) ** 2
-        spread = np.append(0.25, (0.25 + np.cumsum(deviations)) / seen)[:m]
-        stakes = np.minimum(_LARGEST_STAKE, np.sqrt(2 * log / (m * spread)))
-        gains = np.log1p(-stakes * (losses - g))
-        money = np.cumsum(gains) - gamma(2 * m + 8) * np.cumsum(np.abs(gains)) - 64 * U * np.arange(1, m + 1)
-        if not money.max() >= log:
-            raise Rejected(f"betting on {m} rows proves no bound as low as {self.claim.value:.10g}")
+        if not betting_proves(np.concatenate(self.parts), g, self.delta):
+            raise Rejected(f"betting on {self.rows} rows proves no bound as low as {self.claim.value:.10g}")
         return self.claim.value
+
+
+def betting_proves(losses: np.ndarray, g: float, delta: Fraction) -> bool:
+    """Tell whether bets on a mean below g of losses in [0, 1], in their order, multiply money by 1 / delta."""
+    m, log = len(losses), ln_above(1 / delta)
+    seen = np.arange(2, m + 2)
+    deviations = (losses - (0.5 + np.cumsum(losses)) / seen) ** 2
+    spread = np.append(0.25, (0.25 + np.cumsum(deviations)) / seen)[:m]
+    stakes = np.minimum(_LARGEST_STAKE, np.sqrt(2 * log / (m * spread)))
+    gains = np.log1p(-stakes * (losses - g))
+    money = np.cumsum(gains) - gamma(2 * m + 8) * np.cumsum(np.abs(gains)) - 64 * U * np.arange(1, m + 1)
+    return bool(money.max() >= log)
 
 
 class TwoClasses(Rule):
@@ -241,6 +250,100 @@ class Baseline(Paired):
         if self.label != int(self.counts.argmax()):
             raise Rejected(f"label is {self.label}; most training rows have that of number {int(self.counts.argmax())}")
         return True
+
+
+class MedianBaseline(ClippedRisk):
+    """P65: the mean of min(|y - f|, clip) - min(|y - c|, clip) for c the lower median of the training targets.
+
+    It lies in [-clip, clip]; moved and scaled to [0, 1], betting bounds its mean. Direction "lower" states the
+    negative of it.
+    """
+
+    set = "train"
+
+    def prepare(self) -> None:
+        if self.model.classes is not None or self.model.loss != "absolute":
+            raise Rejected("it needs a regression with one target")
+        self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
+        self.constant, self.low = signed(self.param("constant"), "constant"), 0.0
+        self.below = self.up_to = 0
+        self.parts: list[np.ndarray] = []
+
+    def block(self, view: View) -> None:
+        if view.targets.shape[1] != 1:
+            raise Rejected("it needs a regression with one target")
+        target = view.targets[:, 0]
+        if self.set == "train":
+            self.below += int(np.count_nonzero(target < self.constant))
+            self.up_to += int(np.count_nonzero(target <= self.constant))
+            return
+        own, other = self.losses(view)[1], np.abs(target - self.constant)
+        least = np.minimum(other * (1 - 4 * U), self.clip)
+        self.parts.append(np.clip(((own - least) / self.clip * (1 + 4 * U) + 1) / 2 + 8 * U, 0.0, 1.0))
+
+    def next_pass(self) -> bool:
+        if self.set == "holdout":
+            return False
+        middle = (self.rows - 1) // 2
+        if not self.below <= middle < self.up_to:
+            raise Rejected(f"constant is {self.constant:.10g}, which is not the lower median of the training targets")
+        self.set = "holdout"
+        self.check_rows()
+        return True
+
+    def measure(self) -> float:
+        most = self.claim.value if self.claim.direction == "upper" else -self.claim.value
+        g = (most / self.clip + 1) / 2 - 8 * U
+        if g < 1 and not (g > 0 and betting_proves(np.concatenate(self.parts), g, self.delta)):
+            raise Rejected(f"betting on {self.rows} rows proves no such difference as {self.claim.value:.10g}")
+        return self.claim.value
+
+
+class GroupMean(ClippedRisk):
+    """P66: the mean over groups of the mean loss of the rows of a group; hold-out groups, in order, are the draws.
+
+    Their mean is bounded as in P03 ("kl") or P05 ("betting", better for many). Losses are errors of a classifier (clip
+    1), or min(|y - f|, clip). The witness names the group of each row: that
+    these are the groups, and independent draws, is assumed.
+    """
+
+    def prepare(self) -> None:
+        if self.model.classes is None:
+            super().prepare()
+        else:
+            self.check_rows()
+            self.clip, self.delta = self.number("clip"), exact_decimal(self.claim.delta, "delta")
+            if self.clip != 1:
+                raise Rejected(f"an error counts 1; clip is {self.clip!r}")
+        self.groups, self.few = self.count("groups", 2), self.choice("how", ["kl", "betting"]) == "kl"
+        self.group = self.witness("group", self.rows, integer=True)
+        if not np.array_equal(np.unique(self.group), np.arange(self.groups)):
+            raise Rejected(f"the witness group must name {self.groups} groups, from 0 on, each with a row")
+        self.totals = np.zeros(self.groups)
+
+    def block(self, view: View) -> None:
+        here = self.group[view.start : view.start + len(view.X)]
+        if self.model.classes is None:
+            losses = self.losses(view)[1]
+        else:
+            guess, sure = predicted(view)
+            losses = (~(sure & (guess == view.codes))).astype(np.float64)
+        np.add.at(self.totals, here, losses)
+
+    def measure(self) -> float:
+        if self.claim.value >= self.clip:
+            return self.claim.value
+        sizes = np.bincount(self.group, minlength=self.groups)
+        means = np.minimum(self.totals / sizes / self.clip * (1 + 2 * gamma(self.rows + 8)), 1.0)
+        g = self.claim.value / self.clip * (1 - 4 * U)
+        if self.few:
+            p = Fraction(math.fsum(means) / self.groups * (1 + 4 * U))
+            proved = p < Fraction(g) and divergence_proves(p, Fraction(g), self.groups, self.delta)
+        else:
+            proved = betting_proves(means, g, self.delta)
+        if not proved:
+            raise Rejected(f"{self.groups} groups prove no bound as low as {self.claim.value:.10g}")
+        return self.claim.value
 
 
 class Coverage(Rule):

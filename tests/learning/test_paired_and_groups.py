@@ -1,0 +1,209 @@
+"""P65: a regression against the median of the training rows; P66: hold-out groups as the draws."""
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import assay
+from assay import verify
+from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.seal import issue
+from assay.linear_model import LinearRegression, LogisticRegression
+
+CLIP = 4.0
+
+
+def regression(seed, n=160, signal=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, signal * X[:, 0] + rng.normal(size=n)
+
+
+def grouped(seed, groups=40, size=6, shift=1.0, numbers=False):
+    """Rows of groups; each group has a shift of its own that no column tells."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(groups), size)
+    X = rng.normal(size=(len(group), 2))
+    score = 2 * X[:, 0] + shift * rng.normal(size=groups)[group] + 0.5 * rng.normal(size=len(group))
+    return X, score if numbers else (score > 0).astype(int), group
+
+
+def certified(model, X, y, train, delta=0.05, **asked):
+    model = model.fit(X[:train], y[:train])
+    cut = model._cut(X, y, None, np.arange(train, len(y)))
+    return model, issue(model, cut, delta=Decimal(str(delta)), asked=CertifyOptions(baseline=True, **asked))
+
+
+def judged(certificate, model, X, y, name):
+    return next(one for one in verify(certificate, model, X, y).verdicts if one.claim == name).status
+
+
+def against_median(seed, delta=0.05, **more):
+    X, y = regression(seed, **more)
+    model, certificate = certified(LinearRegression(), X, y, len(y) // 2, delta, clip=CLIP)
+    return model, certificate, X, y
+
+
+def test_a_good_regression_is_proved_to_beat_the_median_and_noise_is_not():
+    model, certificate, X, y = against_median(0, n=800, signal=2.0)
+    claim = certificate.find("P65")
+    assert (claim.direction, judged(certificate, model, X, y, "holdout.median")) == ("lower", "PROVED-GIVEN")
+    assert claim.params["constant"] == np.sort(y[:400])[199]
+    own = np.minimum(np.abs(y[400:] - model.predict(X[400:])), CLIP).mean()
+    other = np.minimum(np.abs(y[400:] - claim.params["constant"]), CLIP).mean()
+    assert 0.5 * (other - own) < claim.value < other - own
+    assert "below that of always answering" in claim.statement
+    model, certificate, X, y = against_median(0, signal=0.0)
+    claim = certificate.find("P65")
+    assert (claim.direction, judged(certificate, model, X, y, "holdout.median")) == ("upper", "PROVED-GIVEN")
+
+
+@pytest.mark.parametrize(
+    "change", [{"constant": 0.0}, {"clip": 1.0}, {"rows": 5}, {"more": 1}, {"constant": "a"}], ids=str
+)
+def test_a_forged_comparison_with_the_median_is_rejected(change):
+    model, certificate, X, y = against_median(1, n=400, signal=2.0)
+    claims = [
+        replace(one, params={**one.params, **change}) if one.template == "P65/1" else one for one in certificate.claims
+    ]
+    assert judged(replace(certificate, claims=tuple(claims)), model, X, y, "holdout.median") == "REJECTED"
+    better = [replace(one, value=one.value + 1e-4) if one.template == "P65/1" else one for one in certificate.claims]
+    assert judged(replace(certificate, claims=tuple(better)), model, X, y, "holdout.median") == "REJECTED"
+
+
+def test_the_comparison_with_the_median_fails_no_more_often_than_its_delta():
+    failures = 0
+    for seed in range(100):
+        model, certificate, _, y = against_median(seed, delta=0.5, n=60, signal=0.3)
+        claim = certificate.find("P65")
+        X, truth = regression(10_000 + seed, n=20_000, signal=0.3)
+        constant = np.sort(y[:30])[14]
+        own, other = (np.minimum(np.abs(truth - p), CLIP).mean() for p in (model.predict(X), constant))
+        failures += own - other > (claim.value if claim.direction == "upper" else -claim.value) + 0.005
+    assert failures <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05)  # a tenth of delta stands beside the other bounds
+
+
+def group_bound(seed, numbers=False, delta=0.05, **more):
+    X, y, group = grouped(seed, numbers=numbers, **more)
+    half = len(y) // 2
+    asked = {"groups": group[half:], **({"clip": CLIP} if numbers else {})}
+    kind = LinearRegression() if numbers else LogisticRegression()
+    return (*certified(kind, X, y, half, delta, **asked), X, y, group)
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_groups_are_the_draws(numbers):
+    model, certificate, X, y, group = group_bound(0, numbers, groups=80)
+    claim = certificate.find("P66")
+    assert [one.template for one in certificate.claims if not one.is_fact] == ["P66/1"]
+    assert judged(certificate, model, X, y, "holdout.groups") == "PROVED-GIVEN"
+    half = len(y) // 2
+    own = model.predict(X[half:])
+    losses = np.minimum(np.abs(own - y[half:]), CLIP) if numbers else own != y[half:]
+    mean = np.mean([losses[group[half:] == g].mean() for g in np.unique(group[half:])])
+    assert mean < claim.value < mean + 0.25 * claim.params["clip"]
+    assert claim.params["groups"] == 40
+    assert "new groups" in claim.statement
+
+
+@pytest.mark.parametrize("change", [{"groups": 19}, {"rows": 5}, {"clip": 2.0}, {"more": 1}], ids=str)
+def test_forged_groups_are_rejected(change):
+    model, certificate, X, y, _ = group_bound(1)
+    name = "holdout.groups"
+
+    def with_claim(**changes):
+        claims = [replace(one, **changes) if one.template == "P66/1" else one for one in certificate.claims]
+        return replace(certificate, claims=tuple(claims))
+
+    claim = certificate.find("P66")
+    assert judged(with_claim(params={**claim.params, **change}), model, X, y, name) == "REJECTED"
+    assert judged(with_claim(value=claim.value - 1e-4), model, X, y, name) == "REJECTED"
+    finer = np.arange(len(claim.witness["group"]))
+    assert judged(with_claim(witness={"group": finer}), model, X, y, name) == "REJECTED"
+
+
+def test_the_bound_of_groups_fails_no_more_often_than_its_delta():
+    """Rows of one group share much: counted as single draws, they would promise too much."""
+    failures = 0
+    for seed in range(120):
+        model, certificate, *_ = group_bound(seed, delta=0.2, groups=24, size=10, shift=6.0)
+        X, y, _ = grouped(20_000 + seed, groups=800, size=10, shift=6.0)
+        wrong = model.predict(X) != y
+        failures += np.mean(wrong) > certificate.find("P66").value + 0.01
+    assert failures <= 120 * 0.2 + 3 * np.sqrt(120 * 0.2 * 0.8)
+
+
+def test_a_study_of_numbers_says_whether_the_median_is_beaten():
+    X, y = regression(0, n=600, signal=2.0)
+    study = assay.learn({"a": X[:, 0], "b": X[:, 1], "y": y}, "y", learners=["Ridge"], trials=1, workers=0)
+    assert study.certificate.find("P65").direction == "lower"
+    assert "proved to beat always answering the median" in study.why
+
+
+def test_too_few_groups_prove_nothing():
+    X, y, group = grouped(0, groups=4)
+    table = {"a": X[:, 0], "b": X[:, 1], "who": group.astype(float), "y": np.where(y, "yes", "no")}
+    study = assay.learn(table, "y", group="who", learners=["LogisticRegression"], trials=1, workers=0)
+    assert study.chosen.bound is None
+    assert "too few groups" in study.why
+
+
+def bet(losses, g, delta):
+    """Tell whether bets on a mean below g reach 1 / delta, in plain arithmetic, row by row."""
+    m, log = len(losses), math.log(1 / delta)
+    money, total, squares = 0.0, 0.5, 0.25
+    spread = 0.25
+    for t, loss in enumerate(losses, 2):
+        stake = min(0.75, math.sqrt(2 * log / (m * spread)))
+        money += math.log(1 - stake * (loss - g))
+        if money >= log:
+            return True
+        total += loss
+        squares += (loss - total / t) ** 2
+        spread = squares / t
+    return False
+
+
+def least(proves, low=0.0, high=1.0):
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if proves(middle) else (middle, high)
+    return high
+
+
+def kl(p, q):
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+@pytest.mark.parametrize("groups", [24, 80])
+def test_the_constants_of_the_bound_of_groups_are_noticed(groups, factor):
+    """Bounds at a delta that is wrong by a tenth, recomputed from the losses: only the weaker ones are accepted."""
+    model, certificate, X, y, group = group_bound(3, groups=groups, shift=3.0)
+    half, claim = len(y) // 2, certificate.find("P66")
+    wrong = model.predict(X[half:]) != y[half:]
+    means = [wrong[group[half:] == g].mean() for g in np.unique(group[half:])]
+    delta, p = 0.05 / factor, float(np.mean(means))
+    if groups < 60:
+        value = least(lambda q: q > p and kl(p, q) >= math.log(1 / delta) / len(means))
+    else:
+        value = least(lambda g: bet(means, g, delta))
+    moved = [replace(one, value=value + 1e-9) if one is claim else one for one in certificate.claims]
+    status = judged(replace(certificate, claims=tuple(moved)), model, X, y, "holdout.groups")
+    assert status == ("PROVED-GIVEN" if factor > 1 else "REJECTED")
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_the_constants_of_the_comparison_with_the_median_are_noticed(factor):
+    model, certificate, X, y = against_median(2, n=400, signal=2.0)
+    claim, half = certificate.find("P65"), 200
+    own, other = (np.minimum(np.abs(y[half:] - p), CLIP) for p in (model.predict(X[half:]), claim.params["constant"]))
+    moved = ((own - other) / CLIP + 1) / 2
+    delta = float(claim.delta) / factor
+    value = -CLIP * (2 * least(lambda g: bet(moved, g, delta)) - 1)
+    claims = [replace(one, value=value - 1e-7) if one is claim else one for one in certificate.claims]
+    status = judged(replace(certificate, claims=tuple(claims)), model, X, y, "holdout.median")
+    assert status == ("PROVED-GIVEN" if factor > 1 else "REJECTED")

@@ -1,0 +1,106 @@
+"""The rounds of the search: when it ends, who goes on, what is left to finish, and workers that are replaced."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+import assay
+from assay.learning import workers
+from assay.learning.jobs import Answer
+from assay.learning.search import Budget, Candidate, Search
+
+
+def search(thorough=False, seconds=60.0):
+    made = Search.__new__(Search)
+    made.thorough, made.budget, made.all = thorough, Budget(seconds, None, None), []
+    return made
+
+
+def candidate(losses, **more):
+    return Candidate("A", losses=list(losses), step=1, **more)
+
+
+def test_a_round_counts_only_beyond_noise():
+    """Gains on ten folds of mean 0.01: beyond two standard errors if they agree, within them if they do not."""
+    old = candidate(np.full(10, 0.3))
+    steady, noisy = candidate(np.full(10, 0.29)), candidate(0.29 + 0.05 * np.array([1, -1] * 5))
+    rounds, asked = search(), search(thorough=True)
+    assert rounds._improves(steady, old)
+    assert not rounds._improves(noisy, old)
+    assert asked._improves(noisy, old)
+    assert not asked._improves(old, old)
+    assert rounds._improves(old, None)
+    assert not rounds._improves(None, None)
+
+
+def test_who_is_clearly_behind_does_not_go_on():
+    best, level = candidate(np.full(10, 0.2)), candidate(0.21 + 0.05 * np.array([1, -1] * 5))
+    behind = candidate(0.3 + 0.05 * np.array([1, -1] * 5))
+    assert search()._may_be_best(level, best)
+    assert not search()._may_be_best(behind, best)
+
+
+def test_the_best_that_can_be_finished_comes_first(monkeypatch):
+    rounds = search(seconds=10.0)
+    slow, quick, slower = candidate([0.1], seconds=50.0), candidate([0.2], seconds=1.0), candidate([0.05], seconds=90.0)
+    rounds.all = [slow, quick, slower]
+    monkeypatch.setattr(Search, "finishing", lambda self, one: one.seconds)
+    assert rounds.finishable() == [quick, slow, slower]
+    assert rounds.reserve() == pytest.approx(0.3 + 1.4 * 1.0)
+
+
+def test_at_the_end_of_the_time_the_best_is_still_first(monkeypatch):
+    """All of a small table are finished at once: being the fastest is no merit."""
+    rounds = search(seconds=10.0)
+    rounds.budget.began -= 9.9
+    best, quickest = candidate([0.1], seconds=0.2), candidate([0.2], seconds=0.01)
+    rounds.all = [quickest, best]
+    monkeypatch.setattr(Search, "finishing", lambda self, one: one.seconds)
+    assert rounds.finishable() == [best, quickest]
+
+
+class Job:
+    """A job that does what it is told in a worker."""
+
+    def __init__(self, what):
+        self.what = what
+
+    class recipe:
+        kind = "room.Job"
+
+    def run(self):
+        if self.what == "die":
+            os._exit(9)
+        if self.what == "sleep":
+            time.sleep(60)
+        return {"seconds": [0.0], "number": os.getpid()}
+
+
+@pytest.mark.skipif(not workers.can_fork(), reason="no workers here")
+def test_a_worker_that_dies_or_takes_too_long_is_replaced():
+    answers: dict[int, Answer] = {}
+    began = time.monotonic()
+    with workers.Pool(1) as pool:
+        pool.run([Job("work")], answers.__setitem__, lambda place: None)
+        first = answers[0].result["number"]
+        pool.run(
+            [Job("die"), Job("sleep"), Job("work")], answers.__setitem__, lambda place: None, limit=lambda: 0.5
+        )
+    assert "its process ended" in answers[0].note
+    assert "stopped after" in answers[1].note
+    assert answers[2].result["number"] not in (first, os.getpid())
+    assert time.monotonic() - began < 40
+
+
+def test_members_of_votes_are_ones_that_certificates_read():
+    """With an MLP among the best, the vote is made of the others, so that it can be certified."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(240, 2))
+    table = {"a": x[:, 0], "b": x[:, 1], "y": np.where(x.sum(axis=1) + rng.normal(size=240) > 0, "yes", "no")}
+    names = ["LogisticRegression", "MLPClassifier", "LinearDiscriminantAnalysis"]
+    study = assay.learn(table, "y", learners=names, trials=40, workers=0)
+    votes = [one for one in study.candidates if one.recipe is not None and one.recipe.members]
+    assert votes
+    assert all("MLPClassifier" not in one.name and one.status != "left out" for one in votes)

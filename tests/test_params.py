@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay.decomposition import LatentDirichletAllocation
+from assay.neural_network import BernoulliRBM
 from assay.params import Function, NameOr, Number, check
 from assay.semi_supervised import LabelPropagation
 
@@ -30,8 +31,14 @@ def test_a_function_is_one_that_can_be_called():
 
 
 @pytest.mark.parametrize(
-    "model", [LabelPropagation(kernel=1e-8), LatentDirichletAllocation(mean_change_tol=2**70)]
+    "model",
+    [
+        LabelPropagation(kernel=1e-8),
+        LatentDirichletAllocation(mean_change_tol=2**70),
+        BernoulliRBM(random_state=-1),
+        BernoulliRBM(random_state=2**32),
+    ],
 )
 def test_parameters_that_a_forged_file_held_are_refused(model):
-    with pytest.raises(ValueError, match=r"kernel must be|mean_change_tol must be"):
+    with pytest.raises(ValueError, match=r"kernel must be|mean_change_tol must be|Seed must be"):
         check(model)

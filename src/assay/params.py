@@ -188,5 +188,8 @@ def constraints(owner: Any) -> Mapping[str, Constraint]:
 
 def check(owner: Any) -> None:
     """Refuse the first parameter that its constraint does not allow."""
+    seed = getattr(owner, "random_state", None)
+    if isinstance(seed, Integral) and not 0 <= int(seed) < 2**32:
+        raise refuse(owner, f"random_state: Seed must be between 0 and 2**32 - 1; got {seed!r}.")
     for name, constraint in constraints(owner).items():
         constraint.check(owner, name)

@@ -301,7 +301,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _improve(self, documents: Documents, B: np.ndarray, gamma: np.ndarray) -> Inferred:
         tol = self.mean_change_tol if self.mean_change_tol > 0 else -1.0
-        return infer_topics(documents, B, self.doc_topic_prior_, gamma, self.max_doc_update_iter, tol)
+        return infer_topics(documents, B, self.doc_topic_prior_, gamma, min(self.max_doc_update_iter, 2**62), tol)
 
     # Answers ------------------------------------------------------------------------------------------------------
 

@@ -186,14 +186,14 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
         labels = self.classes_[votes.argmax(axis=1)]
         nobody = ~votes.any(axis=1)
         if nobody.any():
-            self._warn(nobody)
+            self._warn(int(nobody.sum()))
             labels[nobody] = self.outlier_label_
         return labels
 
-    def _warn(self, nobody: np.ndarray) -> None:
+    def _warn(self, rows: int) -> None:
         warnings.warn(
             f"{type(self).__name__}: Outlier label {self.outlier_label_!r} is not in training classes; probabilities "
-            f"of {int(nobody.sum())} rows are 0.",
+            f"of {rows} rows are 0.",
             stacklevel=3,
         )
 

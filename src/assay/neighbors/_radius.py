@@ -202,7 +202,7 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
         votes = self._votes(X)
         totals = votes.sum(axis=1, keepdims=True)
         if not totals.all():
-            self._warn(totals == 0)
+            self._warn(int(np.sum(totals == 0)))
         return votes / np.where(totals > 0, totals, 1.0)
 
     def _votes(self, X: Any) -> np.ndarray:

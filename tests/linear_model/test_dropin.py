@@ -203,3 +203,25 @@ def test_a_gram_matrix_of_weights_with_mean_one_is_read():
     gram = (centred * mean_one[:, None]).T @ centred
     given = ElasticNet(0.01, precompute=gram).fit(centred, target, sample_weight=weight)
     np.testing.assert_allclose(given.coef_, ElasticNet(0.01).fit(X, target, sample_weight=weight).coef_)
+
+
+def test_sag_of_sparse_rows_is_scikit_learns_slow_descent():
+    """The same rows are drawn and the intercept is as slow; what the certificate says of the objective holds."""
+    rows, labels = sp.csr_matrix(X * (np.abs(X) > 0.5)), y
+    settings = {"solver": "sag", "max_iter": 30, "tol": 0.0, "random_state": 4, "C": 0.05}
+    for weight in (None, np.random.default_rng(0).uniform(0.5, 2.0, len(labels))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = LogisticRegression(**settings, class_weight={0: 1.0, 1: 3.0}).fit(rows, labels, weight)
+            peer = theirs.LogisticRegression(**settings, class_weight={0: 1.0, 1: 3.0}).fit(rows, labels, weight)
+        np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-7)
+        np.testing.assert_allclose(model.intercept_, peer.intercept_, rtol=1e-7)
+        assert model.n_iter_ == peer.n_iter_
+        certificate = model.certify(rows, labels, sample_weight=weight)
+        assert assay.verify(certificate, model, rows, labels, sample_weight=weight).holds
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
+def test_sag_refuses_rows_without_entries(kind):
+    with pytest.raises(ZeroDivisionError, match=r"step_size . alpha_scaled == 1"):
+        kind(solver="sag", fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 0, 1])

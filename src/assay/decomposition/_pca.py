@@ -250,7 +250,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         k = min(n, d) - 1 if self.n_components is None else int(self.n_components)
         start = check_random_state(self.random_state).uniform(-1, 1, size=min(n, d))
         with one_blas_thread() if sp.issparse(X) else nullcontext():  # vectors between sparse products are short
-            _, lengths, directions = svds(centred, k=k, tol=self.tol, v0=start)
+            basis = 3 * k + 10 if 3 * k + 10 < min(n, d) else None
+            _, lengths, directions = svds(centred, k=k, ncv=basis, tol=self.tol, v0=start)
         squares = float(X.multiply(X).sum() if sp.issparse(X) else np.sum(np.square(X, dtype=np.float64)))
         order = np.argsort(lengths)[::-1]
         return lengths[order], directions[order], max(squares - n * float(mean @ mean), 0.0)

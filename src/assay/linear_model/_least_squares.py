@@ -38,6 +38,7 @@ from assay.linear_model._least_squares_solver import (
     solve_each,
 )
 from assay.linear_model._objective import SquaredObjective
+from assay.linear_model._sag import refuse_zero_rows
 from assay.optim.duality import gamma, outward, residual_sums, score_rounding
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Constraint, Count, Flag, Maybe, Number, check, refuse
@@ -280,6 +281,7 @@ class Ridge(_LeastSquares):
         """Fit to rows X and targets y; X may be arrays, sparse, a frame, Parquet files or a Dask collection."""
         check(self)
         self._check_solver(X)
+        refuse_zero_rows(self, X)
         found = self._solve(X, y, sample_weight, self.alpha)
         if not np.any(self.alpha):
             self._warn_if_dependent(found)

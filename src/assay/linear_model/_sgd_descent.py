@@ -44,7 +44,7 @@ LOSSES = (
     "modified_huber",
 )
 _MOST = 2**31 - 1  # of seeds
-_SPARSE_INTERCEPT = 0.01  # share of the rate at which b moves by sparse rows: each row moves it, few move a coefficient
+SPARSE_INTERCEPT = 0.01  # share of the rate at which b moves by sparse rows: each row moves it, few move a coefficient
 _LEAST_RATE = 1e-6  # at which "adaptive" ends
 _STEEP = {"squared_error": 1.0, "squared_hinge": 2.0, "exponential": 8.0, "modified_huber": 2.0}
 """Losses whose slope grows with the score, and a bound of their curvature near zero."""
@@ -370,7 +370,7 @@ class Descent(DescentParameters, LinearModel):
         visited = order[~work.held[order]] if settings.held_share else order
         rule, schedule = settings.rule, settings.schedule
         single = rule.name == "plain" and settings.batch == 1
-        share = _SPARSE_INTERCEPT if single and table.columns.size else 1.0
+        share = SPARSE_INTERCEPT if single and table.columns.size else 1.0
         objective = Objective(
             named(self.loss).code, float(self.epsilon), float(settings.alpha), share if self.fit_intercept else 0.0
         )

@@ -13,7 +13,7 @@ within them further trials on these rows could not tell apart either.
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,8 +110,13 @@ class Search:
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
 
+    def leave_out(self, names: Sequence[str], why: str) -> None:
+        """List learners that are not tried, with the reason."""
+        self.all += [Candidate(name, status="left out", note=why) for name in names]
+
     def run(self, first: list[type[Learner]], rest: list[type[Learner]]) -> None:
-        """Fill `all`. The first Ctrl-C ends the current fits and keeps what is done, also where a fit swallows it."""
+        """Fill `all`. The first Ctrl-C ends the current fits and keeps what is done, also where a fit swallows it;
+        where nothing is done yet it goes on to the caller."""
         try:
             with self.budget.heard:
                 self._judge([self._new(kind, {}) for kind in first], 0)
@@ -132,6 +137,8 @@ class Search:
         except KeyboardInterrupt:
             self.budget.stopped = True
             self.budget.heard.check()
+        if self.budget.stopped and not self.ranked():
+            raise KeyboardInterrupt
 
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""

@@ -170,30 +170,35 @@ def learn(
     _check(time, trials, certify)
     budget = Budget(None if trials is not None else 60.0 if time is None else time, trials, stop)
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
-    table = table if isinstance(table, Table) else read(table)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
-        problem = posed(table, target, task, holdout, seed, group, time_column, Path(folder))
-        if clip is not None and problem.task == "classify":
-            raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
-        if problem.task == "regress" and clip is None:
-            clip = default_clip(problem.y[problem.train])
+        known = table if isinstance(table, Table) else read(table)
+        problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder))
+        clip = _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, len(problem.classes))
         first, rest, slow = spaces.suitable(problem.task, learners, exclude, len(problem.train), force)
-        for note in problem.notes:
-            tell(Note(note))
+        _tell_notes(problem, tell)
         rows = fingerprint(problem.table, target, problem.task)
         about = fingerprint(Table({}), rows, problem.held, seed, group, time_column, wanted.name, wanted.cost)
         scores = Scores(None if resume is None else Path(resume), about)
         search = Search(problem, wanted, pool, budget, tell, time is not None, scores)
-        search.all = [Candidate(n, status="left out", note=spaces.TOO_SLOW.format(len(problem.train))) for n in slow]
+        search.leave_out(slow, spaces.TOO_SLOW.format(len(problem.train)))
         search.run(first, rest)
-        if budget.stopped and not search.ranked():
-            raise KeyboardInterrupt
         delta = 1 - Decimal(confidence)
         _tell_opened(problem, *scores.opened(rows, delta), delta, tell)
-        final = Final(problem, search, pool, budget, tell, delta, clip)
-        chosen, result = final.run()
+        chosen, result = Final(problem, search, pool, budget, tell, delta, clip).run()
     return _study(problem, search, chosen, result, confidence, clip, source)
+
+
+def _clip(problem: Problem, given: float | None) -> float | None:
+    """Return up to what the errors of a regression count."""
+    if problem.task == "classify" and given is not None:
+        raise ValueError("--clip is for regression; the error rate of a classifier needs none.")
+    return default_clip(problem.y[problem.train]) if problem.task == "regress" and given is None else given
+
+
+def _tell_notes(problem: Problem, tell: Callable[[Event], None]) -> None:
+    for note in problem.notes:
+        tell(Note(note))
 
 
 def _tell_opened(problem: Problem, times: int, spent: float, delta: Decimal, tell: Callable[[Event], None]) -> None:

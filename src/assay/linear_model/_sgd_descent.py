@@ -384,7 +384,7 @@ class Descent(DescentParameters, LinearModel):
             return loop.batch_epoch(*table, y, costs, visited, settings.batch, objective, update, *state, work.state[k])
         if table.columns.size:
             return loop.sparse_epoch(*table, *data, objective, *state)
-        return loop.dense_epoch(table.values.reshape(-1, len(w)), *data, objective, *state)
+        return loop.dense_epoch(table.values.reshape(-1, len(w)), objective, *data, *state)
 
     def _mean_loss(self, X: Any, y: np.ndarray, costs: np.ndarray, rows: np.ndarray, w: np.ndarray, b: float) -> float:
         losses = named(self.loss, float(self.epsilon)).value(y[rows], X @ w + b)

@@ -75,11 +75,11 @@ def row_squares(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
 @compiled(reduction=True)
 def dense_epoch(
     X: np.ndarray,
+    objective: Objective,
     y: np.ndarray,
     costs: np.ndarray,
     squares: np.ndarray,
     order: np.ndarray,
-    objective: Objective,
     rates: Rates,
     t: int,
     w: np.ndarray,
@@ -297,10 +297,7 @@ def averaged_epoch(
             for e in range(first, last):
                 j = columns[e] if columns.size else e - first
                 before = w[j]
-                if before > 0.0:
-                    w[j] = max(0.0, before - (pulled[d] + pulled[j]) / s)
-                elif before < 0.0:
-                    w[j] = min(0.0, before + (pulled[d] - pulled[j]) / s)
+                w[j] = _pulled_in(before, pulled[d], pulled[j], s)
                 move = w[j] - before
                 pulled[j] += s * move
                 lengths += abs(w[j]) - abs(before)
@@ -311,6 +308,14 @@ def averaged_epoch(
         mean /= counted
     b[0] = bias
     return total / n, plain / n, met / n
+
+
+@compiled
+def _pulled_in(v: float, asked: float, given: float, s: float) -> float:
+    """Return a coefficient s v, over s, after the pull towards zero that was asked for and not yet given."""
+    if v > 0.0:
+        return max(0.0, v - (asked + given) / s)
+    return min(0.0, v + (asked - given) / s) if v < 0.0 else v
 
 
 @compiled

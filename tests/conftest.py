@@ -1,5 +1,7 @@
 """Options and markers: `--long` runs release-size simulations; `mission` markers must name known rows."""
 
+import signal
+
 import pytest
 
 from tests.mission import row_names, rows_of
@@ -19,3 +21,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> None:
+    """Hear Ctrl-C as a person's shell does; jobs in the background are started with ears shut."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)

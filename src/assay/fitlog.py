@@ -83,7 +83,7 @@ class FitLog:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._learner.history_ = self.history
         if self._context is not None:
-            if self._next is not None:
+            if self._next is not None and kind is None:  # an iteration that broke off has nothing to show
                 self._next.call_on_fit_task_end(**self._told)
             self._context.call_on_fit_task_end(**self._told)
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
@@ -84,9 +85,22 @@ def press(browser: Any, css: str) -> None:
     button.click()
 
 
+def follow(browser: Any, text: str) -> None:
+    """Click a link, also where the page puts a newer one in its place meanwhile."""
+
+    def clicked(page: Any) -> bool:
+        try:
+            page.find_element(By.LINK_TEXT, text).click()
+        except StaleElementReferenceException:
+            return False
+        return True
+
+    until(browser, clicked)
+
+
 def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str) -> None:
     browser.get(address)
-    browser.find_element(By.LINK_TEXT, "credit").click()
+    follow(browser, "credit")
     assert "Predict “default”" in browser.page_source
     look(browser, "table")
     press(browser, "form[action$=learn] summary")
@@ -95,19 +109,19 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
     look(browser, "running")
     until(browser, lambda page: page.find_elements(By.LINK_TEXT, "Look at the model"))
     look(browser, "run")
-    browser.find_element(By.LINK_TEXT, "Look at the model").click()
+    follow(browser, "Look at the model")
     look(browser, "model")
     _move_the_sliders(browser)
     press(browser, "#verified button")
     until(browser, lambda page: "The certificate holds" in page.page_source)
-    browser.find_element(By.LINK_TEXT, "Try").click()
+    follow(browser, "Try")
     press(browser, "main form button")
     assert "Prediction of" in browser.page_source
     look(browser, "try")
     for name in ("Compare", "Plan", "Learn"):
-        browser.find_element(By.LINK_TEXT, name).click()
+        follow(browser, name)
         look(browser, name.lower())
-    browser.find_element(By.LINK_TEXT, "The centres of k-means").click()
+    follow(browser, "The centres of k-means")
     shown = [figure.is_displayed() for figure in browser.find_elements(By.CSS_SELECTOR, "[data-step]")]
     press(browser, "[data-go='1']")
     after = [figure.is_displayed() for figure in browser.find_elements(By.CSS_SELECTOR, "[data-step]")]
@@ -117,7 +131,7 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
     assert browser.find_element(By.TAG_NAME, "html").get_attribute("lang") == "zh"
     browser.set_window_size(390, 844)
     for link in ("表格", "模型"):
-        browser.find_element(By.LINK_TEXT, link).click()
+        follow(browser, link)
         wide = browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
         assert not wide, f"{link} is wider than a phone"
         look(browser, f"phone-{link}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sklearn.linear_model as sk
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedShuffleSplit, cross_val_score
 
 from assay.linear_model import LogisticRegression, Ridge, SGDClassifier
 from assay.model_selection import Parts, choose_on_validation, three_way_split
@@ -122,7 +122,7 @@ def test_early_stopping_restores_the_best_state_on_validation_rows():
         random_state=0, max_iter=200,
     ).fit(X, y)  # fmt: skip
     seen = np.array([step.violation for step in model.history_])
-    held = np.sort(np.random.RandomState(0).permutation(200)[:60])
+    held = next(StratifiedShuffleSplit(test_size=0.3, random_state=0).split(X, y))[1]
     z = (2 * y[held] - 1) * model.decision_function(X[held])
     assert np.mean(np.logaddexp(0, -z)) == pytest.approx(seen.min(), rel=1e-12)
     assert seen.argmin() < len(seen) - 1  # the error rose again, for as long as asked, and the fit ended

@@ -130,6 +130,7 @@ ASSUMPTIONS_ZH = {
     "A-BAGS": "每个成员只依赖自己那一袋训练行，抽袋时没有看行的内容",
     "A-SUPP": "无论训练行还是新数据，没有一行的长度超过事先确定的半径",
     "A-KERNEL": "核是半正定的",
+    "A-GROUPS(holdout)": "留出行的分组属实，且各组独立地抽自同一总体",
 }
 
 UNDETECTABLE_ZH = (

@@ -1,8 +1,9 @@
 """What runs outside the server: reading tables, fitting, checking and predicting, in a process with limits.
 
 The process reads requests as JSON lines and answers with JSON lines: {"event": ...} while it works, then
-{"result": ...} or {"refused": sentence}. The line "stop" sets an event that a running study looks at; when the server
-goes away its end of the pipe closes, and the process ends too.
+{"result": ...} or {"refused": sentence}. What it will be asked for can be loaded before anybody asks. The line "stop"
+sets an event that a running study looks at; when the server goes away its end of the pipe closes, and the process ends
+too.
 """
 
 import json
@@ -12,7 +13,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +28,8 @@ def main() -> None:
     _limit(limits["bytes"])
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    for name in limits["ready"]:
+        import_module(f"assay.studio.tasks.{name}")
     while True:
         request = requests.get()
         STOP.clear()
@@ -39,15 +41,6 @@ def main() -> None:
             say({"result": _task(request["task"])(say, **request["arguments"])})
         except Exception as error:
             say({"refused": _sentence(error)})
-        if requests.empty():
-            _get_ready()
-
-
-@cache
-def _get_ready() -> None:
-    """Load, while nobody waits, what the next requests are likely to need."""
-    for name in ("planning", "trying", "stepping"):
-        import_module(f"assay.studio.tasks.{name}")
 
 
 def _listen(requests: "queue.Queue[dict[str, Any]]") -> None:

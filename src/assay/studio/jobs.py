@@ -25,12 +25,17 @@ def memory_limit() -> int:
 
 
 class Child:
-    """A process that answers requests one after the other."""
+    """A process that answers requests one after the other; `ready` are the tasks that it loads as it begins."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, most_bytes: int, ready: tuple[str, ...] = ()) -> None:
+        self._most_bytes, self._ready = most_bytes, ready
         self._process: asyncio.subprocess.Process | None = None
-        self._lock = asyncio.Lock()
+        self._lock, self._birth = asyncio.Lock(), asyncio.Lock()
+
+    async def begin(self) -> None:
+        """Start the process before there is a request."""
+        async with self._birth:
+            await self._running()
 
     async def ask(self, task: str, seconds: float, **arguments: Any) -> Any:
         """Return the answer to a request; raise `Refused` with a sentence if there is none."""
@@ -42,7 +47,8 @@ class Child:
 
     async def records(self, task: str, seconds: float, **arguments: Any) -> AsyncIterator[dict[str, Any]]:
         """Yield what the child tells until its result, which is the last; after `seconds` it is ended."""
-        process = await self._running()
+        async with self._birth:
+            process = await self._running()
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps({"task": task, "arguments": arguments}).encode() + b"\n")
@@ -69,7 +75,7 @@ class Child:
                 sys.executable,
                 "-m",
                 "assay.studio.child",
-                json.dumps({"bytes": self._most_bytes}),
+                json.dumps({"bytes": self._most_bytes, "ready": self._ready}),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -92,8 +98,8 @@ class Child:
 class Job:
     """A study in a process of its own, and what it has told so far."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self.child = Child(most_bytes)
+    def __init__(self, child: Child) -> None:
+        self.child = child
         self.events: list[dict[str, Any]] = []
         self.status = "running"  # then "done", "failed" or "stopped"
         self.result: Any = None

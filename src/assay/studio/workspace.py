@@ -53,8 +53,12 @@ class Workspace:
         self.most_bytes = most_bytes or memory_limit()
         self.tables: dict[str, TableEntry] = {}
         self.runs: dict[str, Run] = {}
-        self.desk = Child(self.most_bytes)
+        self.desk = Child(self.most_bytes, ("planning", "trying", "stepping"))
+        self.next = self._student()  # waits for the next study
         self._looks = asyncio.Lock()
+
+    def _student(self) -> Child:
+        return Child(self.most_bytes, ("learning",))
 
     def new_file(self, ending: str) -> Path:
         """Return a path of our own making; names from outside are never part of it."""
@@ -83,6 +87,7 @@ class Workspace:
         child = Child(self.most_bytes)
         try:
             async with self._looks:
+                await self.next.begin()
                 entry.seen = await child.ask(
                     "look",
                     LOOK_SECONDS,
@@ -92,6 +97,7 @@ class Workspace:
                     sample=entry.sample,
                 )
             entry.refusal, entry.target = "", entry.seen["target"]
+            await self.desk.begin()  # while the person reads
         except Refused as error:
             entry.refusal = str(error)
         finally:
@@ -102,8 +108,8 @@ class Workspace:
         key = secrets.token_hex(8)
         folder = self.folder / key
         folder.mkdir()
-        run = Run(key, entry, entry.target, asked, folder, Job(self.most_bytes), dict(entry.kinds))
-        self.runs[key] = run
+        run = Run(key, entry, entry.target, asked, folder, Job(self.next), dict(entry.kinds))
+        self.runs[key], self.next = run, self._student()
         run.job.start(
             "learn",
             seconds,
@@ -118,7 +124,7 @@ class Workspace:
 
     async def close(self) -> None:
         """End every process and remove the folder."""
-        await asyncio.gather(self.desk.end(), *(run.job.end() for run in self.runs.values()))
+        await asyncio.gather(self.desk.end(), self.next.end(), *(run.job.end() for run in self.runs.values()))
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

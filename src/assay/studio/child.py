@@ -28,7 +28,7 @@ def main() -> None:
     _limit(limits["bytes"])
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    for name in limits["ready"]:
+    for name in limits.get("ready", ()):
         import_module(f"assay.studio.tasks.{name}")
     while True:
         request = requests.get()

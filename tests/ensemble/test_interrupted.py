@@ -17,6 +17,7 @@ from assay.imbalance import EasyEnsembleClassifier
 from assay.linear_model import LinearRegression, LogisticRegression, Ridge
 from assay.multiclass import OneVsRestClassifier, OutputCodeClassifier
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.contract.test_contract import Interrupt
 
 IRIS = load_iris(return_X_y=True)
 X, Y = IRIS[0][(order := np.random.default_rng(0).permutation(150))], IRIS[1][order]
@@ -65,7 +66,7 @@ def test_a_vote_keeps_the_members_that_are_fitted(at, voting):
 
 def test_an_interrupted_vote_is_stored_and_a_forged_one_is_not_loaded(tmp_path):
     named = [*MEMBERS[:2], ("later", LogisticRegression(C=3.0))]
-    model = VotingClassifier(named, n_jobs=1).set_callbacks(StopAfter(2)).fit(X, Y)
+    model = VotingClassifier(named, n_jobs=1).set_callbacks(Interrupt(2, error=None)).fit(X, Y)
     assert model.kept_.tolist() == [0, 1]
     assay.save(model, tmp_path / "model.assay")
     loaded = assay.load(tmp_path / "model.assay").model
@@ -79,27 +80,6 @@ def test_an_interrupted_vote_is_stored_and_a_forged_one_is_not_loaded(tmp_path):
     model.kept_ = np.array([1, 0])
     with pytest.raises(Rejected):
         read_model(model.stored())
-
-
-class StopAfter:
-    """A callback that asks to stop after some members, and sees what there is."""
-
-    def __init__(self, members):
-        self.members, self.seen = members, 0
-
-    def setup(self, estimator, context):
-        pass
-
-    teardown = setup
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        if context.parent is None:
-            return False
-        self.seen += 1
-        return self.seen == self.members
 
 
 def test_an_interrupt_that_a_member_answers_by_returning_ends_the_vote_too():
@@ -210,7 +190,7 @@ def test_a_code_with_missing_bits_is_none():
 
 
 def test_callbacks_see_each_committee_and_one_member_less_changes_no_other():
-    counter = StopAfter(0)
+    counter = Interrupt(0, error=None)
     model = VotingClassifier(MEMBERS, n_jobs=1, random_state=0).set_callbacks(counter).fit(X, Y)
     assert counter.seen == len(model.history_) == 3
     for t, step in enumerate(model.history_):

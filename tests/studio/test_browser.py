@@ -61,6 +61,11 @@ def until(browser: Any, told: Callable[[Any], Any]) -> Any:
     return WebDriverWait(browser, SECONDS).until(told)
 
 
+def says(browser: Any, words: str) -> None:
+    """Wait until the page holds the words: a click returns before the next page is there."""
+    until(browser, lambda page: words in page.page_source)
+
+
 def look(browser: Any, name: str) -> None:
     """Keep a picture, and check the page: nothing from elsewhere, no script error, nothing that shuts people out."""
     if folder := os.environ.get("ASSAY_SHOTS"):
@@ -101,7 +106,7 @@ def follow(browser: Any, text: str) -> None:
 def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str) -> None:
     browser.get(address)
     follow(browser, "credit")
-    assert "Predict “default”" in browser.page_source
+    says(browser, "Predict “default”")
     look(browser, "table")
     press(browser, "form[action$=learn] summary")
     browser.find_element(By.ID, "learners").send_keys("LogisticRegression GaussianNB")
@@ -113,10 +118,10 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
     look(browser, "model")
     _move_the_sliders(browser)
     press(browser, "#verified button")
-    until(browser, lambda page: "The certificate holds" in page.page_source)
+    says(browser, "The certificate holds")
     follow(browser, "Try")
     press(browser, "main form button")
-    assert "Prediction of" in browser.page_source
+    says(browser, "Prediction of")
     look(browser, "try")
     for name in ("Compare", "Plan", "Learn"):
         follow(browser, name)
@@ -128,7 +133,7 @@ def test_from_table_to_prediction_as_a_person_does_it(browser: Any, address: str
     assert shown.index(True) + 1 == after.index(True)
     look(browser, "steps")
     press(browser, "button[lang=zh]")
-    assert browser.find_element(By.TAG_NAME, "html").get_attribute("lang") == "zh"
+    until(browser, lambda page: page.find_elements(By.CSS_SELECTOR, "html[lang=zh]"))
     browser.set_window_size(390, 844)
     for link in ("表格", "模型"):
         follow(browser, link)
@@ -149,7 +154,7 @@ def _move_the_sliders(browser: Any) -> None:
 
 def test_a_link_works_once(browser: Any, address: str) -> None:
     browser.get(address)
-    assert "has been used" in browser.page_source
+    says(browser, "has been used")
 
 
 def test_keys_reach_the_content_first(browser: Any, address: str) -> None:

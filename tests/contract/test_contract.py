@@ -30,7 +30,7 @@ FEW = {"n_estimators": 5}  # trees or rounds: the contract does not depend on ho
 
 
 def example(learner):
-    """Return the learner with its defaults and a seed, an ensemble with few members, a radius that reaches other rows."""
+    """Return the learner with its defaults and a seed, few members in an ensemble, a radius that reaches other rows."""
     near = {"radius": 4.0, "weights": "distance"}
     settings = FEW | {"random_state": 0} | (near if learner.__name__.startswith("RadiusNeighbors") else {})
     return learner(**{name: few for name, few in settings.items() if name in learner._get_param_names()})

@@ -263,6 +263,7 @@ def test_ctrl_c_keeps_the_steps_made_and_gives_every_class_a_mixture(monkeypatch
 
     monkeypatch.setattr(GaussianProblem, "m_step", interrupted)
     model = GaussianMixtureClassifier(2, max_iter=500, tol=0.0, random_state=0).fit(X, y)
-    assert len(calls) == 7 and not model.converged_  # for each class one makes the start, one is a step
+    assert not model.converged_
+    assert len(calls) == 7  # for each class one makes the start, one is a step
     np.testing.assert_allclose(model.weights_.reshape(3, 2).sum(axis=1), 1.0)
     assert model.score(X, y) > 0.9

@@ -83,7 +83,7 @@ def learn(
     """
     from assay.nursery import started_early
 
-    program = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model"))
+    program = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model", "assay.jit"))
     with nullcontext() if workers == 0 else started_early(*program), _messages():
         from assay.cli import learning
 

@@ -23,6 +23,7 @@ from assay.data import Table, read
 from assay.explain import Explanation, explain
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning import baseline, spaces
+from assay.learning import first as first_answer
 from assay.learning.events import Event, Note
 from assay.learning.finalists import Final
 from assay.learning.metrics import Metric, chosen_metric
@@ -175,15 +176,18 @@ def learn(
         problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder))
         clip = _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, len(problem.classes))
-        first, rest, slow = spaces.suitable(problem.task, learners, exclude, len(problem.train), force)
         _tell_notes(problem, tell)
+        delta = 1 - Decimal(confidence)
+        if not learners:
+            first_answer.begin(problem, wanted, pool, tell, delta, clip)
+        asked = (problem.task, learners, exclude, len(problem.train))
+        first, slow = spaces.suitable(*asked, force)
         rows = fingerprint(problem.table, target, problem.task)
         about = fingerprint(Table({}), rows, problem.held, seed, group, time_column, wanted.name, wanted.cost)
         scores = Scores(None if resume is None else Path(resume), about)
         search = Search(problem, wanted, pool, budget, tell, time is not None, scores)
         search.leave_out(slow, spaces.TOO_SLOW.format(len(problem.train)))
-        search.run(first, rest)
-        delta = 1 - Decimal(confidence)
+        search.run(first, lambda: spaces.others(*asked, first))
         _tell_opened(problem, *scores.opened(rows, delta), delta, tell)
         chosen, result = Final(problem, search, pool, budget, tell, delta, clip).run()
     return _study(problem, search, chosen, result, confidence, clip, source)
@@ -231,7 +235,7 @@ def _study(
 ) -> Study:  # fmt: skip
     base = _baseline(problem, search.metric)
     order = {"chosen": 0, "finalist": 1, "ranked": 2, "left out": 4}
-    rest = sorted(search.all, key=lambda one: (order[one.status], -one.step, one.loss))
+    rest = sorted(search.all, key=lambda one: (order[one.status], -one.step, one.loss, one.number))
     place = next(
         (i for i, one in enumerate(rest) if i and (one.status == "left out" or one.loss > base.loss)), len(rest)
     )

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from assay import datasets, learning
+from assay import datasets, learning, report
 from assay.claims.definitions import percent as percent_up
 from assay.claims.definitions import up
 from assay.cli import columns
@@ -165,8 +165,11 @@ def _learn_row_by_row(data: Table, target: str, options: Options, output: Output
             print(f"{datetime.now().isoformat(timespec='milliseconds')} {logged(event)}", file=log, flush=True)
         if isinstance(event, (Finished, First)):
             say(console, _line(event.candidate, options), "dim" if event.candidate.status == "left out" else None)
-        elif isinstance(event, Started) and status is not None:
-            status.update(f"Fitting {escape(shown(event.name))}")
+        elif isinstance(event, Started):
+            if status is not None:
+                status.update(f"Fitting {escape(shown(event.name))}")
+            if event.what == "final":  # a worker is at it: time to make the report's templates ready
+                report.prepare()
 
     try:
         if status is not None:

@@ -28,6 +28,7 @@ from assay.learning.jobs import Answer, Judge, Recipe, together
 from assay.learning.metrics import Metric
 from assay.learning.problem import Problem
 from assay.learning.resume import Scores
+from assay.learning.split import FOLDS
 from assay.learning.workers import Pool
 from assay.registry import find
 from assay.stored import class_name
@@ -113,6 +114,8 @@ class Search:
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
         self.made = 0
+        if not thorough and budget.trials is None and len(problem.train) > 400:  # a second look, not a third
+            problem.rungs[1] = problem.rungs[1][:FOLDS]
 
     def leave_out(self, names: Sequence[str], why: str) -> None:
         """List learners that are not tried, with the reason."""
@@ -247,7 +250,7 @@ class Search:
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
         pairs = len(self.problem.rungs[step]) if step < len(self.problem.rungs) else 1
-        return max(1, min(pairs, self.pool.size)) if candidates < 4 * self.pool.size else 1
+        return max(1, min(pairs, self.pool.size)) if candidates < 8 * self.pool.size else 1
 
     def _out_of_time(self) -> bool:
         """Tell whether to stop; the time does not end before there is something to return."""
@@ -312,11 +315,14 @@ class Search:
         return bool(behind.mean() <= (2 if self.thorough else 1) * behind.std(ddof=1) / np.sqrt(common))
 
     def _tuned(self) -> list[Candidate]:
-        """Return new settings of the best learners that have any."""
+        """Return new settings of the best learners that have any, and that are not clearly behind the best one."""
         best: dict[str, Candidate] = {}
-        for one in sorted(self.ranked(), key=lambda one: (one.loss, one.number)):
+        judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
+        for one in judged:
             if spaces.tunable(one.kind) and not (one.recipe and one.recipe.members):
                 best.setdefault(one.name, one)
+        if not self.thorough:
+            best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
         found = []
         for place, one in enumerate(list(best.values())[:_TUNED]):
             for _ in range(_NEW if place == 0 else 2):

@@ -123,10 +123,10 @@ class Pool:
                 return
             worker = free[0] if free else self._new_worker()
             worker.place, worker.began = waiting.pop(0), time.monotonic()
-            begun(worker.place)
             job = work[worker.place]
             with suppress(OSError):  # it has ended; reading from it says so
                 worker.pipe.send((job, getattr(job, "small", False) and len(waiting) + self._busy() >= self.size))
+            begun(worker.place)
 
     def _new_worker(self) -> _Worker:
         assert self._home is not None

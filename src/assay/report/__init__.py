@@ -1,5 +1,5 @@
 """The report of what `assay learn` found: one self-contained HTML page."""
 
-from assay.report.page import write_report
+from assay.report.page import prepare, write_report
 
-__all__ = ["write_report"]
+__all__ = ["prepare", "write_report"]

@@ -11,8 +11,15 @@ from markupsafe import Markup
 
 from assay.files import written_whole
 from assay.learning import Study
-from assay.report.env import asset, render
+from assay.report.env import asset, environment, render
 from assay.report.views import shown_of
+
+
+def prepare() -> None:
+    """Make the templates ready, while others still work on what they will show."""
+    templates = environment("report")
+    for name in templates.list_templates(extensions=["html"]):
+        templates.get_template(name)
 
 
 def write_report(result: Study, path: str | os.PathLike[str], source: str) -> None:

@@ -124,6 +124,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         guarantee=("topics.bound", "topics.monotone", "holdout.kl", "holdout.empirical-bernstein", "holdout.betting"),
     )
     family = "topics"
+    figure = "topic_words"
 
     constraints: ClassVar = {
         "n_components": Count(),

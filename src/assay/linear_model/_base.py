@@ -24,6 +24,7 @@ from assay.scan import Rows
 class LinearModel(Learner):
     """f(x) = <w, x> + b, with `coef_` and `intercept_`."""
 
+    figure = "coefficients"
     coef_: np.ndarray
     intercept_: Any
     fit_intercept: bool

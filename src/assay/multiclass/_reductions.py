@@ -54,6 +54,7 @@ class Reduced(ClassifierMixin, OfLearners):
     combines: ClassVar = "classifiers of many classes by classifiers of two"
     _subset: ClassVar = "it must be subset"
     family = "codes"
+    figure = "code_matrix"
     sparse_too: ClassVar = True
     code_: np.ndarray
     estimator: Any

@@ -38,6 +38,7 @@ _CHECKED = ("euclidean", "manhattan", "chebyshev")
 class RadiusVotes(RadiusSearch, KeptRows):
     """What both learners share: weights of the rows within the radius, and which these are for certain."""
 
+    figure = "neighbor_counts"
     weights: Any
 
     def _pair_weights(self, found: Within) -> np.ndarray:

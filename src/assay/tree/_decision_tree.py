@@ -46,6 +46,7 @@ _WIDE = 2**27  # rows times classes from which the sums of rows are not laid out
 class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
     """What both kinds of tree share."""
 
+    figure = "importance"
     thresholds = "midpoint"
     _: KW_ONLY
     criterion: str

@@ -228,8 +228,6 @@ class Forest(TreeMembers, Analysed, Learner):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -248,6 +246,11 @@ class ForestClassifier(Vote, Forest):
         "voting": Choice("soft", "hard"),
         "class_weight": ClassWeight,
     }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Read:
         return read_labelled(self, X, y, sample_weight, one_class=True, weigh=False)

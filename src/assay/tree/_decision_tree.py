@@ -292,10 +292,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        several = self.pruning is None and self.criterion != "gain_ratio"  # what judges one output alone
-        tags.target_tags.multi_output = several
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = several
+        tags.target_tags.multi_output = self.pruning is None and self.criterion != "gain_ratio"  # these judge one alone
         return tags
 
 

@@ -77,6 +77,7 @@ class Forest(TreeMembers, Analysed, Learner):
     max_bins: int | None = 255
     nominal: Any = None
     keeps_rows_of_no_weight: ClassVar = True
+    reads_sparse: ClassVar = True
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
@@ -216,7 +217,8 @@ class Forest(TreeMembers, Analysed, Learner):
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
+        nodes, data = self.nodes_.check(self.n_features_in_), read_columns(self, X)
+        return np.concatenate([mean_values(nodes, part, self.n_jobs) for part in data.dense_parts()])
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         if self.n_outputs_ > 1 or len(getattr(self, "classes_", (0, 1))) < 2:

@@ -19,7 +19,7 @@ from assay.learning.finalists import certified
 from assay.learning.jobs import Answer, Certify, Recipe
 from assay.learning.metrics import Metric
 from assay.learning.model import checked_input
-from assay.learning.problem import Problem
+from assay.learning.problem import Problem, of_use
 from assay.learning.search import Candidate, options_for
 from assay.learning.split import hold_out
 from assay.learning.workers import Pool
@@ -40,7 +40,8 @@ def begin(
     if len(fit) < 20 or not known:
         return
     kind = find(KINDS[problem.task])
-    encoding = Encoding.fit(problem.features.take(fit), checked_input(kind))
+    features = of_use(problem.features, fit)  # nothing of the others has a say in the model
+    encoding = Encoding.fit(features.take(fit), checked_input(kind))
     held = np.searchsorted(rows, judge)
     path = problem.folder / "first.pickle"
     whole = (problem.table.take(rows), problem.target.type, problem.y[rows], held)

@@ -41,8 +41,7 @@ def suitable(
 ) -> tuple[list[type[Learner]], list[str]]:
     """Return the learners to try first, and which are too slow for so many rows. All others are not even loaded, unless
     learners are named."""
-    if names or without:
-        _check_names(task, [*names, *without])
+    check_names(task, [*names, *without])
     if names and "all" not in [name.lower() for name in names]:
         known = {kind.__name__.lower(): kind for kind in all_learners(task)}
         first = [known[name.lower()] for name in dict.fromkeys(names)]
@@ -65,7 +64,10 @@ def others(
     return [kind for kind in _without(_alone_of(task), without) if kind not in first and not too_slow(kind, rows)]
 
 
-def _check_names(task: str, names: Sequence[str]) -> None:
+def check_names(task: str, names: Sequence[str]) -> None:
+    """Refuse names that are no learners for the task."""
+    if not names:
+        return
     known = {kind.__name__.lower(): kind for kind in all_learners(task)}
     for name in names:
         if name.lower() not in known and name.lower() != "all":

@@ -84,6 +84,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     """
 
     family = "mixture.classifier"
+    figure = "components"
     constraints: ClassVar = CONSTRAINTS
 
     card = Card(

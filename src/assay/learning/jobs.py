@@ -36,6 +36,7 @@ class Recipe:
     members: tuple["Recipe", ...] = ()
     wrapped: str = ""
     cost: Any = None
+    threshold: str = ""
 
     def make(self, nominal: list[int]) -> Learner:
         """Return the learner, not fitted."""
@@ -50,6 +51,7 @@ class Recipe:
         if not self.wrapped:
             return made
         options = {"cost": self.cost} if self.cost is not None else {}
+        options |= {"threshold": self.threshold} if self.threshold else {}
         return find(self.wrapped)(estimator=made, **options)
 
 

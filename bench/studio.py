@@ -18,6 +18,8 @@ import numpy as np
 
 from bench.harness import save
 
+ALGORITHMS = ("perceptron", "kmeans", "adaboost", "smo", "em", "backprop")
+_CERTIFIED = re.compile(r'[\d.]+ %</td><td class="n">[\d.]+ %</td><td class="n">[\d.]+</td></tr>')
 _BOUND = re.compile(r'<tr class="chosen">.*?([\d.]+ %)</td><td class="n">[\d.]+</td></tr>', re.DOTALL)
 
 
@@ -61,7 +63,8 @@ def opened(process: subprocess.Popen[str]) -> tuple[Visitor, str]:
     visitor = Visitor(found[0])
     address = re.search(r'href="(/tables/[^"]+)"', visitor.get("/"))
     assert address is not None
-    visitor.get(address[1])
+    while "data-wait" in visitor.get(address[1]):
+        time.sleep(0.02)
     return visitor, address[1]
 
 
@@ -73,30 +76,57 @@ def followed(table: str, seconds: str) -> dict[str, Any]:
         try:
             visitor, address = opened(process)
             shown = time.perf_counter() - began
-            answers, page = _watched(visitor, address, visitor.post(f"{address}/learn", time=seconds))
+            found = _watched(visitor, address, visitor.post(f"{address}/learn", time=seconds), began)
         finally:
             process.terminate()
+    return {"table on the page": shown, **found}
+
+
+def _watched(visitor: Visitor, address: str, run: str, began: float) -> dict[str, Any]:
+    """Look at every page until the study is done, and at the model's after it; return how long each answer took, and
+    how long until a page that was shown without its answer had it."""
+    places = {"run": f"{run}/live", "table": address, "plan": "/plan", "learn": "/learn", "home": "/"}
+    places |= {name: f"/learn/{name}" for name in ALGORITHMS} | {"card": "/learn?name=SVC", "compare": "/compare"}
+    answers: dict[str, list[float]] = {name: [] for name in places}
+    asked: dict[str, float] = {}
+    filled: dict[str, float] = {}
+    first = page = ""
+    while "/model" not in page and "alert" not in page:
+        for name, path in places.items():
+            page, took = _timed(visitor, path) if name != "run" else _timed(visitor, f"{run}/live")
+            answers[name].append(took)
+            asked.setdefault(name, time.perf_counter() - took)
+            if "data-wait" not in page:
+                filled.setdefault(name, time.perf_counter() - asked[name])
+            if name == "run" and not first and _CERTIFIED.search(page):
+                first = f"{time.perf_counter() - began:.2f}"
+            if name == "run" and ("/model" in page or "alert" in page):
+                break
+        time.sleep(0.05)
+    done = time.perf_counter() - began
+    for name, path in {"model": f"{run}/model", "try": f"{run}/try", "report": f"{run}/files/report.html"}.items():
+        answers[name] = [_timed(visitor, path)[1] for _ in range(3)]
+    tried = time.perf_counter()
+    path = visitor.post(f"{run}/try")
+    while "data-wait" in _timed(visitor, path)[0]:
+        time.sleep(0.02)
+    filled["a row tried"] = time.perf_counter() - tried
     return {
-        "table on the page": shown,
-        "certified row on the page": time.perf_counter() - began,
+        "certified row on the page": float(first or "nan"),
+        "model": done,
         "certified": "".join(_BOUND.findall(page)),
+        "slowest answer": max(max(times) for times in answers.values()),
         "answers": {
-            name: f"median {statistics.median(times):.3f}, slowest {max(times):.3f}" for name, times in answers.items()
+            name: f"first {times[0]:.3f}, median {statistics.median(times):.3f}, slowest {max(times):.3f}"
+            for name, times in answers.items()
         },
+        "filled in after": {name: round(took, 2) for name, took in filled.items() if took > 0.2},
     }
 
 
-def _watched(visitor: Visitor, address: str, run: str) -> tuple[dict[str, list[float]], str]:
-    """Look at pages until the study is done; return how long each answer took, and the last page."""
-    answers: dict[str, list[float]] = {"run": [], "table": [], "plan": []}
-    while True:
-        for name, path in zip(answers, (f"{run}/live", address, "/plan"), strict=True):
-            asked = time.perf_counter()
-            page = visitor.get(path)
-            answers[name].append(time.perf_counter() - asked)
-            if name == "run" and ("/model" in page or "alert" in page):
-                return answers, page
-        time.sleep(0.1)
+def _timed(visitor: Visitor, path: str) -> tuple[str, float]:
+    asked = time.perf_counter()
+    return visitor.get(path), time.perf_counter() - asked
 
 
 def large(folder: Path, rows: int) -> Path:

@@ -55,7 +55,7 @@ class Person:
 
 @pytest.fixture
 def settings() -> Settings:
-    return Settings(("127.0.0.1", "localhost"), PORT, most_bytes=2**20)
+    return Settings(("127.0.0.1", "localhost"), PORT, most_bytes=2**20, patience=120.0)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def person(door: TestClient, settings: Settings) -> Person:
 @pytest.fixture(scope="module")
 def learnt() -> Iterator[Any]:
     """A person with a finished study of a small table with two classes."""
-    known = Settings(("127.0.0.1",), PORT)
+    known = Settings(("127.0.0.1",), PORT, patience=120.0)
     with TestClient(studio(known), base_url=HERE, raise_server_exceptions=False) as client:
         client.get(f"/open?token={known.token}")
         someone = Person(client)

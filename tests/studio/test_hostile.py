@@ -179,7 +179,7 @@ def test_the_language_form_sends_nobody_away(person: Person) -> None:
 
 
 def test_another_address_needs_its_password() -> None:
-    settings = Settings(("10.0.0.5",), PORT, password="correct horse battery")
+    settings = Settings(("10.0.0.5",), PORT, password="correct horse battery", patience=120.0)
     here = f"http://10.0.0.5:{PORT}"
     with TestClient(studio(settings), base_url=here, raise_server_exceptions=False) as client:
         assert client.get("/").url.path == "/login"
@@ -202,7 +202,7 @@ def test_another_address_without_a_password_is_refused(monkeypatch: Any) -> None
 
 
 def test_a_study_is_held_to_its_memory_and_time(person: Person) -> None:
-    child = person.workspace.desk
+    child = person.workspace.desk.child
     from assay.studio.jobs import Child, Refused
 
     small = Child(60 * 2**20)

@@ -84,10 +84,9 @@ def learn(
 
     Ctrl-C once ends the search and keeps what is done; twice quits.
     """
-    from assay.nursery import started_early
+    from assay.nursery import LEARNERS, started_early
 
-    program = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model"))
-    with nullcontext() if workers == 0 else started_early(*program), _messages():
+    with nullcontext() if workers == 0 else started_early(*LEARNERS), _messages():
         from assay.cli import learning
 
         options = learning.Options(

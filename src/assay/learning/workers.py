@@ -12,12 +12,10 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
 from assay.learning import jobs
-from assay.nursery import Nursery, can_fork, nursery
+from assay.nursery import LEARNERS, Nursery, can_fork, nursery
 
 _ENDED = "its process ended, most likely for want of memory."
 _LATE = "it was stopped after {:.0f} s."
-PROGRAM = ("assay.learning.workers:answer", ("assay.ensemble", "assay.linear_model"))
-"""What a worker runs, and what nearly every job needs loaded."""
 
 
 def answer(pipe: int) -> None:
@@ -56,7 +54,7 @@ class Pool:
         self.size = (os.cpu_count() or 1) if size is None else size
         if not can_fork():
             self.size = 0
-        self._home = nursery(*PROGRAM) if self.size else None
+        self._home = nursery(*LEARNERS) if self.size else None
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> "Pool":

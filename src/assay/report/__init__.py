@@ -1,5 +1,17 @@
 """The report of what `assay learn` found: one self-contained HTML page."""
 
-from assay.report.page import write_report
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.learning import Study
 
 __all__ = ["write_report"]
+
+
+def write_report(result: "Study", path: str | os.PathLike[str], source: str) -> None:
+    """Write the page; an existing file is replaced in one step."""
+    from assay.report.page import write_page
+    from assay.report.views import shown_of
+
+    write_page(shown_of(result), path, source)

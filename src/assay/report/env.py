@@ -31,7 +31,7 @@ def environment(*rooms: str) -> Environment:
         lstrip_blocks=True,
     )
     found.globals["charts"] = charts
-    found.filters |= {"cut": charts.cut, "bound": bound, "error": error, "count": count}
+    found.filters |= {"cut": charts.cut, "bound": bound, "error": error, "count": count, "named": named}
     return found
 
 
@@ -69,3 +69,12 @@ def error(value: float | None, task: str) -> str:
 def count(value: int) -> str:
     """Return a number with its thousands apart."""
     return f"{value:,}"
+
+
+def named(one: dict[str, Any], language: str) -> str:
+    """Return the name of a method, or of a leaderboard's line, in a language.
+
+    >>> named({"name": "k-means", "zh": "k均值聚类"}, "zh")
+    'k均值聚类'
+    """
+    return one["zh"] if language == "zh" and one["zh"] else one.get("method", one["name"])

@@ -10,14 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from assay.files import written_whole
-from assay.learning import Study
 from assay.report.env import asset, render
-from assay.report.views import shown_of
-
-
-def write_report(result: Study, path: str | os.PathLike[str], source: str) -> None:
-    """Write the page; an existing file is replaced in one step."""
-    write_page(shown_of(result), path, source)
 
 
 def write_page(found: dict[str, Any], path: str | os.PathLike[str], source: str) -> None:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
 from assay.claims.claim import Certificate, Claim
 from assay.claims.definitions import ASSUMPTIONS, definition
 from assay.claims.words import UNDETECTABLE
-from assay.learning import Candidate, Study
+from assay.learning import Study
 from assay.report import numbers
+from assay.report.board import best_first, row
 from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH, said_zh
 
 _MEANINGS = {
@@ -19,35 +18,6 @@ _MEANINGS = {
     "P41": "selective", "P42": "cost",
 }  # fmt: skip
 """The explanation of a claim, by its code or the beginning of it; others are explained as a fact or a bound."""
-
-
-def row(one: Candidate) -> dict[str, Any]:
-    """Return a line of the leaderboard as plain data."""
-    card = getattr(one.kind, "card", None)
-    errors = ("cv", "training_error", "holdout_error", "bound", "seconds")
-    settings = ", ".join(f"{name}={value}" for name, value in one.settings.items())
-    return {name: _finite(getattr(one, name)) for name in errors} | {
-        "name": one.name,
-        "method": one.name if card is None else card.name,
-        "zh": "" if card is None else card.zh,
-        "settings": settings[:200],
-        "status": one.status,
-        "note": one.note,
-    }
-
-
-def best_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows, of which further settings of a learner that came to nothing are marked as `more`."""
-    seen: set[str] = set()
-    marked = []
-    for one in rows:
-        marked.append(one | {"more": one["status"] == "ranked" and one["name"] in seen})
-        seen.add(one["name"])
-    return marked
-
-
-def _finite(value: Any) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def shown_of(found: Study) -> dict[str, Any]:

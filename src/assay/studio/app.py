@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from assay.report.env import asset
+from assay.studio.jobs import Refused
 from assay.studio.pages import model, more, page, run, table
 from assay.studio.security import Guard, Settings, TooLarge, too_large
 from assay.studio.workspace import Workspace
@@ -45,15 +46,17 @@ def studio(settings: Settings, source: str = "", most_bytes: int | None = None) 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
         app.state.workspace = Workspace(most_bytes)
+        app.state.patience = settings.patience
         if source:
             first(app.state.workspace, source)
+        await app.state.workspace.begin()
         yield
         await app.state.workspace.close()
 
     app = Starlette(
         routes=[*ROUTES, Route("/static/{name}", _static)],
         lifespan=life,
-        exception_handlers={TooLarge: too_large, HTTPException: _refused, 500: _broken},
+        exception_handlers={TooLarge: too_large, Refused: _busy, HTTPException: _refused, 500: _broken},
     )
     return Guard(app, settings)
 
@@ -84,6 +87,10 @@ async def _static(request: Request) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return page(request, "refused.html", error.status_code, sentence=str(error.detail))
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    return page(request, "refused.html", 503, sentence=str(error))
 
 
 async def _broken(request: Request, error: Exception) -> Response:

@@ -13,8 +13,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
+
+from assay.nursery import LEARNERS, started_early
 
 Tell = Callable[[dict[str, Any]], None]
 STOP = threading.Event()
@@ -28,8 +31,14 @@ def main() -> None:
     _limit(limits["bytes"])
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    for name in limits.get("ready", ()):
-        import_module(f"assay.studio.tasks.{name}")
+    ready = limits.get("ready", ())
+    with started_early(*LEARNERS) if "learning" in ready else nullcontext():
+        for name in ready:
+            import_module(f"assay.studio.tasks.{name}")
+        _serve(requests, out)
+
+
+def _serve(requests: "queue.Queue[dict[str, Any]]", out: TextIO) -> None:
     while True:
         request = requests.get()
         STOP.clear()

@@ -5,11 +5,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 _LINE = 64 * 2**20  # the longest line that a child may write
 _GRACE = 30.0  # seconds that a study has to end after it was asked to
+_WAITING, _KEPT = 20, 40  # questions of one desk without an answer, and with one
 
 
 class Refused(Exception):
@@ -62,6 +63,9 @@ class Child:
                     yield record
                     if "result" in record:
                         return
+        except asyncio.CancelledError:
+            await self.end()  # an answer that nobody waits for must not be taken for the next one's
+            raise
         except TimeoutError:
             await self.end()
             raise Refused(f"It took longer than {seconds:g} seconds and was ended.") from None
@@ -93,6 +97,62 @@ class Child:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
+
+
+class Question:
+    """What a child was asked, and its answer once it is there."""
+
+    def __init__(self, answer: Coroutine[Any, Any, Any]) -> None:
+        self.result: Any = None
+        self.refusal = ""
+        self._task = asyncio.create_task(self._follow(answer))
+
+    async def _follow(self, answer: Coroutine[Any, Any, Any]) -> None:
+        try:
+            self.result = await answer
+        except Refused as error:
+            self.refusal = str(error)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is no answer yet."""
+        return not self._task.done()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait for the answer, but not longer than so many seconds."""
+        await asyncio.wait([self._task], timeout=seconds)
+
+    async def end(self) -> None:
+        """Wait no more."""
+        self._task.cancel()
+        await self.wait()
+
+
+class Desk:
+    """Asks a child; what was asked before is not asked again. One question that takes long holds up the others."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self._kept: dict[str, Question] = {}
+
+    def ask(self, task: str, seconds: float, **arguments: Any) -> Question:
+        """Return the question, new or asked before and answered."""
+        key = json.dumps([task, arguments], sort_keys=True)
+        found = self._kept.pop(key, None)
+        if found is None or found.refusal:
+            if sum(one.waiting for one in self._kept.values()) >= _WAITING:
+                raise Refused("Too much is asked for at once; wait a little.")
+            found = Question(self.child.ask(task, seconds, **arguments))
+        self._kept[key] = found
+        done = [name for name, one in self._kept.items() if not one.waiting]
+        for name in done[: len(self._kept) - _KEPT]:
+            del self._kept[name]
+        return found
+
+    async def end(self) -> None:
+        """End the process and all that waits for it."""
+        await asyncio.gather(*(one.end() for one in self._kept.values()))
+        await self.child.end()
 
 
 class Job:

@@ -58,13 +58,17 @@ class Session:
 
 @dataclass
 class Settings:
-    """How the studio was started. `token` is used up by the first browser; `password` is asked for elsewhere."""
+    """How the studio was started. `token` is used up by the first browser; `password` is asked for elsewhere.
+
+    A page waits so many seconds, `patience`, for an answer; then it is shown without, and filled in later.
+    """
 
     hosts: tuple[str, ...]
     port: int
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     password: str | None = None
     most_bytes: int = 2**30
+    patience: float = 0.1
 
     @property
     def cookie(self) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from assay.studio.jobs import Child, Job, memory_limit
+from assay.studio.jobs import Child, Desk, Job, Question, Refused, memory_limit
 
-LOOK_SECONDS, ASK_SECONDS, MOST_TABLES = 120.0, 60.0, 50
+LOOK_SECONDS, ASK_SECONDS, VERIFY_SECONDS = 120.0, 60.0, 600.0
+MOST_TABLES, MOST_STUDIES = 50, 4
 
 
 @dataclass
@@ -20,11 +21,18 @@ class TableEntry:
     key: str
     name: str
     source: dict[str, str]
-    sample: str
+    sample: str = ""
     kinds: dict[str, Any] = field(default_factory=dict)
     target: str = ""
-    seen: dict[str, Any] | None = None
-    refusal: str = ""
+    looked: Question | None = None
+
+    @property
+    def seen(self) -> dict[str, Any] | None:
+        return None if self.looked is None else self.looked.result
+
+    @property
+    def refusal(self) -> str:
+        return "" if self.looked is None else self.looked.refusal
 
 
 @dataclass
@@ -38,11 +46,17 @@ class Run:
     folder: Path
     job: Job
     kinds: dict[str, Any]
-    verdict: dict[str, Any] | None = None
+    verdict: Question | None = None
+    tried: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def found(self) -> dict[str, Any] | None:
         return self.job.result
+
+    @property
+    def model(self) -> str:
+        """The file of the model."""
+        return str(self.folder / "model.assay")
 
 
 class Workspace:
@@ -53,9 +67,16 @@ class Workspace:
         self.most_bytes = most_bytes or memory_limit()
         self.tables: dict[str, TableEntry] = {}
         self.runs: dict[str, Run] = {}
-        self.desk = Child(self.most_bytes, ("planning", "trying", "stepping"))
+        self.desk = Desk(Child(self.most_bytes, ("planning", "trying")))  # what is answered at once
+        self.lab = Desk(Child(self.most_bytes, ("stepping", "learning")))  # what takes longer
         self.next = self._student()  # waits for the next study
         self._looks = asyncio.Lock()
+
+    async def begin(self) -> None:
+        """Start the processes that will be needed, so that they load while a person reads."""
+        for entry in self.tables.values():
+            self.look(entry)
+        await asyncio.gather(self.next.begin(), self.desk.child.begin())
 
     def _student(self) -> Child:
         return Child(self.most_bytes, ("learning",))
@@ -68,43 +89,42 @@ class Workspace:
         """Take a table in."""
         if len(self.tables) >= MOST_TABLES:
             self.drop(next(iter(self.tables)))
-        key = secrets.token_hex(8)
-        entry = TableEntry(key, name, source, str(self.new_file(".parquet")))
-        self.tables[key] = entry
+        entry = TableEntry(secrets.token_hex(8), name, source)
+        self.tables[entry.key] = entry
         return entry
 
     def drop(self, key: str) -> None:
-        """Forget a table; a file of ours goes with it."""
+        """Forget a table; files of ours go with it, unless a study was made from them."""
         entry = self.tables.pop(key)
+        Path(entry.sample).unlink(missing_ok=True) if entry.sample else None
         path = Path(entry.source.get("file", ""))
-        if path.parent == self.folder:
+        if path.parent == self.folder and not any(run.table is entry for run in self.runs.values()):
             path.unlink(missing_ok=True)
 
-    async def look(self, entry: TableEntry) -> None:
-        """Sum a table up, in a process with limits."""
-        from assay.studio.jobs import Refused
+    def look(self, entry: TableEntry) -> Question:
+        """Begin to sum a table up, in a process with limits."""
+        old, entry.sample = entry.sample, str(self.new_file(".parquet"))
+        if old:
+            Path(old).unlink(missing_ok=True)
+        entry.looked = Question(self._look(entry))
+        return entry.looked
 
+    async def _look(self, entry: TableEntry) -> dict[str, Any]:
         child = Child(self.most_bytes)
         try:
             async with self._looks:
                 await self.next.begin()
-                entry.seen = await child.ask(
-                    "look",
-                    LOOK_SECONDS,
-                    source=entry.source,
-                    kinds=entry.kinds,
-                    target=entry.target,
-                    sample=entry.sample,
-                )
-            entry.refusal, entry.target = "", entry.seen["target"]
-            await self.desk.begin()  # while the person reads
-        except Refused as error:
-            entry.refusal = str(error)
+                asked = {"source": entry.source, "kinds": entry.kinds, "target": entry.target, "sample": entry.sample}
+                seen = await child.ask("look", LOOK_SECONDS, **asked)
+            entry.target = seen["target"]
+            return seen
         finally:
             await child.end()
 
     def start(self, entry: TableEntry, asked: dict[str, Any], seconds: float) -> Run:
-        """Begin a study; one that still runs on the same table is asked to end."""
+        """Begin a study; too many at once are refused."""
+        if sum(run.job.status == "running" for run in self.runs.values()) >= MOST_STUDIES:
+            raise Refused(f"{MOST_STUDIES} studies are running: stop one of them, or wait for its end.")
         key = secrets.token_hex(8)
         folder = self.folder / key
         folder.mkdir()
@@ -117,14 +137,31 @@ class Workspace:
             kinds=run.kinds,
             target=run.target,
             folder=str(folder),
-            name=entry.name,
             asked=asked,
         )
         return run
 
+    def verify(self, run: Run) -> None:
+        """Begin to check a certificate again, in a process of its own."""
+        if run.verdict is None or not run.verdict.waiting:
+            run.verdict = Question(self._verify(run))
+
+    async def _verify(self, run: Run) -> dict[str, Any]:
+        child = Child(self.most_bytes)
+        try:
+            return await child.ask(
+                "verify", VERIFY_SECONDS, source=run.table.source, kinds=run.kinds, file=run.model
+            )
+        finally:
+            await child.end()
+
     async def close(self) -> None:
         """End every process and remove the folder."""
-        await asyncio.gather(self.desk.end(), self.next.end(), *(run.job.end() for run in self.runs.values()))
+        looks = [entry.looked for entry in self.tables.values()] + [run.verdict for run in self.runs.values()]
+        await asyncio.gather(*(one.end() for one in looks if one is not None))
+        await asyncio.gather(
+            self.desk.end(), self.lab.end(), self.next.end(), *(run.job.end() for run in self.runs.values())
+        )
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

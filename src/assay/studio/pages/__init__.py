@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from assay.report.env import render
 from assay.report.words import LANGUAGES, language_of
+from assay.studio.jobs import Question
 from assay.studio.workspace import Run, TableEntry, Workspace
 
 ROOMS = ("report", "studio")
@@ -34,10 +35,17 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
         "table": tables[-1] if tables else None,
         "run": runs[-1] if runs else None,
         "model": done[-1] if done else None,
-        "refresh": 0,
+        "refresh": 1 if values.get("waiting") else 0,
+        "waiting": False,
     }
     text = render(f"studio/{template}", language(request), ROOMS, **(common | values))
     return HTMLResponse(text, status)
+
+
+async def answered(request: Request, question: Question) -> Question:
+    """Wait for an answer as long as a page may: then it is shown without, and asks again by itself."""
+    await question.wait(request.app.state.patience)
+    return question
 
 
 def language(request: Request) -> str:

@@ -1,15 +1,16 @@
 """Model and Try: the certificate in plain words, thresholds, prediction sets, figures; a row of one's own."""
 
+import secrets
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from assay.studio.jobs import Child, Refused
-from assay.studio.pages import form, go, number_in, page, run_of, text_of, workspace
+from assay.studio.jobs import Question
+from assay.studio.pages import answered, form, go, number_in, page, run_of, text_of, workspace
 from assay.studio.workspace import ASK_SECONDS, Run
 
-VERIFY_SECONDS, MOST_FIELDS = 600.0, 60
+MOST_FIELDS, _REMEMBERED = 60, 20
 
 
 async def show(request: Request) -> Response:
@@ -23,6 +24,8 @@ async def show(request: Request) -> Response:
     chosen = number_in(asked.get("threshold"), 0.5, 0.0, 1.0)
     costs = cost_lines(curve, miss, alarm) if curve else None
     coverage = run.found["figures"]["coverage"]
+    if run.verdict is not None:
+        await answered(request, run.verdict)
     place = int(number_in(asked.get("coverage"), min(4, max(len(coverage) - 1, 0)), 0, max(len(coverage) - 1, 0)))
     return page(
         request,
@@ -40,6 +43,7 @@ async def show(request: Request) -> Response:
         coverage=coverage,
         place=place,
         verdict=run.verdict,
+        waiting=run.verdict is not None and run.verdict.waiting,
     )
 
 
@@ -65,10 +69,13 @@ def at_threshold(curve: dict[str, Any], costs: dict[str, list[float]], chosen: f
     return {
         "threshold": curve["at"][i],
         "missed": curve["missed"][i],
+        "missed_least": max(0.0, curve["missed"][i] - width),
         "missed_most": min(1.0, curve["missed"][i] + width),
         "alarms": curve["alarms"][i],
+        "alarms_least": max(0.0, curve["alarms"][i] - width),
         "alarms_most": min(1.0, curve["alarms"][i] + width),
         "cost": costs["seen"][i],
+        "cost_least": costs["low"][i],
         "cost_most": costs["high"][i],
         "best": curve["at"][best],
     }
@@ -78,15 +85,8 @@ async def verify(request: Request) -> Response:
     """Check the certificate again, in a process of its own."""
     await form(request)
     run = run_of(request)
-    child = Child(workspace(request).most_bytes)
-    try:
-        run.verdict = await child.ask(
-            "verify", VERIFY_SECONDS, source=run.table.source, kinds=run.kinds, file=str(run.folder / "model.assay")
-        )
-    except Refused as error:
-        run.verdict = {"holds": False, "reason": str(error), "verdicts": [], "audit": [], "lines": [0, 0]}
-    finally:
-        await child.end()
+    if run.found:
+        workspace(request).verify(run)
     return go(f"/runs/{run.key}/model#verified")
 
 
@@ -96,26 +96,33 @@ async def try_row(request: Request) -> Response:
     if not run.found:
         return go(f"/runs/{run.key}")
     columns = _fields(run)
-    values = {one["name"]: str(one["usual"]) for one in run.found["columns"]}
-    answer, refusal = None, ""
     if request.method == "POST":
         given = await form(request)
-        values |= {one["name"]: text_of(given, f"c{one['place']}") for one in columns}
-        try:
-            answer = await workspace(request).desk.ask(
-                "predict",
-                ASK_SECONDS,
-                file=str(run.folder / "model.assay"),
-                values=values,
-                columns=run.found["columns"],
-                coverages=[line["coverage"] for line in run.found["figures"]["coverage"]],
-                confidence=run.found["confidence"],
-            )
-        except Refused as error:
-            refusal = str(error)
-    status = 400 if refusal else 200
-    shown = {"columns": columns, "values": values, "answer": answer, "refusal": refusal, "found": run.found}
-    return page(request, "try.html", status, here="try", run=run, model=run, most=MOST_FIELDS, **shown)
+        key = secrets.token_hex(4)
+        run.tried[key] = {one["name"]: text_of(given, f"c{one['place']}")[:1000] for one in columns}
+        if len(run.tried) > _REMEMBERED:
+            del run.tried[next(iter(run.tried))]
+        return go(f"/runs/{run.key}/try?row={key}")
+    typed = run.tried.get(request.query_params.get("row", ""))
+    values = {one["name"]: str(one["usual"]) for one in run.found["columns"]} | (typed or {})
+    asked = None if typed is None else await answered(request, _asked(request, run, values))
+    status = 400 if asked is not None and asked.refusal else 200
+    shown = {"columns": columns, "values": values, "asked": asked, "found": run.found}
+    waiting = asked is not None and asked.waiting
+    return page(request, "try.html", status, here="try", run=run, model=run, waiting=waiting, **shown)
+
+
+def _asked(request: Request, run: Run, values: dict[str, str]) -> Question:
+    assert run.found is not None
+    return workspace(request).desk.ask(
+        "predict",
+        ASK_SECONDS,
+        file=run.model,
+        values=values,
+        columns=run.found["columns"],
+        coverages=[line["coverage"] for line in run.found["figures"]["coverage"]],
+        confidence=run.found["confidence"],
+    )
 
 
 def _fields(run: Run) -> list[dict[str, Any]]:

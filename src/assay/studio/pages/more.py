@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from assay.report.words import LANGUAGES
-from assay.studio.jobs import Refused
-from assay.studio.pages import form, go, number_in, page, text_of, workspace
+from assay.studio.jobs import Question
+from assay.studio.pages import answered, form, go, number_in, page, text_of, workspace
 from assay.studio.workspace import ASK_SECONDS, Run
 
 ALGORITHMS = ("perceptron", "kmeans", "adaboost", "smo", "em", "backprop")
@@ -20,17 +21,21 @@ async def compare(request: Request) -> Response:
     first = runs.get(asked.get("a", "")) or next(reversed(runs.values()), None)
     rivals = [run for run in runs.values() if first and run is not first and _comparable(run, first)]
     second = next((run for run in rivals if run.key == asked.get("b")), rivals[-1] if rivals else None)
-    answer, refusal = None, ""
+    question = None
     if first and second:
-        files = {"first": str(first.folder / "model.assay"), "second": str(second.folder / "model.assay")}
-        try:
-            answer = await held.desk.ask(
-                "compare", ASK_SECONDS, source=first.table.source, kinds=first.kinds, **files
-            )
-        except Refused as error:
-            refusal = str(error)
-    shown: dict[str, Any] = {"first": first, "second": second, "answer": answer, "refusal": refusal}
+        files = {"first": first.model, "second": second.model}
+        question = await answered(
+            request, held.lab.ask("compare", ASK_SECONDS, source=first.table.source, kinds=first.kinds, **files)
+        )
+    shown: dict[str, Any] = {"first": first, "second": second, **_answer(question)}
     return page(request, "compare.html", here="compare", runs=list(runs.values()), **shown)
+
+
+def _answer(question: Question | None) -> dict[str, Any]:
+    """Return what a template needs of a question."""
+    if question is None:
+        return {"answer": None, "refusal": "", "waiting": False}
+    return {"answer": question.result, "refusal": question.refusal, "waiting": question.waiting}
 
 
 def _comparable(run: Run, other: Run) -> bool:
@@ -51,27 +56,18 @@ async def plan(request: Request) -> Response:
     shares = {name: values[name] / 100 for name in ("error", "width", "confidence")}
     if 0 < shares["error"] < 1e-3:
         shares["error"] = 1e-3
-    answer, refusal = None, ""
-    try:
-        answer = await workspace(request).desk.ask("plan", ASK_SECONDS, **(values | shares))
-    except Refused as error:
-        refusal = str(error)
-    return page(request, "plan.html", here="plan", values=values, answer=answer, refusal=refusal)
+    question = await answered(request, workspace(request).desk.ask("plan", ASK_SECONDS, **(values | shares)))
+    return page(request, "plan.html", here="plan", values=values, **_answer(question))
 
 
 async def learn(request: Request) -> Response:
     """The learners' cards; one learner's page; an algorithm step by step."""
-    held, asked = workspace(request), request.query_params
-    name, refusal, card, methods = asked.get("name", ""), "", None, []
-    try:
-        if name:
-            card = await held.desk.ask("methods", ASK_SECONDS, name=name[:100])
-        else:
-            methods = await held.desk.ask("methods", ASK_SECONDS)
-    except Refused as error:
-        refusal = str(error)
-    shown = {"card": card, "methods": methods, "refusal": refusal, "algorithms": ALGORITHMS}
-    return page(request, "learn.html", 400 if refusal else 200, here="learn", **shown)
+    held, name = workspace(request), request.query_params.get("name", "")[:100]
+    await held.lab.child.begin()  # the steps are near
+    asked = {"name": name} if name else {}
+    found = _answer(await answered(request, held.desk.ask("methods", ASK_SECONDS, **asked)))
+    shown = {"name": name, "algorithms": ALGORITHMS, **found}
+    return page(request, "learn.html", 400 if found["refusal"] else 200, here="learn", **shown)
 
 
 async def steps(request: Request) -> Response:
@@ -79,24 +75,25 @@ async def steps(request: Request) -> Response:
     held, asked = workspace(request), request.query_params
     which = request.path_params["which"]
     table = held.tables.get(asked.get("table", "")) or next(reversed(held.tables.values()), None)
+    if table:
+        await answered(request, table.looked or held.look(table))
     numbers = [one["name"] for one in table.seen["columns"] if one["kind"] == "numeric"] if table and table.seen else []
     numbers = [name for name in numbers if table is None or name != table.target][:200]
     x = asked.get("x") if asked.get("x") in numbers else (numbers[0] if numbers else "")
     y = asked.get("y") if asked.get("y") in numbers else next((name for name in numbers if name != x), "")
-    answer, refusal = None, ""
+    question = None
     if which not in ALGORITHMS:
-        refusal = "unknown"
-    elif table and x and y:
-        try:
-            answer = await held.desk.ask(
-                "steps", ASK_SECONDS, which=which, sample=table.sample, x=x, y=y, target=table.target
-            )
-        except Refused as error:
-            refusal = str(error)
-    last = len(answer["frames"]) - 1 if answer else 0
+        raise HTTPException(404, "There is no such algorithm.")
+    if table and x and y:
+        question = await answered(
+            request,
+            held.lab.ask("steps", ASK_SECONDS, which=which, sample=table.sample, x=x, y=y, target=table.target),
+        )
+    found = _answer(question or (table.looked if table and not table.seen else None))
+    last = len(found["answer"]["frames"]) - 1 if found["answer"] else 0
     step = int(number_in(asked.get("step"), 0, 0, last))
-    shown = {"which": which, "algorithms": ALGORITHMS, "numbers": numbers, "x": x, "y": y, "answer": answer}
-    return page(request, "steps.html", here="learn", table=table, step=step, last=last, refusal=refusal, **shown)
+    shown = {"which": which, "algorithms": ALGORITHMS, "numbers": numbers, "x": x, "y": y, **found}
+    return page(request, "steps.html", here="learn", table=table, step=step, last=last, **shown)
 
 
 async def choose_language(request: Request) -> Response:

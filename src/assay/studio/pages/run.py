@@ -4,19 +4,17 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 
-from assay.report.views import best_first
-from assay.studio.pages import form, go, page, run_of
+from assay.report.board import best_first
+from assay.report.page import page as report
+from assay.studio.pages import form, go, language, page, run_of
 from assay.studio.workspace import Run
 
 _HEARTBEAT, _MOST = 15.0, 40
-_FILES = {
-    "model.assay": "application/octet-stream",
-    "report.html": "text/html; charset=utf-8",
-}
 
 
 async def show(request: Request) -> Response:
@@ -61,9 +59,12 @@ async def stop(request: Request) -> Response:
 async def download(request: Request) -> Response:
     """The model, or the report, as a file."""
     run, name = run_of(request), request.path_params["name"]
-    if name not in _FILES or not run.found:
+    if name not in ("model.assay", "report.html") or not run.found:
         raise HTTPException(404, "There is no such file.")
-    return FileResponse(run.folder / name, media_type=_FILES[name], filename=name)
+    if name == "model.assay":
+        return FileResponse(run.model, media_type="application/octet-stream", filename=name)
+    text = await run_in_threadpool(report, run.found, run.table.name, language(request))
+    return HTMLResponse(text, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
 def _standing(run: Run) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from assay.datasets import TARGETS
-from assay.studio.pages import form, go, number_in, page, table_of, text_of, workspace
+from assay.studio.pages import answered, form, go, number_in, page, table_of, text_of, workspace
 from assay.studio.workspace import display_name
 
 AT_ONCE = 100
@@ -38,7 +38,7 @@ async def add(request: Request) -> Response:
             entry = held.add(display_name(sent.filename or ""), {"file": str(path)})
         else:
             return page(request, "home.html", 400, here="table", tables=[], bundled=list(TARGETS), refusal="empty")
-    await held.look(entry)
+    held.look(entry)
     return go(f"/tables/{entry.key}")
 
 
@@ -54,11 +54,17 @@ def _copy(file: Any, path: Path) -> None:
 async def show(request: Request) -> Response:
     """The table: columns, warnings, target."""
     entry = table_of(request)
-    if entry.seen is None and not entry.refusal:
-        await workspace(request).look(entry)
+    looked = await answered(request, entry.looked or workspace(request).look(entry))
     start = int(number_in(request.query_params.get("from"), 0, 0, 10**7)) // AT_ONCE * AT_ONCE
     return page(
-        request, "table.html", here="table", table=entry, seen=entry.seen, start=start, at_once=AT_ONCE
+        request,
+        "table.html",
+        here="table",
+        table=entry,
+        seen=entry.seen,
+        start=start,
+        at_once=AT_ONCE,
+        waiting=looked.waiting,
     )
 
 
@@ -78,7 +84,7 @@ async def look(request: Request) -> Response:
             entry.kinds.pop(name, None)
     if text_of(given, "target") in names:
         entry.target = text_of(given, "target")
-    await workspace(request).look(entry)
+    workspace(request).look(entry)
     return go(f"/tables/{entry.key}")
 
 
@@ -86,6 +92,9 @@ async def learn(request: Request) -> Response:
     """Begin a study."""
     entry = table_of(request)
     given = await form(request)
+    await (entry.looked or workspace(request).look(entry)).wait()
+    if not entry.seen:
+        return go(f"/tables/{entry.key}")
     seconds = number_in(text_of(given, "time"), 0, 0, 3600)
     confidence = number_in(text_of(given, "confidence"), 0.95, 0.5, 0.999)
     clip = number_in(text_of(given, "clip"), 0, 0, 1e300)

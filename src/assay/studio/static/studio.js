@@ -1,26 +1,37 @@
-// Live progress, sliders and the play button. Every page works without this file.
+// Live progress, sliders, the play button, and parts of a page that are filled in when they are worked out.
+// Every page works without this file.
 
-for (const place of document.querySelectorAll("[data-live]")) {
-  if (place.dataset.status !== "running") continue;
-  const source = new EventSource(`${place.dataset.live}/events`);
-  let waiting = false;
-  const fetchNow = async () => {
-    if (waiting) return;
-    waiting = true;
-    const answer = await fetch(`${place.dataset.live}/live`);
-    if (answer.ok) place.innerHTML = await answer.text(); // our own template, escaped on the server
-    waiting = false;
+const pause = (time) => new Promise((done) => setTimeout(done, time));
+
+// Put a part of the page at an address in the place of the part of the same name that is shown. Pages are made from
+// templates that escape everything from a table, and a document that is parsed like this runs no script.
+const refill = async (place, address, wanted = () => true) => {
+  for (;;) {
+    const answer = await fetch(address);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const part = page.getElementById(place.id);
+    if (!wanted()) return;
+    if (!part) return location.reload();
+    if (!part.hasAttribute("data-wait")) {
+      const fresh = document.importNode(part, true);
+      place.replaceWith(fresh);
+      return bind(fresh);
+    }
+    await pause(250);
+  }
+};
+
+// Call a function once nothing has happened for a moment; the function is told whether it is still the newest.
+const settled = (act) => {
+  let turn = 0;
+  return async () => {
+    const mine = ++turn;
+    await pause(200);
+    if (mine === turn) act(() => mine === turn);
   };
-  source.onmessage = fetchNow;
-  source.addEventListener("end", async () => {
-    source.close();
-    waiting = false;
-    await fetchNow();
-    document.querySelector("[data-stop]")?.remove();
-    place.querySelector("[role=status]")?.focus();
-  });
-}
+};
 
+const query = (form) => `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const write = (root, values) => {
   for (const [name, text] of Object.entries(values)) {
@@ -28,55 +39,96 @@ const write = (root, values) => {
   }
 };
 
-for (const form of document.querySelectorAll("[data-threshold]")) {
+const follow = (place) => {
+  if (place.dataset.status !== "running") return;
+  const source = new EventSource(`${place.dataset.live}/events`);
+  let waiting = false;
+  const look = async () => {
+    if (waiting) return;
+    waiting = true;
+    const answer = await fetch(`${place.dataset.live}/live`);
+    if (answer.ok) place.innerHTML = await answer.text(); // our own template, escaped on the server
+    waiting = false;
+  };
+  source.onmessage = look;
+  source.addEventListener("end", async () => {
+    source.close();
+    waiting = false;
+    await look();
+    document.querySelector("[data-stop]")?.remove();
+  });
+};
+
+const threshold = (form) => {
   const curve = JSON.parse(form.dataset.threshold);
-  const cost = (missed, alarms) => form.miss.value * curve.share * missed + form.alarm.value * (1 - curve.share) * alarms;
+  const price = (name) => Math.max(0, Number(form[name].value) || 0);
+  const cost = (missed, alarms) => price("miss") * curve.share * missed + price("alarm") * (1 - curve.share) * alarms;
   const most = (share) => Math.min(1, share + curve.width);
-  const mark = form.parentElement.querySelector(".mark");
+  const least = (share) => Math.max(0, share - curve.width);
+  const between = (share) => `${percent(least(share))} – ${percent(most(share))}`;
   const show = () => {
     const i = Math.round(100 * form.threshold.value);
     const [missed, alarms] = [curve.missed[i], curve.alarms[i]];
     const certified = curve.at.map((_, k) => cost(most(curve.missed[k]), most(curve.alarms[k])));
+    const low = cost(least(missed), least(alarms));
     write(form.parentElement, {
-      threshold: curve.at[i].toFixed(2), missed: percent(missed), missed_most: percent(most(missed)),
-      alarms: percent(alarms), alarms_most: percent(most(alarms)), cost: cost(missed, alarms).toPrecision(4),
-      cost_most: certified[i].toPrecision(4), best: curve.at[certified.indexOf(Math.min(...certified))].toFixed(2),
+      threshold: curve.at[i].toFixed(2), missed: percent(missed), missed_band: between(missed),
+      alarms: percent(alarms), alarms_band: between(alarms), cost: cost(missed, alarms).toPrecision(4),
+      cost_band: `${low.toPrecision(4)} – ${certified[i].toPrecision(4)}`,
+      best: curve.at[certified.indexOf(Math.min(...certified))].toFixed(2),
     });
+    const mark = form.parentElement.querySelector(".mark");
     for (const end of ["x1", "x2"]) mark?.setAttribute(end, 52 + curve.at[i] * 396);
   };
+  const redraw = settled((newest) => refill(document.getElementById("threshold-figure"), query(form), newest));
   form.threshold.addEventListener("input", show);
-}
+  for (const name of ["miss", "alarm"]) form[name].addEventListener("input", () => { show(); redraw(); });
+};
 
-for (const form of document.querySelectorAll("[data-coverage]")) {
+const coverage = (form) => {
   const lines = JSON.parse(form.dataset.coverage);
   form.coverage.addEventListener("input", () => {
     const line = lines[form.coverage.value];
     write(form.parentElement, { coverage: `${+(100 * line.coverage).toPrecision(4)} %`, size: `${+line.size.toPrecision(4)}` });
   });
-}
+};
 
-for (const scene of document.querySelectorAll("[data-steps]")) {
+// A form whose answer stands in the part "answer" of its page: it follows what is typed or chosen.
+const ask = (form) => {
+  const again = settled((newest) => {
+    if (!form.checkValidity()) return;
+    history.replaceState(null, "", query(form));
+    refill(document.getElementById("answer"), query(form), newest);
+  });
+  form.addEventListener("input", again);
+};
+
+const steps = (scene) => {
   const frames = [...scene.querySelectorAll("[data-step]")];
   let at = Number(scene.dataset.steps);
   const go = (to) => {
     frames[at].hidden = true;
     at = Math.max(0, Math.min(frames.length - 1, to));
     frames[at].hidden = false;
+    scene.querySelector("input[type=range]").value = at;
   };
-  for (const link of scene.querySelectorAll("[data-go]")) {
-    link.addEventListener("click", (event) => { event.preventDefault(); go(at + Number(link.dataset.go)); });
-  }
-  const play = scene.querySelector("[data-play]");
   let timer = 0;
-  play.hidden = frames.length < 2;
+  const rest = () => { clearInterval(timer); timer = 0; };
+  for (const link of scene.querySelectorAll("[data-go]")) {
+    link.addEventListener("click", (event) => { event.preventDefault(); rest(); go(at + Number(link.dataset.go)); });
+  }
+  const slider = scene.querySelector("input[type=range]");
+  slider.addEventListener("input", () => { rest(); go(Number(slider.value)); });
+  const play = scene.querySelector("[data-play]");
+  for (const part of scene.querySelectorAll("[data-script]")) part.hidden = frames.length < 2;
   play.addEventListener("click", () => {
-    clearInterval(timer);
+    if (timer) return rest();
     if (at === frames.length - 1) go(0);
-    timer = setInterval(() => { go(at + 1); if (at === frames.length - 1) clearInterval(timer); }, 700);
+    timer = setInterval(() => { go(at + 1); if (at === frames.length - 1) rest(); }, 700);
   });
-}
+};
 
-for (const place of document.querySelectorAll("[data-drop]")) {
+const drop = (place) => {
   place.addEventListener("dragover", (event) => { event.preventDefault(); place.classList.add("over"); });
   place.addEventListener("dragleave", () => place.classList.remove("over"));
   place.addEventListener("drop", (event) => {
@@ -85,4 +137,26 @@ for (const place of document.querySelectorAll("[data-drop]")) {
     place.querySelector("input[type=file]").files = event.dataTransfer.files;
     place.requestSubmit();
   });
-}
+};
+
+// Whoever sends a form that takes a while sees that something happens, and cannot send it twice by impatience.
+const send = (form) => {
+  form.addEventListener("submit", () => {
+    form.setAttribute("aria-busy", "true");
+    for (const button of form.querySelectorAll("button")) setTimeout(() => { button.disabled = true; }, 0);
+  });
+};
+
+const BINDERS = {
+  "[data-wait]": (place) => refill(place, location.pathname + location.search),
+  "[data-live]": follow, "[data-threshold]": threshold, "[data-coverage]": coverage, "[data-ask]": ask,
+  "[data-steps]": steps, "[data-drop]": drop, "form[method=post]": send,
+};
+const bind = (root) => {
+  for (const [what, how] of Object.entries(BINDERS)) {
+    if (root.matches?.(what)) how(root);
+    for (const place of root.querySelectorAll(what)) how(place);
+  }
+};
+bind(document);
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -6,17 +6,17 @@ from typing import Any
 from assay import learning, persist
 from assay.explain import compare as compared
 from assay.learning.events import Event, Finished, Left, Note, Started
-from assay.report.page import write_page
-from assay.report.views import row, shown_of
+from assay.report.board import row
+from assay.report.views import shown_of
 from assay.studio import child
 from assay.studio.child import Tell
 from assay.studio.tasks.looking import Source, open_table
 
 
 def learn(
-    tell: Tell, source: Source, kinds: dict[str, Any], target: str, folder: str, name: str, asked: dict[str, Any]
+    tell: Tell, source: Source, kinds: dict[str, Any], target: str, folder: str, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run a study; write model.assay and report.html to the folder; return what the pages show."""
+    """Run a study; write model.assay to the folder; return what the pages show."""
     table = open_table(source, kinds)
     options = {key: value for key, value in asked.items() if value not in (None, "", [])}
 
@@ -24,10 +24,8 @@ def learn(
         tell({"event": _event(event)})
 
     study = learning.learn(table, target, tell=told, stop=child.STOP, **options)
-    found, place = shown_of(study), Path(folder)
-    study.save(place / "model.assay")
-    write_page(found, place / "report.html", name)
-    return found
+    study.save(Path(folder) / "model.assay")
+    return shown_of(study)
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def methods(name: str = "") -> Any:
     """Return every learner's card in short, or one learner's card with the page about it."""
     known = {kind.__name__: kind for kind in learners()}
     if not name:
-        return [[key, kind.card.name, kind.card.zh, kind.card.task] for key, kind in known.items()]
+        cards = {key: kind.card for key, kind in known.items()}
+        return [{"class": key, "name": card.name, "zh": card.zh, "task": card.task} for key, card in cards.items()]
     if name not in known:
         raise ValueError(f"there is no learner {name[:60]!r}.")
     kind = known[name]

@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
+from sklearn.utils._param_validation import InvalidParameterError
 
 from assay.decomposition import LatentDirichletAllocation
 from assay.neural_network import BernoulliRBM
 from assay.params import Function, NameOr, Number, check
 from assay.semi_supervised import LabelPropagation
+from assay.svm import NuSVR
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 2**70, 10**400, float("nan"), float("inf"), "1", None, True])
@@ -42,3 +44,8 @@ def test_a_function_is_one_that_can_be_called():
 def test_parameters_that_a_forged_file_held_are_refused(model):
     with pytest.raises(ValueError, match=r"kernel must be|mean_change_tol must be|Seed must be"):
         check(model)
+
+
+def test_a_refused_parameter_is_scikit_learns_error():
+    with pytest.raises(InvalidParameterError, match=r"nu must be a finite number > 0 and <= 1.*got 1\.5"):
+        NuSVR(nu=1.5).fit([[0.0], [1.0]], [0.0, 1.0])

@@ -54,6 +54,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Model, strategy, algorithm and guarantee; a class attribute.
     family : str
         Which of the checker's predictors reads the fitted parameters; a class attribute.
+    figure : str
+        Which function of `assay.plot` draws the fitted model alone; a class attribute.
     more_arrays : tuple of str
         Arrays that belong to the model beside those of its family, because methods that are not certified need them.
     history_ : list of Step
@@ -62,6 +64,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     card: ClassVar[Card]
     family: ClassVar[str]
+    figure: ClassVar[str] = "history"
     more_arrays: ClassVar[tuple[str, ...]] = ()
     _from_file = False
     history_: list[Step]

@@ -187,9 +187,14 @@ def constraints(owner: Any) -> Mapping[str, Constraint]:
 
 
 def check(owner: Any) -> None:
-    """Refuse the first parameter that its constraint does not allow."""
+    """Refuse the first parameter that its constraint does not allow, by scikit-learn's error, which is a ValueError."""
     seed = getattr(owner, "random_state", None)
     if isinstance(seed, Integral) and not 0 <= int(seed) < 2**32:
         raise refuse(owner, f"random_state: Seed must be between 0 and 2**32 - 1; got {seed!r}.")
-    for name, constraint in constraints(owner).items():
-        constraint.check(owner, name)
+    try:
+        for name, constraint in constraints(owner).items():
+            constraint.check(owner, name)
+    except ValueError as error:
+        from sklearn.utils._param_validation import InvalidParameterError
+
+        raise InvalidParameterError(str(error)) from None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sklearn.linear_model as peers
 from scipy.optimize import minimize
+from scipy.sparse import csr_array, csr_matrix
 from scipy.special import expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
@@ -576,7 +577,9 @@ def test_coefficients_can_be_sparse(tmp_path):
     model = LogisticRegression(C=0.05, l1_ratio=1.0).fit(X, y)
     scores, certificate = model.decision_function(X), model.certify(X, y)
     assert model.sparsify().coef_.format == "csr"
-    np.testing.assert_allclose(model.decision_function(X), scores)
+    for rows in (X, csr_matrix(X), csr_array(X)):
+        np.testing.assert_allclose(model.decision_function(rows), scores)
+        assert model.predict(rows).shape == (300,)
     assay.save(model, tmp_path / "m.assay", certificate)
     assert assay.verify(*assay.load(tmp_path / "m.assay")[::-1], X, y).holds
     assert isinstance(model.densify().coef_, np.ndarray)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from assay.discriminant_analysis import QuadraticDiscriminantAnalysis
 from assay.mixture import GaussianDensity, GaussianMixture, GaussianMixtureClassifier, HistogramDensity
+from assay.mixture._components import GaussianProblem
 from assay.mixture._gaussian_density import GapProblem
 from assay.optim.em import em
 from assay.scan import rows
@@ -248,3 +249,21 @@ def test_classifier_parameters_are_refused_by_name():
         GaussianMixtureClassifier(priors=[0.5, 0.6]).fit(X, y)
     with pytest.raises(ValueError, match=r"^GaussianMixtureClassifier: n_components must be an integer >= 1"):
         GaussianMixtureClassifier(0).fit(X, y)
+
+
+def test_ctrl_c_keeps_the_steps_made_and_gives_every_class_a_mixture(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    step, calls = GaussianProblem.m_step, []
+
+    def interrupted(problem, statistics):
+        calls.append(problem)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return step(problem, statistics)
+
+    monkeypatch.setattr(GaussianProblem, "m_step", interrupted)
+    model = GaussianMixtureClassifier(2, max_iter=500, tol=0.0, random_state=0).fit(X, y)
+    assert not model.converged_
+    assert len(calls) == 7  # for each class one makes the start, one is a step
+    np.testing.assert_allclose(model.weights_.reshape(3, 2).sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.9

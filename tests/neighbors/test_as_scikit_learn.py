@@ -107,3 +107,19 @@ def test_sparse_rows_of_more_distances_and_a_certificate_of_the_plain_ones():
     y = rng.integers(0, 2, 60)
     model = neighbors.KNeighborsClassifier().fit(X, y)
     assert assay.verify(model.certify(X, y), model, X, y).holds
+
+
+def test_radius_votes_of_several_columns_are_scikit_learns():
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(60, 2)), rng.integers(0, 3, size=(60, 2))
+    far = np.vstack([rng.normal(size=(20, 2)), [[50.0, 50.0]]])
+    for label in (1, [0, 2], "most_frequent"):
+        ours, theirs = pair("RadiusNeighborsClassifier", 0.7, outlier_label=label, weights="distance")
+        ours.fit(X, Y), theirs.fit(X, Y)
+        assert ours.outlier_label_ == theirs.outlier_label_
+        np.testing.assert_array_equal(ours.predict(far), theirs.predict(far))
+        np.testing.assert_allclose(ours.predict_proba(far), theirs.predict_proba(far), rtol=1e-12)
+    with pytest.raises(ValueError, match="length"):
+        neighbors.RadiusNeighborsClassifier(0.7, outlier_label=[0, 1, 2]).fit(X, Y)
+    with pytest.raises(ValueError, match="one column"):
+        ours.certify(X, Y[:, 0])

@@ -96,5 +96,13 @@ def test_what_cannot_be_drawn_is_refused():
             draw(line)
     with pytest.raises(ValueError, match="low below high"):
         plot.escapes(lambda w: 0.0, [0, 0], [1, 1], [0, 0])
-    with pytest.raises(ValueError, match="too many"):
-        plot.network(MLPClassifier(500, max_iter=1).fit(X, Y))
+
+
+def test_of_a_wide_layer_the_strongest_units_are_drawn():
+    model = MLPClassifier(500, max_iter=1, random_state=0).fit(X, Y)
+    frame = diagrams.network_frame(model)
+    pull = np.abs(model.coefs_[0]).sum(axis=0) + np.abs(model.coefs_[1]).sum(axis=1)
+    strongest = np.sort(np.argsort(-pull)[:40])
+    assert frame["name"][1] == "hidden 1 (40 of 500)"
+    drawn = frame["weight"][: X.shape[1] * 40].reshape(X.shape[1], 40)
+    np.testing.assert_array_equal(drawn, model.coefs_[0][:, strongest])

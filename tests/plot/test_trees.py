@@ -123,5 +123,9 @@ def test_every_figure_draws_and_none_is_shown(forest, tmp_path):
         assert all(axes.has_data() for axes in figure.axes)
     rng = np.random.default_rng(0)
     deep = DecisionTreeClassifier().fit(rng.normal(size=(400, 2)), rng.integers(0, 2, 400))
-    with pytest.raises(ValueError, match="too many to read"):
-        plot.tree(deep)
+    frame = frames.tree(deep, most=20)
+    assert 2 < frame["leaf"].sum() <= 20 < deep.get_n_leaves()
+    assert frame["cut"].any()
+    assert sorted(child for _, child, _ in frame["edges"]) == list(range(1, len(frame["leaf"])))
+    assert sorted(frame["x"][frame["leaf"]]) == list(range(frame["leaf"].sum()))
+    assert any("…" in text.get_text() for text in plot.tree(deep).axes[0].texts)

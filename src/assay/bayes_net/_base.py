@@ -56,6 +56,7 @@ class SearchParameters:
 class NetworkLearner(Learner):
     """A learner whose model is a network; `sizes_`, `values_`, `edges_`, `counts_` and `gaussians_` define it."""
 
+    figure = "dependency_graph"
     alpha: float
     nominal: Any
     n_jobs: int | None

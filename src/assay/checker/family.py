@@ -19,7 +19,7 @@ from assay.claims.definitions import register as define
 from assay.claims.model import StoredModel, is_text
 
 MOST_MEMBERS = 10_000
-_DEEPEST = 4  # models that consist of models that consist of models
+_DEEPEST = 6  # models that consist of models that consist of models
 NUMBERS, SINGLE, WHOLE, TEXT = ("<f8",), ("<f8", "<f4"), ("<i8", "<i4"), ("text",)
 """Types of arrays: real numbers (of single precision only where a learner computes in it), integers, and text."""
 

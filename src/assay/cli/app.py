@@ -55,7 +55,10 @@ def learn(
     cost: Annotated[Path | None, _option("A CSV file: in row i, column j the cost of deciding j for i.")] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
     holdout: Annotated[float, typer.Option(help="Share of the rows kept aside to judge the models.")] = 0.25,
-    certify: Annotated[str, typer.Option(help="holdout: bounds from rows kept aside.")] = "holdout",
+    certify: Annotated[str, typer.Option(help="holdout: bounds from rows kept aside. folds: every row is fitted.")] = (
+        "holdout"
+    ),
+    folds: Annotated[int, typer.Option(min=2, help="With --certify folds: how many models, which then vote.")] = 3,
     learners: Annotated[str, _option("Learners to compare, with commas; all for every suitable one.")] = "",
     exclude: Annotated[str, _option("Learners to leave out, with commas.", "--exclude", "--without")] = "",
     force: Annotated[bool, typer.Option("--force", help="Try named learners although there are many rows.")] = False,
@@ -87,8 +90,9 @@ def learn(
         from assay.cli import learning
 
         options = learning.Options(
-            time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, _words(learners),
-            _words(exclude), group or None, time_column or None, seed, clip, task or None, force, workers,
+            time, trials, metric or None, learning.cost_matrix(cost), confidence, holdout, certify, folds,
+            _words(learners), _words(exclude), group or None, time_column or None, seed, clip, task or None, force,
+            workers,
         )  # fmt: skip
         levels = dict(learning.parse_ordered(one) for one in ordered or ())
         reading = learning.Reading(_words(nominal), levels, _words(drop))

@@ -17,7 +17,8 @@ from assay.claims.claim import Certificate, Claim
 from assay.cli.predicting import open_model, using
 from assay.cli.screen import say
 from assay.data import Encoding, Table, names, read
-from assay.learning import TableModel
+from assay.learning import FoldMean, FoldVote, TableModel
+from assay.learning.memory import remember
 from assay.learning.model import checked_input
 from assay.text import shown
 
@@ -77,6 +78,9 @@ def _memory_is_honest(model: TableModel, data: Table, certificate: Certificate) 
     """Tell whether the hold-out rows give the sizes of predictions again, and all rows the columns."""
     if model.memory is None:
         return True
+    if isinstance(model.learner, (FoldVote, FoldMean)):
+        fitting = data.require_same_columns(model.columns)[0]
+        return not model.memory.sizes and model.memory == remember(np.empty(0), 1, fitting)
     held = np.asarray((certificate.split or {}).get("holdout", ()))
     if held.ndim != 1 or held.dtype.kind not in "iu" or not held.size or held.min() < 0 or held.max() >= data.n_rows:
         return False
@@ -104,6 +108,8 @@ def _table(model: TableModel, source: str) -> Table:
 
 def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate) -> bool:
     """Tell whether the training rows alone give the encoding again."""
+    if isinstance(model.learner, (FoldVote, FoldMean)):
+        return _fold_encodings_are_honest(model.learner, data, certificate)
     if certificate.split is None:
         return False
     train = np.asarray(certificate.split.get("train"))
@@ -115,6 +121,20 @@ def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate
         or train.max() >= data.n_rows
     ):
         return False
+    return _gives_again(model, data, train)
+
+
+def _fold_encodings_are_honest(learner: FoldVote | FoldMean, data: Table, certificate: Certificate) -> bool:
+    """Tell whether the rows outside each fold alone give the encoding of its model again, and its columns."""
+    claims = [one for one in certificate.claims if one.template.startswith("P22/") and "fold" in one.witness]
+    fold = np.asarray(claims[0].witness["fold"]) if claims else np.empty(0)
+    if fold.shape != (data.n_rows,) or any(not np.array_equal(one.witness["fold"], fold) for one in claims):
+        return not claims  # nothing is claimed
+    return all(_gives_again(one, data, np.flatnonzero(fold != k)) for k, one in enumerate(learner.members))
+
+
+def _gives_again(model: TableModel, data: Table, train: np.ndarray) -> bool:
+    """Tell whether these rows give the encoding of a model again."""
     fitting = data.require_same_columns(model.columns)[0]
     again = Encoding.fit(fitting.take(train), checked_input(model.learner))
     return again.feature_names() == model.encoding.feature_names() and np.allclose(

@@ -37,6 +37,7 @@ class Options:
     confidence: str = "0.95"
     holdout: float = 0.25
     certify: str = "holdout"
+    folds: int = 3
     learners: Sequence[str] = ()
     exclude: Sequence[str] = ()
     group: str | None = None
@@ -230,7 +231,8 @@ def _show(console: Console, source: str, data: Table, target: str, found: Study)
     say(
         console,
         f"{source}: {data.n_rows} rows, {len(data.names) - 1} columns to learn from, target {target!r} "
-        f"({TASKS[found.task]}); {train} rows to fit, {held} held out.",
+        f"({TASKS[found.task]}); {train} rows to fit, "
+        + (f"in {len(found.folds)} folds." if found.folds else f"{held} held out."),
     )
     for note in found.notes:
         say(console, note)
@@ -260,6 +262,12 @@ def leaderboard(found: Study) -> Grid:
 def _measured(found: Study) -> str:
     """Return what the columns of the leaderboard are."""
     errors = "shares of rows predicted wrongly" if found.task == "classify" else "mean absolute errors"
+    if found.folds:
+        return (
+            f"Held-out errors are {errors}: each fold's model on its own fold, above them their mean. The bound is "
+            f"that of the {'vote' if found.task == 'classify' else 'mean'}, with {percent(found.confidence)} "
+            "confidence. Each learner is shown with its best settings."
+        )
     clipped = "" if found.clip is None else f", errors counted up to {found.clip:.4g}"
     return (
         f"Held-out errors are {errors}; the bounds of the finalists hold together with {percent(found.confidence)} "

@@ -49,6 +49,7 @@ class Centroids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, T
     """What learners share whose clusters are the cells of the nearest centres."""
 
     family = "centroids"
+    figure = "prototypes"
     distance_template = "P26/1"
     cluster_centers_: np.ndarray
 

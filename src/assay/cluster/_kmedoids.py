@@ -89,6 +89,7 @@ class KMedoids(PrototypeMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, Tr
            [10.,  2.]]), 14.0)
     """
 
+    figure = "prototypes"
     card = Card(
         name="k-medoids",
         zh="k中心点聚类",

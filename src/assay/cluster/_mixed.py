@@ -35,6 +35,7 @@ class Mixed(PrototypeMixin, ClusterMixin, Learner):
     """What k-prototypes and k-modes share: reading tables, alternating, predicting, telling what was proved."""
 
     family = "mixed"
+    figure = "prototypes"
     columns_: Schema | None
     prototypes_: np.ndarray
     nominal_columns_: np.ndarray

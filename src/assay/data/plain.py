@@ -59,6 +59,8 @@ def _part_from_plain(record: Any) -> Part:
         return Words(column, _words(record["words"]))
     if column.kind == "nominal" and fields == {"slots", "shared"}:
         return _levels(column, record)
+    if column.kind == "date" and fields == {"kept"} and record["kept"] is True:
+        return Kept(column)
     if column.kind in KINDS and (part := _number_part(column, {name: record[name] for name in fields})):
         return part
     raise ValueError(f"the encoding of a {column.kind} column has other fields than it may have.")

@@ -28,6 +28,7 @@ class FlatLearner(Learner):
     """A learner whose model is the flat through `center_` that the rows of `components_` span."""
 
     family = "projection"
+    figure = "loadings"
     distance_template = "P26/2"
     components_: np.ndarray
     center_: np.ndarray

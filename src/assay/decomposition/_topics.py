@@ -124,6 +124,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         guarantee=("topics.bound", "topics.monotone", "holdout.kl", "holdout.empirical-bernstein", "holdout.betting"),
     )
     family = "topics"
+    figure = "topic_words"
 
     constraints: ClassVar = {
         "n_components": Count(),
@@ -221,7 +222,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         share = 1.0 / self.n_components
         self.doc_topic_prior_ = share if self.doc_topic_prior is None else float(self.doc_topic_prior)
         self.topic_word_prior_ = share if self.topic_word_prior is None else float(self.topic_word_prior)
-        random = check_random_state(self.random_state)
+        self.random_state_ = random = check_random_state(self.random_state)
         self.components_ = random.gamma(100.0, 0.01, (self.n_components, n_words))
         self.n_batch_iter_, self.n_iter_ = 1, 0
         self.__dict__.pop("start_", None)

@@ -86,6 +86,7 @@ class QuadraticDiscriminantAnalysis(GaussianClasses, ClassifierMixin, Learner):
     """
 
     family = "discriminant.quadratic"
+    figure = "components"
     more_arrays = ("means_", "sigma_", "priors_")
     solvers: ClassVar[tuple[str, ...]] = ("svd", "eigen")
     constraints: ClassVar[dict[str, Constraint]] = {

@@ -18,6 +18,7 @@ from assay.tree._reading import read_columns
 class Boosted(TreeModel, Indexed, OfMembers):
     """Members fitted one after the other, each with a weight."""
 
+    figure = "importance"
     estimator: Any
     random_state: Any
     n_jobs: int | None

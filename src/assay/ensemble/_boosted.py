@@ -25,6 +25,7 @@ from assay.tree._reading import Read, read_columns
 class Boosted(TreeModel, Learner):
     """Mixin: scores of a sum of trees."""
 
+    figure = "importance"
     base_score_: np.ndarray
     n_jobs: int | None
 

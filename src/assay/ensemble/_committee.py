@@ -69,6 +69,7 @@ class ForestCommitteeClassifier(TreeModel, ClassifierMixin, Learner):
     """
 
     family = "trees.committee"
+    figure = "tree"
     constraints: ClassVar = {"n_forests": Count()}
     card = Card(
         name="Committee of forests",

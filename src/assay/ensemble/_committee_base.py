@@ -140,6 +140,7 @@ class NamedMembers(OfLearners, _BaseComposition):
 class CommitteeOf(NamedMembers):
     """Members by name, with weights."""
 
+    figure = "members"
     combines: ClassVar = "votes and means of learners of any class"
     sparse_too: ClassVar = True
     constraints: ClassVar = {"estimators": Named, "holdout": Maybe(Number(0.0, 1.0, open_low=True, open_high=True))}

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils._metadata_requests import _raise_for_params
 from sklearn.utils.metaestimators import available_if
@@ -155,6 +156,12 @@ class VotingClassifier(ClassifierMixin, TransformerMixin, CommitteeOf):
     def needed_(self) -> np.ndarray:
         """The share of the votes that a class must exceed, or -1."""
         return np.array(float(self.share) if self.rule == "majority" else -1.0)
+
+    @property
+    def le_(self) -> LabelEncoder:
+        """scikit-learn's coding of the labels, which the members are fitted to."""
+        check_is_fitted(self, "members_")
+        return LabelEncoder().fit(self.classes_)
 
     @property
     def rejected_as_(self) -> Any:

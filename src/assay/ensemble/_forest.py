@@ -77,6 +77,7 @@ class Forest(TreeMembers, Analysed, Learner):
     max_bins: int | None = 255
     nominal: Any = None
     keeps_rows_of_no_weight: ClassVar = True
+    reads_sparse: ClassVar = True
     constraints: ClassVar = {
         "n_estimators": Count(),
         "bootstrap": Flag,
@@ -216,7 +217,8 @@ class Forest(TreeMembers, Analysed, Learner):
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(self, X).X, self.n_jobs)
+        nodes, data = self.nodes_.check(self.n_features_in_), read_columns(self, X)
+        return np.concatenate([mean_values(nodes, part, self.n_jobs) for part in data.dense_parts()])
 
     def _known_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         if self.n_outputs_ > 1 or len(getattr(self, "classes_", (0, 1))) < 2:
@@ -228,8 +230,6 @@ class Forest(TreeMembers, Analysed, Learner):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -248,6 +248,11 @@ class ForestClassifier(Vote, Forest):
         "voting": Choice("soft", "hard"),
         "class_weight": ClassWeight,
     }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Read:
         return read_labelled(self, X, y, sample_weight, one_class=True, weigh=False)

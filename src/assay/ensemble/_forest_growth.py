@@ -12,14 +12,15 @@ from assay.tree import _pruning
 from assay.tree._decision_tree import counts_of
 from assay.tree._limits import limits_of, monotone_signs
 from assay.tree._nodes import Nodes, joined, tree_at
-from assay.tree._reading import Read
+from assay.tree._reading import Read, nominal_levels
 from assay.tree.growth._bins import find_bins
 from assay.tree.growth._crew import grown_trees, tree_seed
-from assay.tree.growth._exact import encode, grow_exact
+from assay.tree.growth._exact import Columns, encode, grow_exact
 from assay.tree.growth._forest_extra import grow_extra_trees
 from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
 from assay.tree.growth._records import Limits
+from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns, sorts
 
 _EXACT = 5_000  # rows up to which every threshold is tried, without bins
 _SAMPLE = 10_000  # rows, and at most a fifth of all, whose quantiles are the edges of the bins: in no tree's out-of-bag
@@ -41,14 +42,17 @@ def grow(forest: Any, data: Read, draw: Draw, seeds: list[int]) -> Nodes:
     signs = _signs(forest, data, classes)
     times_of = _told(forest, lambda seed: forest._times(draw, seed, data.y), len(seeds))
     K = int(classes.sum())
-    if mixed:
+    if _sorts(forest, data, limits, bins, signs):
+        nodes = _sorted_trees(forest, data, seeds, times_of, classes, limits)
+    elif mixed:
         nodes = grow_mixed(forest, data, seeds, times_of, classes, limits, signs)
     elif forest.extra and bins is None and signs is None:
         nodes = grow_extra_trees(data, seeds, times_of, K, forest.criterion, limits, forest.n_jobs)
     elif bins is not None and not forest.extra and signs is None and _sums(forest, K, bins, data, draw):
         nodes = _binned_trees(forest, data, seeds, times_of, K, bins, limits)
     else:
-        nodes = _weighted_trees(forest, data, seeds, times_of, K, bins, limits, signs)
+        codes = encode(data.X, forest.n_jobs, bins)
+        nodes = _weighted_trees(forest, data, seeds, times_of, K, codes, bins is None, limits, signs)
     if forest.ccp_alpha > 0:
         nodes = _pruned(nodes, float(forest.ccp_alpha), forest.n_jobs)
     if forest.verbose == 1:
@@ -92,6 +96,29 @@ def _sums(forest: Any, n_classes: int, bins: int, data: Read, draw: Draw) -> boo
     return bins <= 255 and forest.criterion == "squared_error"
 
 
+def _sorts(forest: Any, data: Read, limits: Limits, bins: int | None, signs: np.ndarray | None) -> bool:
+    """Tell whether trees are grown on columns that are sorted once for all of them."""
+    plain = bins is None and signs is None and not nominal_levels(forest) and not data.has_gaps
+    return plain and sorts(data, limits, forest.criterion)
+
+
+def _sorted_trees(
+    forest: Any, data: Read, seeds: list[int], times_of: Callable, classes: np.ndarray, limits: Limits
+) -> Nodes:
+    """Return a tree for each seed on every value of complete columns."""
+    columns, K = sort_columns(data, forest.n_jobs), int(classes.sum())
+    codes = counted_instead(columns, len(data.y), 1 if data.y.ndim == 1 else 2, K)
+    if codes is not None:
+        return _weighted_trees(forest, data, seeds, times_of, K, codes, True, limits, None)
+    entries = as_entries(columns, len(classes) > 0 and is_whole(data.weight))
+
+    def tree(seed: int) -> Nodes:
+        weight = times_of(seed) * (1.0 if data.weight is None else data.weight)
+        return grow_sorted(entries, data.y, weight, classes, forest.criterion, limits, int(tree_seed(seed)))
+
+    return joined(grown_trees(tree, seeds, forest.n_jobs))
+
+
 def _binned_trees(
     forest: Any, data: Read, seeds: list[int], times_of: Callable, n_classes: int, bins: int, limits: Limits
 ) -> Nodes:
@@ -107,12 +134,11 @@ def _binned_trees(
 
 
 def _weighted_trees(
-    forest: Any, data: Read, seeds: list[int], times_of: Callable, n_classes: int, bins: int | None, limits: Limits,
-    signs: np.ndarray | None,
+    forest: Any, data: Read, seeds: list[int], times_of: Callable, n_classes: int, codes: Columns, between: bool,
+    limits: Limits, signs: np.ndarray | None,
 ) -> Nodes:  # fmt: skip
     """Return a tree for each seed, where rows have weights, or targets are numbers, or random splits are between
-    bins."""
-    codes = encode(data.X, forest.n_jobs, bins)
+    bins; `between`: thresholds lie between values, not at the edges of bins."""
 
     def tree(seed: int) -> Nodes:
         weight = data.weight
@@ -123,7 +149,7 @@ def _weighted_trees(
             weight = None
         drawn = int(tree_seed(seed))
         target = data.y, weight, of, n_classes, forest.criterion, limits, drawn
-        return grow_exact(codes, *target, 1, bins is None, signs)
+        return grow_exact(codes, *target, 1, between, signs)
 
     return joined(grown_trees(tree, seeds, forest.n_jobs))
 

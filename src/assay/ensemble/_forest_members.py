@@ -13,7 +13,7 @@ from assay.params import refuse
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from assay.tree._nodes import tree_at
 from assay.tree._predict import goes_one_way, leaves, mixed_leaves
-from assay.tree._reading import read_columns
+from assay.tree._reading import Read, read_columns
 from assay.tree._scikit_tree import ways_down
 
 _SHARED = (
@@ -80,19 +80,20 @@ class TreeMembers(Indexed, Members):
             return int(self.node_value_.shape[1])
         return len(classes) if isinstance(classes, list) else 1
 
-    def _ends(self, X: np.ndarray) -> np.ndarray:
+    def _ends(self, data: Read) -> np.ndarray:
         """Return the node of each tree, by its number in that tree, where each row ends (rows, trees)."""
         nodes = self.nodes_.check(self.n_features_in_)
-        gaps = bool(np.isnan(X).any())
+        gaps = data.has_gaps
         if gaps and not goes_one_way(nodes):
             raise refuse(self, "rows without a value reach several leaves of these trees; fill in the values.")
         walk = mixed_leaves if gaps or np.any(nodes.table >= 0) else leaves
-        return walk(nodes, X, self.n_jobs).astype(np.int64) - nodes.root
+        ends = [walk(nodes, part, self.n_jobs) for part in data.dense_parts()]
+        return np.concatenate(ends).astype(np.int64) - nodes.root
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the number of the leaf that each row reaches in each tree (rows, trees)."""
         check_is_fitted(self)
-        return self._ends(read_columns(self, X).X)  # type: ignore[arg-type]
+        return self._ends(read_columns(self, X))  # type: ignore[arg-type]
 
     def decision_path(self, X: Any) -> tuple[csr_matrix, np.ndarray]:
         """Return (rows, nodes of all trees) with a 1 for every node that a row passes, and where each tree begins."""

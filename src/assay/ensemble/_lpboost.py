@@ -138,6 +138,7 @@ class LPBoost(TreeModel, ClassifierMixin, Learner):
     """
 
     family = "trees.weighted-vote"
+    figure = "tree"
     constraints: ClassVar = {
         "nu": Maybe(Number(low=0.0, high=1.0), "auto"),
         "n_estimators": Count(),

@@ -48,6 +48,7 @@ class OverfitWarning(UserWarning):
 class Stacking(TransformerMixin, NamedMembers):
     """What both share; see `StackingClassifier`."""
 
+    figure = "final_member"
     combines: ClassVar = "learners on what other learners say"
     constraints: ClassVar = {
         "estimators": Named,

@@ -23,6 +23,7 @@ from assay.tree._reading import read_columns
 class Members(TreeModel):
     """Members drawn on samples of the rows: what `Vote` and `Mean` ask of an ensemble."""
 
+    figure = "importance"
     n_features_in_: int
 
     def bags(self) -> np.ndarray:

@@ -111,6 +111,8 @@ def _rows(first: Any, second: Any, source: Any) -> tuple[Table, np.ndarray, int,
 def _held(saved: Any, table: Table) -> np.ndarray | None:
     """Return the hold-out rows, if this is the table that a model's certificate is about; else None."""
     model, certificate = saved.model, saved.certificate
+    if certificate is not None and certificate.split is None:
+        _refuse_fitted(model, certificate, table)
     if certificate is None or certificate.split is None:
         return None
     train, held = (np.asarray(certificate.split.get(name, ()), dtype=np.intp) for name in ("train", "holdout"))
@@ -120,3 +122,14 @@ def _held(saved: Any, table: Table) -> np.ndarray | None:
     classes = model.learner.classes_ if model.task == "classify" else None
     same = data_reference(rows, classes).digest == certificate.data["train"].digest
     return held if same else None
+
+
+def _refuse_fitted(model: Any, certificate: Any, table: Table) -> None:
+    """Refuse the table of a certificate that holds no rows out: the model was fitted to all of it."""
+    stated = certificate.data.get("train")
+    if stated is None or stated.rows != table.n_rows:
+        return
+    rows = model.rows(model.encoding.raw(table)[0], model.labels(table))
+    classes = model.learner.classes_ if model.task == "classify" else None
+    if data_reference(rows, classes).digest == stated.digest:
+        raise ValueError("a model was fitted to every row of this table (--certify folds); compare on other rows.")

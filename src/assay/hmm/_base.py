@@ -54,6 +54,7 @@ class Monitor(NamedTuple):
 class HiddenMarkovModel(Learner):
     """Base of the hidden Markov models."""
 
+    figure = "transitions"
     constraints: ClassVar = {
         "n_components": Count(),
         "algorithm": Choice(*ALGORITHMS),

@@ -55,6 +55,7 @@ class EasyEnsembleClassifier(ClassifierMixin, OfLearners):
     """
 
     family = "votes.classifier"
+    figure = "members"
     combines: ClassVar = "votes of learners fitted to balanced samples"
     constraints: ClassVar = {"n_estimators": Count(), "voting": Choice("soft", "hard")}
     card = Card(

@@ -37,6 +37,7 @@ class Weighing(ClassifierMixin, OfLearners):
 
     combines: ClassVar = "decisions from the probabilities of a learner of any class"
     family = "thresholds"
+    figure = "wrapped"
     estimator: Any
     n_jobs: int | None
     matrix_: np.ndarray

@@ -42,6 +42,8 @@ class Memory:
 
         The j-th smallest of the hold-out rows', j the least with P[Bin(rows, coverage) >= j] <= delta / compared.
         """
+        if not self.sizes:
+            raise ValueError("every row was fitted to: there are none that sets and intervals could be made of.")
         j = conformal.conditional_index(self.rows, 1 - coverage, delta / self.compared)
         return self.sizes[math.ceil(j * len(self.sizes) / self.rows) - 1]
 
@@ -57,12 +59,12 @@ class Memory:
 
 
 def remember(sizes: np.ndarray, compared: int, table: Table) -> Memory:
-    """Return the memory of the sizes of hold-out rows, and of the columns of all rows."""
+    """Return the memory of the sizes of hold-out rows, if there are any, and of the columns of all rows."""
     kept = min(len(sizes), MOST_SIZES)
     ranks = [-(-i * len(sizes) // kept) - 1 for i in range(1, kept + 1)]
     edges = max(4, min(MOST_EDGES, 50_000 // max(len(table.columns), 1)))
     sketches = tuple(_sketch(column, edges) for column in table.columns.values())
-    return Memory(len(sizes), compared, tuple(np.sort(sizes)[ranks].tolist()), sketches)
+    return Memory(len(sizes) or table.n_rows, compared, tuple(np.sort(sizes)[ranks].tolist()), sketches)
 
 
 def sizes_of(learner: Learner, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:

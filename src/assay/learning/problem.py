@@ -66,14 +66,14 @@ def posed(
     table: Table, target: str, task: str | None, share: float, seed: int, group: str | None, time: str | None,
     folder: Path,
 ) -> Problem:  # fmt: skip
-    """Return the problem that a table and a target pose."""
+    """Return the problem that a table and a target pose; a share of 0 holds no rows out."""
     table, dropped = table.with_target(target)
     notes: list[str] = [dropped] if dropped else []
     features, column = table.split_target(target)
     task = task or _task_of(column, notes)
     y = target_values(column, task)
     marks = [None if name is None else table.column(name).data for name in (group, time)]
-    held = hold_out(table.n_rows, share, seed, *marks)
+    held = hold_out(table.n_rows, share, seed, *marks) if share else np.empty(0, dtype=np.intp)
     if task == "classify":
         keep = _known_classes(y, held, notes)
         held = np.flatnonzero(np.isin(np.flatnonzero(keep), held))
@@ -85,8 +85,10 @@ def posed(
         )
         marks = [None if one is None else one[keep] for one in marks]
         _tell_imbalance(y, notes)
-    features = features.without(*(name for name in (group, time) if name)).useful()
-    left = {name: why for name, why in features.left_out.items() if name not in (group, time)}
+    features = features.without(*(name for name in (group, time) if name))
+    told = of_use(features, np.setdiff1d(np.arange(len(y)), held))
+    features = told if share else features  # each fold tells for itself which columns are of use
+    left = {name: why for name, why in told.left_out.items() if name not in (group, time)}
     notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
     _tell_copies(features, held, notes)
     if group is not None:
@@ -97,6 +99,12 @@ def posed(
             "proved if they go on changing."
         )
     return Problem(table, column, features, task, y, held, seed, folder, marks[0], marks[1], notes)
+
+
+def of_use(features: Table, rows: np.ndarray) -> Table:
+    """Return the columns that are of use by what these rows hold, and no others."""
+    known = features.take(rows).useful()
+    return Table((features.column(name) for name in known.names), known.left_out, features.n_rows)
 
 
 def _task_of(target: Column, notes: list[str]) -> str:

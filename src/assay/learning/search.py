@@ -74,6 +74,7 @@ class Budget:
 
     def __init__(self, seconds: float | None, trials: int | None, stop: Any) -> None:
         self.began, self.seconds, self.trials, self.done = time.monotonic(), seconds, trials, 0
+        self.started = self.began  # which does not move
         self._asked = stop.is_set if hasattr(stop, "is_set") else stop
         self.heard = Interrupts()
         self.stopped = False

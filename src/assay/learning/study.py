@@ -1,8 +1,9 @@
 """`assay.learn`: from a table to the best model that can be proved, in the time given.
 
-The rows are split once. Learners and settings are chosen by cross-validation inside the training rows (`search`); the
-ranking fixes how delta is shared among the finalists, which are fitted to all training rows; then the hold-out rows
-are opened, once (`finalists`). The baseline is a row of the leaderboard, and beating it is a claim of its own.
+Rows are held out once (or, `certify="folds"`, each fold is judged by a model made without it: `folds`). Learners and
+settings are chosen by cross-validation inside the training rows (`search`); the ranking fixes how delta is shared among
+the finalists, which are fitted to all training rows; then the hold-out rows are opened, once (`finalists`). The
+baseline is a row of the leaderboard, and beating it is a claim of its own.
 """
 
 import tempfile
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.checker.families.folds import of_vote
 from assay.claims.claim import Certificate
 from assay.claims.definitions import outward, up
 from assay.claims.definitions import percent as percent_up
@@ -25,6 +27,7 @@ from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning import baseline, spaces
 from assay.learning.events import Event, Note
 from assay.learning.finalists import Final
+from assay.learning.folds import FoldModel, Folds
 from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, default_clip, posed
@@ -51,6 +54,7 @@ class Study:
     clip: float | None = None
     source: str = "the table"
     baseline: Candidate = field(default_factory=lambda: Candidate(baseline.NAME))
+    folds: tuple[FoldModel, ...] = ()
 
     @property
     def leaderboard(self) -> Any:
@@ -70,17 +74,29 @@ class Study:
         return pandas.DataFrame(records)
 
     @property
-    def holdout(self) -> tuple[Table, np.ndarray]:
-        """The hold-out rows as a table, and their targets."""
+    def judged(self) -> tuple[TableModel, np.ndarray]:
+        """The model that explanations are about, and the numbers of the rows that it was not fitted to.
+
+        These are the chosen model and the hold-out rows; where every row was fitted to, the first fold's model and the
+        rows of this fold.
+        """
+        if self.folds:
+            return self.folds[0].model, self.folds[0].held
         assert self.certificate.split is not None
-        rows = self.table.take(self.certificate.split["holdout"])
-        return rows, self.model.labels(rows)
+        return self.model, np.asarray(self.certificate.split["holdout"])
+
+    @property
+    def holdout(self) -> tuple[Table, np.ndarray]:
+        """The rows of `judged` as a table, and their targets."""
+        model, held = self.judged
+        rows = self.table.take(held)
+        return rows, model.labels(rows)
 
     @property
     def encoded_holdout(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hold-out rows as the learner reads them, and their targets."""
+        """The rows of `judged` as the learner reads them, and their targets."""
         rows, y = self.holdout
-        return self.model.encode(rows)[0], y
+        return self.judged[0].encode(rows)[0], y
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its certificate to a file."""
@@ -95,10 +111,10 @@ class Study:
         import_module("assay.report").write_report(self, path, self.source)
 
     def explain(self, columns: Sequence[str] = ()) -> Explanation:
-        """Return what the model does on the hold-out rows: what columns are worth and do, and where the errors are."""
-        assert self.certificate.split is not None
-        delta = float(1 - Decimal(self.confidence))
-        return explain(self.model, self.table, self.certificate.split["holdout"], columns=columns, delta=delta)
+        """Return what the model does on the hold-out rows: what columns are worth and do, and where the errors are; see
+        `judged`."""
+        model, held = self.judged
+        return explain(model, self.table, held, columns=columns, delta=float(1 - Decimal(self.confidence)))
 
     def plot(self) -> Any:
         """Return a figure of the leaderboard: each learner by cross-validation."""
@@ -118,6 +134,7 @@ def learn(
     confidence: str = "0.95",
     holdout: float = 0.25,
     certify: str = "holdout",
+    folds: int = 3,
     learners: Sequence[str] = (),
     exclude: Sequence[str] = (),
     group: str | None = None,
@@ -148,6 +165,10 @@ def learn(
         A decimal number in (0, 1): the statements about new data hold together with this probability.
     holdout : float
         Share of the rows that nothing is fitted to.
+    certify : "holdout" or "folds"
+        With "folds" none is held out. Without each fold in turn a model is chosen and fitted, and judged on the fold;
+        the model that is returned is their vote, or the mean of their numbers. `folds` is their number: more of them
+        leave each model more rows to learn from, and its bound fewer; an odd one is best for a vote.
     learners, exclude : names of learners to compare, and not to; "all" for every suitable one.
     group : column whose rows of one value stay together; time_column : column by which the newest rows are held out.
     clip : float, optional
@@ -167,24 +188,35 @@ def learn(
     >>> study.chosen.name, study.chosen.bound < 0.25
     ('LinearDiscriminantAnalysis', True)
     """
-    _check(time, trials, certify)
+    _check(time, trials, certify, group, time_column, clip)
     budget = Budget(None if trials is not None else 60.0 if time is None else time, trials, stop)
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
+    delta, file = 1 - Decimal(confidence), None if resume is None else Path(resume)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
         known = table if isinstance(table, Table) else read(table)
-        problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder))
-        clip = _clip(problem, clip)
+        share = 0.0 if certify == "folds" else holdout
+        problem = posed(known, target, task, share, seed, group, time_column, Path(folder))
+        clip = _clip(problem, clip) if share else None
         wanted = chosen_metric(metric, cost, problem.task, len(problem.classes))
-        first, rest, slow = spaces.suitable(problem.task, learners, exclude, len(problem.train), force)
+        spaces.suitable(problem.task, learners, exclude, len(problem.train), force)  # refuses names before any work
         _tell_notes(problem, tell)
         rows = fingerprint(problem.table, target, problem.task)
-        about = fingerprint(Table({}), rows, problem.held, seed, group, time_column, wanted.name, wanted.cost)
-        scores = Scores(None if resume is None else Path(resume), about)
-        search = Search(problem, wanted, pool, budget, tell, time is not None, scores)
-        search.leave_out(slow, spaces.TOO_SLOW.format(len(problem.train)))
-        search.run(first, rest)
-        delta = 1 - Decimal(confidence)
-        _tell_opened(problem, *scores.opened(rows, delta), delta, tell)
+
+        def searched(part: Problem, judge: Metric, allowed: Budget) -> Search:
+            about = fingerprint(Table({}), rows, part.held, seed, group, time_column, judge.name, judge.cost)
+            first, rest, slow = spaces.suitable(problem.task, learners, exclude, len(part.train), force)
+            search = Search(part, judge, pool, allowed, tell, time is not None, Scores(file, about))
+            search.leave_out(slow, spaces.TOO_SLOW.format(len(part.train)))
+            search.run(first, rest)
+            return search
+
+        if not share:
+            parts = Folds(problem, folds, wanted, pool, budget, tell, searched)
+            parts.run()
+            _tell_opened(problem, *Scores(file, rows).opened(rows, delta), delta, tell)
+            return _folds_study(problem, parts, confidence, source)
+        search = searched(problem, wanted, budget)
+        _tell_opened(problem, *search.scores.opened(rows, delta), delta, tell)
         chosen, result = Final(problem, search, pool, budget, tell, delta, clip).run()
     return _study(problem, search, chosen, result, confidence, clip, source)
 
@@ -216,13 +248,20 @@ def _tell_opened(problem: Problem, times: int, spent: float, delta: Decimal, tel
     warnings.warn(note, RepeatedUseWarning, stacklevel=3)
 
 
-def _check(time: float | None, trials: int | None, certify: str) -> None:
+def _check(
+    time: float | None, trials: int | None, certify: str, group: str | None, time_column: str | None, clip: Any
+) -> None:
     if time is not None and not time > 0:
         raise ValueError(f"time must be a number of seconds > 0; got {time!r}.")
     if trials is not None and trials < 1:
         raise ValueError(f"trials must be a whole number > 0; got {trials!r}.")
-    if certify != "holdout":
-        raise ValueError(f'certify must be "holdout"; got {certify!r}.')
+    if certify not in ("holdout", "folds"):
+        raise ValueError(f'certify must be "holdout" or "folds"; got {certify!r}.')
+    if certify == "folds" and (group is not None or time_column is not None):
+        name = "--group" if group is not None else "--time-column"
+        raise ValueError(f"--certify folds is for rows that are independent draws; with {name} hold rows out instead.")
+    if certify == "folds" and clip is not None:
+        raise ValueError("--clip is for --certify holdout; with folds, targets are counted within the range outside.")
 
 
 def _study(
@@ -244,9 +283,90 @@ def _study(
     return found
 
 
+def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -> Study:
+    """Return the study whose model is made of the models of the folds."""
+    model = parts.joined()
+    certificate = parts.certify(model, 1 - Decimal(confidence))
+    own = [one.candidate for one in parts.models]
+    name = f"{'Vote' if problem.task == 'classify' else 'Mean'} of {len(own)} fold models"
+    chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
+    chosen.cv = parts.metric.shown(chosen.loss)
+    chosen.training_error = _mean_error(problem, slice(None), model.predict(problem.table))
+    chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))
+    chosen.seconds = sum(one.seconds for one in own)
+    claim = next((one for one in certificate.claims if one.template.startswith("P22/")), None)
+    if claim is not None:
+        chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
+    base = _baseline(problem, parts.metric)
+    errors = [_mean_error(problem, one.held, one.baseline) for one in parts.models]
+    base.holdout_error = float(np.average(errors, weights=np.bincount(parts.fold)))
+    found = Study(
+        problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
+        problem.notes, (len(problem.y), 0), problem.table, None, source, base, tuple(parts.models),
+    )  # fmt: skip
+    found.why = _why_folds(found)
+    return found
+
+
+def _mean_error(problem: Problem, rows: Any, predicted: Any) -> float:
+    """Return the share of errors, or the mean absolute error, on some rows."""
+    y = problem.y[rows]
+    return float(np.mean(y != predicted) if problem.task == "classify" else np.mean(np.abs(y - predicted)))
+
+
+def _together(parts: Folds) -> list[Candidate]:
+    """Return the candidates of all folds that were not chosen, the same settings as one."""
+    found: dict[str, Candidate] = {}
+    for one in parts.candidates:
+        if one.status == "finalist":
+            continue
+        first = found.setdefault(f"{one.name} {sorted(one.settings.items())}", one)
+        if first is not one:
+            first.losses, first.seconds = [*first.losses, *one.losses], first.seconds + one.seconds
+            first.status = "ranked" if first.losses else first.status
+            first.cv = parts.metric.shown(first.loss) if first.losses else first.cv
+    return sorted(found.values(), key=lambda one: (one.status == "left out", one.loss))
+
+
+def _why_folds(found: Study) -> str:
+    """Return in plain sentences what the model is, what is certain of it, and whether it is worth anything."""
+    count, classes = len(found.folds), found.task == "classify"
+    kinds = ", ".join(dict.fromkeys(one.candidate.name.partition(": ")[2] for one in found.folds))
+    why = (
+        f"The model is the {'vote' if classes else 'mean'} of {count} models ({kinds}); each was chosen and fitted "
+        f"without one of {count} parts of the {found.rows[0]} rows and judged on it, so that every row served for both."
+    )
+    claim = next((one for one in found.certificate.claims if one.template.startswith("P22/")), None)
+    sure = percent(found.confidence)
+    if claim is None or found.chosen.bound is None:
+        return f"{why} Nothing is proved about its error on new data: there are too few rows."
+    if classes:
+        said = f"one of them errs in at most {percent_up(claim.value)} of cases on average, and their vote in at most "
+        said += percent_up(found.chosen.bound)
+    else:
+        low, high = found.model.learner.range_
+        said = f"its mean absolute error (targets counted within {low:.4g} to {high:.4g}) is at most "
+        said += up(claim.value, 4)
+    return f"{why} On new data like these {said}, with {sure} confidence; {_folds_against_baseline(found)}"
+
+
+def _folds_against_baseline(found: Study) -> str:
+    claim = next(one for one in found.certificate.claims if one.template.startswith("P62/"))
+    classes, base = found.task == "classify", found.baseline
+    rival = "always answering the commonest class" if classes else "always answering the median"
+    who = "on average they are" if classes else "it is"
+    if claim.direction == "lower" and claim.value > 0:
+        by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
+        return f"{who} proved to beat {rival}, by at least {by}."
+    shown = f"{100 * base.holdout_error:.1f} %" if classes else f"{base.holdout_error:.4g}"
+    if found.chosen.holdout_error >= base.holdout_error:
+        return f"{rival} does as well ({shown}): this model is worth nothing yet."
+    return f"{who} not proved to beat {rival} ({shown}): more rows may show it."
+
+
 def _baseline(problem: Problem, metric: Metric) -> Candidate:
     """Return the row of the leaderboard for a model that looks at no column."""
-    own, held = problem.y[problem.train], problem.y[problem.held]
+    own = problem.y[problem.train]
     value = baseline.constant(own, problem.task)
     row = Candidate(baseline.NAME, status="baseline", note=baseline.in_words(value, problem.task))
     n = len(problem.classes)
@@ -254,13 +374,11 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         shares = np.tile(baseline.shares(problem.codes, n), (len(own), 1))
         code = np.full(len(own), int(np.searchsorted(problem.classes, value)))
         row.losses = [metric.of(problem.codes, code, shares, n)]
-        row.training_error, row.holdout_error = float(np.mean(own != value)), float(np.mean(held != value))
     else:
         row.losses = [metric.of(own, np.full(len(own), value), None, 0)]
-        row.training_error, row.holdout_error = (
-            float(np.mean(np.abs(own - value))),
-            float(np.mean(np.abs(held - value))),
-        )
+    row.training_error = _mean_error(problem, problem.train, value)
+    if len(problem.held):
+        row.holdout_error = _mean_error(problem, problem.held, value)
     row.cv = metric.shown(row.loss)
     return row
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -24,6 +25,7 @@ from assay.scan import Rows
 class LinearModel(Learner):
     """f(x) = <w, x> + b, with `coef_` and `intercept_`."""
 
+    figure = "coefficients"
     coef_: np.ndarray
     intercept_: Any
     fit_intercept: bool
@@ -39,7 +41,9 @@ class LinearModel(Learner):
         if not sp.issparse(coef) and getattr(coef, "dtype", np.float64) != np.float32:
             return self
         wide = copy(self)
-        wide.coef_ = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
+        if sp.issparse(coef):
+            wide.densify()
+        wide.coef_ = np.asarray(wide.coef_, dtype=np.float64)
         wide.intercept_ = np.asarray(self.intercept_, dtype=np.float64) if np.ndim(self.intercept_) else float(
             self.intercept_
         )
@@ -59,7 +63,8 @@ class LinearModel(Learner):
         check_is_fitted(self)
         sparse = "csr" if get_tags(self).input_tags.sparse else False
         X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
-        return X @ self.coef_.T + self.intercept_
+        products = X @ self.coef_.T
+        return (products.toarray() if sp.issparse(products) else products) + self.intercept_
 
     def _rounding(self, rows: Rows) -> np.ndarray:
         """Return, for each score column, how far rounding can move any score, doubled: whoever recomputes the
@@ -67,7 +72,26 @@ class LinearModel(Learner):
         return score_rounding(rows, self.coef_, self.intercept_)
 
 
-class LinearClassifier(LinearModel):
+class SparseCoefficients:
+    """Mixin: coefficients that can be kept as a sparse matrix."""
+
+    coef_: Any
+
+    def sparsify(self) -> Any:
+        """Turn `coef_` into a sparse matrix, which needs less memory where most coefficients are zero."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Turn `coef_` back into an array."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray() if is_classifier(self) else self.coef_.toarray().ravel()
+        return self
+
+
+class LinearClassifier(SparseCoefficients, LinearModel):
     """Predicts the class by the sign of one score, or by the largest of one score per class."""
 
     family = "linear.classifier"
@@ -82,18 +106,6 @@ class LinearClassifier(LinearModel):
         """Return the predicted label of each row."""
         winners = _winners(self._scores(X))
         return self.classes_[winners]
-
-    def sparsify(self) -> Any:
-        """Turn `coef_` into a sparse matrix, which needs less memory where most coefficients are zero."""
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Any:
-        """Turn `coef_` back into an array."""
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_).toarray()
-        return self
 
     @property
     def logistic_scores(self) -> bool:
@@ -120,7 +132,8 @@ class LinearRegressor(LinearModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return <w, x> + b for each row."""
-        return self._scores(X)
+        scores = self._scores(X)
+        return scores.ravel() if sp.issparse(self.coef_) else scores  # sparse coefficients are a row
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
         """Yield the predictions and the length of the weights."""

@@ -81,8 +81,8 @@ class Perceptron(ClassifierMixin, LinearClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_
-    n_iter_ : int
-        Epochs run (the most over the classes).
+    n_iter_, t_ : int
+        Epochs run (the most over the classes), and rows visited in them, plus one.
     n_updates_ : int
         Mistakes corrected, over all classes.
     converged_ : bool
@@ -206,6 +206,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         self.updates_ = [run.sequence for run in runs]
         self.n_updates_ = sum(run.n_updates for run in runs)
         self.n_iter_ = max(run.epochs for run in runs)
+        self.t_ = self.n_iter_ * rows.n_rows + 1
         self.converged_ = all(run.converged for run in runs)
         self.margin_ = min(_margin(rows, code, coef[k], intercept[k]) for k, code in enumerate(targets))
         if np.isnan(self.margin_) or not np.isfinite(coef).all():
@@ -228,6 +229,7 @@ class Perceptron(ClassifierMixin, LinearClassifier):
         if not np.isfinite(run.coef).all():
             raise refuse(self, "the entries are too large: scores overflow. Divide X by a constant.")
         self.coef_, self.intercept_, self.n_updates_, self.n_iter_ = run.coef, run.intercept, run.updates, run.epochs
+        self.t_ = run.epochs * rows.n_rows + 1
         self.converged_, self.margin_ = run.converged, joint_margin(rows, run.coef, run.intercept)
         self.__dict__.pop("updates_", None)
         self._warn(run.stopped)

@@ -25,7 +25,7 @@ from sklearn.utils.validation import column_or_1d
 from assay.base import label_classes, read_rows
 from assay.card import Card
 from assay.claims.claim import Claim, NotApplicable
-from assay.linear_model._base import LinearClassifier, LinearRegressor
+from assay.linear_model._base import LinearClassifier, LinearRegressor, SparseCoefficients
 from assay.linear_model._least_squares import suboptimality
 from assay.linear_model._logistic_problem import Problem, stationarity
 from assay.linear_model._sgd_descent import LOSSES, PARAMETERS, Descent, in_memory
@@ -218,7 +218,7 @@ class SGDClassifier(ClassifierMixin, LinearClassifier, Descent):
 
 
 @dataclass(eq=False, repr=False)
-class SGDRegressor(RegressorMixin, LinearRegressor, Descent):
+class SGDRegressor(RegressorMixin, SparseCoefficients, LinearRegressor, Descent):
     __doc__ = f"""Linear regression by stochastic gradient descent.
 
     Rows must be in memory, dense or sparse; they are visited in random order.

@@ -110,6 +110,7 @@ class VotedPerceptron(ClassifierMixin, Learner):
         most_rows=20_000,
     )
     family = "voted.classifier"
+    figure = "votes"
     constraints: ClassVar = {
         "fit_intercept": Flag,
         "shuffle": Flag,

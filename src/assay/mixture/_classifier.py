@@ -84,6 +84,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
     """
 
     family = "mixture.classifier"
+    figure = "components"
     constraints: ClassVar = CONSTRAINTS
 
     card = Card(
@@ -130,7 +131,7 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
         random = check_random_state(self.random_state)
         with fit_log(self, self.max_iter * self.n_init, X, y, sample_weight) as log, scan.one_blas_thread():
             own = [ClassRows(rows, k, int(counts[k]), dict(zip(starts.tolist(), before[k]))) for k in range(K)]
-            found, added = zip(*(self._mixture(part, random) for part in own))
+            found, added = zip(*(self._mixture(part, random, log) for part in own))
             self.reg_covar_ = np.array(added)
             self._keep(
                 [one.parameters for one in found], log, float(self.priors_ @ [one.log_likelihood for one in found])
@@ -148,14 +149,21 @@ class GaussianMixtureClassifier(ClassifierMixin, Learner):
             raise refuse(self, f"priors must be {len(masses)} numbers > 0 that sum to 1; got {self.priors!r}.")
         return priors / priors.sum()
 
-    def _mixture(self, rows: Rows, random: np.random.RandomState) -> tuple[Found, float]:
-        """Return the best mixture of one class, and what was added to its variances."""
+    def _mixture(self, rows: Rows, random: np.random.RandomState, log: FitLog) -> tuple[Found, float]:
+        """Return the best mixture of one class, and what was added to its variances.
+
+        Ctrl-C ends the run at its last whole step; classes that are left get one step from their start.
+        """
         problem = GaussianProblem(rows, self.covariance_type, self.reg_covar, name=type(self).__name__)
         runs = []
         for _ in range(self.n_init):
             problem.restarts, problem.reg_covar = 0, float(self.reg_covar)
             start = components(self, problem, self.n_components, random)
-            runs.append((em(problem, start, tol=self.tol, max_iter=self.max_iter), problem.reg_covar))
+            steps = 1 if log.stopped else self.max_iter
+            found = em(problem, start, tol=self.tol, max_iter=steps, keeping=log.keeping())
+            runs.append((found, problem.reg_covar))
+            if log.stopped:
+                break
         return max(runs, key=lambda run: run[0].log_likelihood)
 
     def _keep(self, parts: list[Components], log: FitLog, value: float) -> None:

@@ -56,6 +56,7 @@ class GaussianEstimator(DensityEstimator):
     numbers exactly: whoever checks it needs no covariance and no inverse.
     """
 
+    figure = "components"
     weights_: np.ndarray
     means_: np.ndarray
     precisions_cholesky_: np.ndarray

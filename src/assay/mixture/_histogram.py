@@ -65,6 +65,7 @@ class HistogramDensity(DensityEstimator):
     """
 
     family = "histogram"
+    figure = "histogram"
     card = Card(
         name="Histogram",
         zh="直方图密度估计",

@@ -6,7 +6,7 @@ statement is about the models that are kept, not about one refitted to all rows:
 be true of that (Bengio and Grandvalet 2004; Blum, Kalai and Langford 1999).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -164,16 +164,20 @@ class CrossValidated(ClassifierMixin, Learner):
     def _mean_of_folds(self, rows: Rows, delta: str) -> Claim | NotApplicable:
         X = np.concatenate([block.X for block in rows.blocks()])
         codes = np.concatenate([np.asarray(block.y) for block in rows.blocks()])
-        K, limits = len(self.fold_models_), []
-        for k, model in enumerate(self.fold_models_):
-            mine = self.fold_ == k
-            errors = self._errors(model, X[mine], codes[mine])
-            limits.append(min(1.0, clopper_pearson_upper(errors, int(mine.sum()), float(delta) / K) + OUTWARD))
-        value = float(np.mean(limits)) * (1 + 1e-12)
-        if value >= 1:
-            return Vacuous("P22/1", f"Folds of {len(X) // K} rows are too small for {K} limits.", delta)
-        witness = {"fold": self.fold_, "limits": np.array(limits)}
-        return claim("P22/1", value, {"folds": K, "rows": len(X)}, "train", delta, witness=witness)
+        parts = [(one, self.fold_ == k) for k, one in enumerate(self.fold_models_)]
+        return mean_of_folds([self._errors(one, X[mine], codes[mine]) for one, mine in parts], self.fold_, delta)
+
+
+def mean_of_folds(errors: Sequence[int], fold: np.ndarray, delta: str) -> Claim | NotApplicable:
+    """Return the claim about the mean error rate of models, of which model k makes errors[k] on the rows of fold k."""
+    K, sizes = len(errors), np.bincount(fold).tolist()
+    at = float(delta) / K
+    limits = [min(1.0, clopper_pearson_upper(e, m, at) + OUTWARD) for e, m in zip(errors, sizes, strict=True)]
+    value = float(np.mean(limits)) * (1 + 1e-12)
+    if value >= 1:
+        return Vacuous("P22/1", f"Folds of {len(fold) // K} rows are too small for {K} limits.", delta)
+    witness = {"fold": fold, "limits": np.array(limits)}
+    return claim("P22/1", value, {"folds": K, "rows": len(fold)}, "train", delta, witness=witness)
 
 
 def _most_errors(model: Any, rows: Rows) -> int:

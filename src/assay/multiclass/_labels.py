@@ -41,10 +41,10 @@ def by_columns(y: Any) -> bool:
 
 
 def fit_labels(owner: Any, X: Any, y: Any, base: Any, more: dict[str, Any], n_jobs: int | None) -> list[Any]:
-    """Return a member for each label, and set `label_binarizer_` and `classes_` of the owner."""
-    owner.label_binarizer_ = LabelBinarizer(sparse_output=True)
-    Y = csc_matrix(owner.label_binarizer_.fit_transform(y))  # refuses several targets
-    owner.classes_ = owner.label_binarizer_.classes_
+    """Return a member for each label, and set `_binarizer` and `classes_` of the owner."""
+    owner._binarizer = LabelBinarizer(sparse_output=True)
+    Y = csc_matrix(owner._binarizer.fit_transform(y))  # refuses several targets
+    owner.classes_ = owner._binarizer.classes_
     tasks = []
     for t in range(Y.shape[1]):
         label, column = owner.classes_[min(t, len(owner.classes_) - 1)], Y[:, t].toarray().ravel()
@@ -65,7 +65,7 @@ def label_scores(members: list[Any], X: Any) -> np.ndarray:
 def labelled(owner: Any, scores: np.ndarray) -> Any:
     """Return the labels of rows: a matrix of 0 and 1, sparse if that of the fit was, or the one class there is."""
     said = scores > 0
-    binarizer = owner.label_binarizer_
+    binarizer = owner._binarizer
     if binarizer.y_type_.startswith("multilabel"):
         return csc_matrix(said, dtype=np.int64) if binarizer.sparse_input_ else said.astype(np.int64)
     return np.repeat(owner.classes_[:1], len(said))

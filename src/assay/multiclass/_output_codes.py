@@ -34,6 +34,8 @@ class OutputCodeClassifier(Reduced):
     Attributes
     ----------
     classes_, estimators_, code_ (classes, bits)
+    code_book_ : (classes, bits)
+        The same in scikit-learn's form: 1, and -1, or 0 if the members have probabilities but no scores.
     distance_ : int
         The least number of bits in which two words differ.
     corrected_ : int
@@ -68,6 +70,12 @@ class OutputCodeClassifier(Reduced):
     @property
     def decoding_(self) -> np.ndarray:
         return np.array(_DECODING[self.decoding])
+
+    @property
+    def code_book_(self) -> np.ndarray:
+        check_is_fitted(self, "members_")
+        scored = hasattr(self.members_[0], "decision_function")
+        return np.where(self.code_ == -1, -1.0 if scored else 0.0, self.code_)
 
     @property
     def distance_(self) -> int:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
@@ -54,6 +55,7 @@ class Reduced(ClassifierMixin, OfLearners):
     combines: ClassVar = "classifiers of many classes by classifiers of two"
     _subset: ClassVar = "it must be subset"
     family = "codes"
+    figure = "code_matrix"
     sparse_too: ClassVar = True
     code_: np.ndarray
     estimator: Any
@@ -361,10 +363,14 @@ class OneVsRestClassifier(Reduced):
     Parameters
     ----------
     estimator, n_jobs : as `OneVsOneClassifier`
+    verbose : int
+        Accepted; nothing is printed.
 
     Attributes
     ----------
     classes_, estimators_ (N, or one for two classes), code_
+    label_binarizer_ : LabelBinarizer
+        scikit-learn's coding of the labels, a column for each member.
     conflicts_ : dict
         Training rows that no member takes for its class ("none") and that several do ("several"); scores decide these.
 
@@ -383,6 +389,7 @@ class OneVsRestClassifier(Reduced):
     estimator: Any = None
     _: KW_ONLY
     n_jobs: int | None = None
+    verbose: int = 0
 
     @property
     def decoding_(self) -> np.ndarray:
@@ -409,7 +416,7 @@ class OneVsRestClassifier(Reduced):
     def fit(self, X: Any, y: Any, **params: Any) -> "OneVsRestClassifier":
         """Fit a member for each class to rows X and labels y; y may also be a matrix of 0 and 1, a column for each
         label, of which a row may have any number (`multilabel_`)."""
-        self.__dict__.pop("label_binarizer_", None)
+        self.__dict__.pop("_binarizer", None)
         self.__dict__.pop("conflicts_", None)
         if y is not None and by_columns(y):
             return self._fit_labels(X, y, routed_to(self, "fit", params))
@@ -434,11 +441,17 @@ class OneVsRestClassifier(Reduced):
     def multilabel_(self) -> bool:
         """Whether rows may have several labels."""
         check_is_fitted(self, "members_")
-        return self._by_columns and self.label_binarizer_.y_type_.startswith("multilabel")
+        return self._by_columns and self._binarizer.y_type_.startswith("multilabel")
 
     @property
     def _by_columns(self) -> bool:
-        return "label_binarizer_" in vars(self)
+        return "_binarizer" in vars(self)
+
+    @property
+    def label_binarizer_(self) -> LabelBinarizer:
+        """scikit-learn's coding of the labels."""
+        check_is_fitted(self, "members_")
+        return self._binarizer if self._by_columns else LabelBinarizer(sparse_output=True).fit(self.classes_)
 
     def predict(self, X: Any) -> Any:
         """Return the class with the largest score, the first of equals; of several labels a matrix of 0 and 1."""

@@ -50,6 +50,7 @@ class Scorer(Protocol):
 class BayesClassifier(ClassifierMixin, Learner):
     """The class of largest posterior, for a model of ln P(x, c)."""
 
+    figure = "tables"
     n_jobs: int | None
     class_count_: np.ndarray
     class_prior_: np.ndarray

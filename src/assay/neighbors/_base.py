@@ -221,6 +221,7 @@ class Neighbors(KeptRows, KNeighborsMixin):  # the last so that tools which ask 
     Of rows at the same distance those that come first in the training rows are nearer.
     """
 
+    figure = "neighbor_distances"
     n_neighbors: int = 5
     _: KW_ONLY
 

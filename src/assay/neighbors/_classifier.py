@@ -26,7 +26,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Evidence, Votes
 from assay.guarantees.ledger import Statement
-from assay.neighbors._base import Neighbors, VoteWeights, neighbor_weights
+from assay.neighbors._base import KeptRows, Neighbors, VoteWeights, neighbor_weights
 from assay.neighbors._claims import loo_statement, neighbor_facts, sure_codes, vote_facts, why_not
 from assay.params import refuse
 from assay.scan import Rows
@@ -43,8 +43,47 @@ class NearestRows:
         return "labels of the k nearest training rows"
 
 
+class LabelColumns(ClassifierMixin, KeptRows):
+    """Rows kept with their labels, one column or several."""
+
+    classes_: Any
+    fit_y_: np.ndarray
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Keep the rows X and their labels y, one column or several."""
+        if not streams(X, y) and np.asarray(y).shape[1:] > (1,):
+            rows = self._read(X, y, multi_output=True)
+            labels = np.asarray(self._keep(rows, X, y))
+            parts = [np.unique(column, return_inverse=True) for column in labels.T]
+            self.classes_ = [classes for classes, _ in parts]
+            self.fit_y_ = np.stack([codes for _, codes in parts], axis=1)
+            return self
+        rows = self._read(X, y)
+        self.classes_ = label_classes(self, rows, least=1)
+        self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
+        return self
+
+    @property
+    def outputs_2d_(self) -> bool:
+        """Whether there are several columns of labels."""
+        return self.fit_y_.ndim == 2
+
+    def stored(self) -> StoredModel:
+        """Return this fitted model as plain data."""
+        if hasattr(self, "fit_y_") and self.outputs_2d_:
+            raise refuse(self, "a model of several targets cannot be saved; fit one for each column of y.")
+        return super().stored()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
 @dataclass(eq=False, repr=False)
-class KNeighborsClassifier(ClassifierMixin, Neighbors):
+class KNeighborsClassifier(LabelColumns, Neighbors):
     """Classification by the vote of the k nearest training rows.
 
     Parameters
@@ -104,29 +143,6 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
     _: KW_ONLY
     weights: Any = "uniform"
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "KNeighborsClassifier":
-        """Keep the rows X and their labels y, one column or several."""
-        if not streams(X, y) and np.asarray(y).shape[1:] > (1,):
-            return self._fit_columns(X, y)
-        rows = self._read(X, y)
-        self.classes_ = label_classes(self, rows, least=1)
-        self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
-        return self
-
-    def _fit_columns(self, X: Any, y: Any) -> "KNeighborsClassifier":
-        rows = self._read(X, y, multi_output=True)
-        labels = np.asarray(self._keep(rows, X, y))
-        parts = [np.unique(column, return_inverse=True) for column in labels.T]
-        self.classes_ = [classes for classes, _ in parts]  # type: ignore[assignment]
-        self.fit_y_ = np.stack([codes for _, codes in parts], axis=1)
-        return self
-
-    @property
-    def outputs_2d_(self) -> bool:
-        """Whether there are several columns of labels."""
-        return self.fit_y_.ndim == 2
-
     def predict(self, X: Any) -> np.ndarray:
         """Return the label with most votes, the first of equals, for each row (and column of y)."""
         votes = self._votes(X)
@@ -150,18 +166,6 @@ class KNeighborsClassifier(ClassifierMixin, Neighbors):
             columns = zip(self.classes_, self.fit_y_.T)
             return [count_votes(codes[index], weights, len(classes)) for classes, codes in columns]
         return count_votes(self.fit_y_[index], weights, len(self.classes_))
-
-    def stored(self) -> StoredModel:
-        """Return this fitted model as plain data."""
-        if hasattr(self, "fit_y_") and self.outputs_2d_:
-            raise refuse(self, "a model of several targets cannot be saved; fit one for each column of y.")
-        return super().stored()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
-        return tags
 
     # What the checker reads, and what is told to it
 

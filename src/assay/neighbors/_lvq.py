@@ -101,6 +101,7 @@ class LearningVectorQuantization(PrototypeMixin, ClassifierMixin, Learner):
         guarantee=("vc",),
     )
     family = "neighbors.prototypes"
+    figure = "prototypes"
 
     constraints: ClassVar = {
         "learning_rate": Positive(why="the share of its gap that a prototype moves"),

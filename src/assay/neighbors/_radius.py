@@ -10,22 +10,21 @@ Method: all distances, a block of queries at a time; Euclidean ones by products,
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from assay.base import label_classes
 from assay.card import Card
 from assay.data.blocks import Block
 from assay.guarantees.evidence import NOBODY, OPEN, Evidence, Predictions, Votes
 from assay.neighbors._base import KeptRows, VoteWeights
-from assay.neighbors._classifier import NearestRows
+from assay.neighbors._classifier import LabelColumns, NearestRows
 from assay.neighbors._radius_search import RadiusSearch, Within
 from assay.params import Number, refuse
 from assay.scan import Rows
@@ -38,6 +37,7 @@ _CHECKED = ("euclidean", "manhattan", "chebyshev")
 class RadiusVotes(RadiusSearch, KeptRows):
     """What both learners share: weights of the rows within the radius, and which these are for certain."""
 
+    figure = "neighbor_counts"
     weights: Any
 
     def _pair_weights(self, found: Within) -> np.ndarray:
@@ -70,6 +70,8 @@ class RadiusVotes(RadiusSearch, KeptRows):
             raise refuse(
                 self, f"certificates are about the distances {', '.join(_CHECKED)} and weights 'uniform' or 'distance'."
             )
+        if self.fit_y_.ndim == 2 and is_classifier(self):
+            raise refuse(self, "certificates are about one column of labels; fit one for each column of y.")
         if is_classifier(self) and len(self.classes_) < 2:
             raise refuse(self, "a certificate needs two classes; all training rows have one label.")
         if hasattr(self.fit_X_, "tocsr"):
@@ -98,7 +100,7 @@ class RadiusVotes(RadiusSearch, KeptRows):
 
 
 @dataclass(eq=False, repr=False)
-class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
+class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
     """Classification by the vote of all training rows within a radius.
 
     Parameters
@@ -106,15 +108,16 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
     radius : float >= 0
     weights, algorithm, leaf_size, p, metric, metric_params, n_jobs
         As in `KNeighborsClassifier`; all distances are computed, whatever `algorithm` says.
-    outlier_label : label, "most_frequent" or None
-        What a row gets that has no training row within the radius: this label, the most frequent one, or an error.
+    outlier_label : label, list of labels, "most_frequent" or None
+        What a row gets that has no training row within the radius: this label (or one for each column of y), the most
+        frequent one, or an error.
 
     Attributes
     ----------
     classes_
-    outlier_label_ : label or None
-    fit_X_ : (n, n_features), fit_y_ : (n,)
-        The training rows and the positions of their labels in `classes_`.
+    outlier_label_ : list of a label for each column of y, or None
+    fit_X_ : (n, n_features), fit_y_ : (n,) or (n, columns of y)
+        The training rows and the positions of their labels in `classes_`, which is a list if y has several columns.
 
     Examples
     --------
@@ -143,87 +146,107 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
     weights: Any = "uniform"
     outlier_label: Any = None
 
-    @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "RadiusNeighborsClassifier":
-        """Keep the rows X and their labels y."""
-        rows = self._read(X, y)
-        self.classes_ = label_classes(self, rows, least=1)
-        self.fit_y_ = np.asarray(self._keep(rows.encoded(self.classes_), X, y), dtype=np.int64)
+        """Keep the rows X and their labels y, one column or several."""
+        super().fit(X, y)
         self._check_outlier_label()
         return self
 
-    def _derive(self) -> None:
-        super()._derive()
+    def _take_arrays(self, arrays: Mapping[str, Any]) -> None:
+        super()._take_arrays(arrays)
         self._check_outlier_label()
 
     def _check_outlier_label(self) -> None:
-        label = self.outlier_label
-        if label is None or (isinstance(label, str) and label == "most_frequent"):
+        if self.outlier_label is None or self._takes_most_frequent:
             return
-        if np.ndim(label) or np.append(self.classes_, label).dtype != self.classes_.dtype:
-            raise TypeError(
-                f"{type(self).__name__}: outlier_label must be one label of the type of y ({self.classes_.dtype}); got "
-                f"{label!r}."
+        given, columns = self.outlier_label, self._label_columns()
+        if np.ndim(given) and len(given) != len(columns):
+            raise refuse(
+                self,
+                f"the length of outlier_label, {len(given)}, is inconsistent with the output length, {len(columns)}.",
             )
+        for (classes, _), label in zip(columns, self.outlier_label_):
+            if np.ndim(label) or np.append(classes, label).dtype != classes.dtype:
+                raise TypeError(
+                    f"{type(self).__name__}: outlier_label must be one label of the type of y ({classes.dtype}) for "
+                    f"each column of y; got {label!r}."
+                )
+
+    @property
+    def _takes_most_frequent(self) -> bool:
+        return isinstance(self.outlier_label, str) and self.outlier_label == "most_frequent"
+
+    def _label_columns(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the classes and the codes of each column of labels."""
+        if self.outputs_2d_:
+            return list(zip(self.classes_, self.fit_y_.T))
+        return [(self.classes_, self.fit_y_)]
 
     @property
     def outlier_label_(self) -> Any:
-        """The label of a row without neighbours, or None."""
-        if isinstance(self.outlier_label, str) and self.outlier_label == "most_frequent":
-            return self.classes_[np.bincount(self.fit_y_).argmax()]
-        return self.outlier_label
+        """The label of a row without neighbours, of each column of labels, or None."""
+        if self.outlier_label is None:
+            return None
+        columns = self._label_columns()
+        if self._takes_most_frequent:
+            return [classes[np.bincount(codes).argmax()] for classes, codes in columns]
+        return list(self.outlier_label) if np.ndim(self.outlier_label) else [self.outlier_label] * len(columns)
 
     @property
     def outlier_code_(self) -> np.ndarray:
-        """The position of that label among the classes, -1 if it is none of them, as the checker reads it."""
-        label = self.outlier_label_
-        found = np.flatnonzero(self.classes_ == label) if label is not None else np.empty(0, np.int64)
-        return np.array([int(found[0]) if len(found) else -1])
+        """The position of that label among the classes of each column, -1 if it is none of them, as the checker reads
+        it."""
+        columns = self._label_columns()
+        labels = self.outlier_label_ or [None] * len(columns)
+        found = [np.flatnonzero(classes == label) for (classes, _), label in zip(columns, labels)]
+        return np.array([int(at[0]) if len(at) else -1 for at in found])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the label with most votes, the first of equals, for each row; `outlier_label_` where nobody votes."""
+        """Return the label with most votes, the first of equals, for each row (and column of y); `outlier_label_` where
+        nobody votes."""
+        found, every = [], self._votes(X)
+        for k, ((classes, _), votes) in enumerate(zip(self._label_columns(), every)):
+            labels, nobody = classes[votes.argmax(axis=1)], ~votes.any(axis=1)
+            if nobody.any():
+                labels[nobody] = self.outlier_label_[k]
+            found.append(labels)
+        return np.stack(found, axis=1) if self.outputs_2d_ else found[0]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of the votes of each class, all 0 for an outlier whose label is none of the classes; a list
+        of these if y had several columns."""
         votes = self._votes(X)
-        labels = self.classes_[votes.argmax(axis=1)]
-        nobody = ~votes.any(axis=1)
-        if nobody.any():
-            self._warn(int(nobody.sum()))
-            labels[nobody] = self.outlier_label_
-        return labels
+        totals = [part.sum(axis=1, keepdims=True) for part in votes]
+        shares = [part / np.where(total > 0, total, 1.0) for part, total in zip(votes, totals)]
+        return shares if self.outputs_2d_ else shares[0]
 
-    def _warn(self, rows: int) -> None:
-        warnings.warn(
-            f"{type(self).__name__}: Outlier label {self.outlier_label_!r} is not in training classes; probabilities "
-            f"of {rows} rows are 0.",
-            stacklevel=3,
-        )
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the share of the votes of each class; all 0 for an outlier whose label is none of the classes."""
-        votes = self._votes(X)
-        totals = votes.sum(axis=1, keepdims=True)
-        if not totals.all():
-            self._warn(int(np.sum(totals == 0)))
-        return votes / np.where(totals > 0, totals, 1.0)
-
-    def _votes(self, X: Any) -> np.ndarray:
+    def _votes(self, X: Any) -> list[np.ndarray]:
+        """Return the votes of each class for each row, of each column of labels."""
         check_is_fitted(self)
-        votes = self._counted(self._within(self._queries(X), float(self.radius), X is None))
-        lonely = np.flatnonzero(~votes.any(axis=1))
+        found = self._within(self._queries(X), float(self.radius), X is None)
+        lonely = np.flatnonzero(np.diff(found.starts) == 0)
         if len(lonely) and self.outlier_label is None:
             raise refuse(
                 self,
                 f"No neighbors found for {len(lonely)} rows, the first at {lonely[0]} (counted from 0): raise radius, "
                 "or give an outlier_label.",
             )
-        code = int(self.outlier_code_[0])
-        if code >= 0:
-            votes[lonely, code] = 1.0
+        votes = [self._counted(found, len(classes), codes) for classes, codes in self._label_columns()]
+        for k, (part, code) in enumerate(zip(votes, self.outlier_code_)):
+            if code >= 0:
+                part[lonely, code] = 1.0
+            elif len(lonely):
+                warnings.warn(
+                    f"{type(self).__name__}: Outlier label {self.outlier_label_[k]!r} is not in training classes; "
+                    f"probabilities of {len(lonely)} rows are 0.",
+                    stacklevel=3,
+                )
         return votes
 
-    def _counted(self, found: Within) -> np.ndarray:
-        """Return the votes of each class for each query."""
-        n, k = len(found.starts) - 1, len(self.classes_)
-        at = found.queries * k + self.fit_y_[found.rows]
+    def _counted(self, found: Within, k: int, codes: np.ndarray) -> np.ndarray:
+        """Return the votes of each of k classes for each query."""
+        n = len(found.starts) - 1
+        at = found.queries * k + codes[found.rows]
         return np.bincount(at, self._pair_weights(found), minlength=n * k).reshape(n, k)
 
     def evidence(self, rows: Rows) -> Iterator[Evidence]:
@@ -234,7 +257,7 @@ class RadiusNeighborsClassifier(ClassifierMixin, RadiusVotes):
 def _sure_codes(block: Block, learner: RadiusNeighborsClassifier) -> np.ndarray:
     """Return the class of each row; NOBODY for a tie or an outlier without class, OPEN where rounding leaves it so."""
     found, sure = learner._certain(block.X)
-    votes, code = learner._counted(found), int(learner.outlier_code_[0])
+    votes, code = learner._counted(found, len(learner.classes_), learner.fit_y_), int(learner.outlier_code_[0])
     if code >= 0:
         votes[~votes.any(axis=1), code] = 1.0
     best = np.sort(votes, axis=1)

@@ -45,6 +45,7 @@ class Categories:
 class Resonance(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Learner):
     """What both networks share: passes, prediction, the claim."""
 
+    figure = "network"
     vigilance: float
     choice: float
     max_iter: int

@@ -60,6 +60,7 @@ class LearningRates:
 class Network(NetworkParameters, CertifiedNetwork):
     """A feed-forward network: fit, partial_fit, and the scores of its output units."""
 
+    figure = "network"
     constraints: ClassVar = {
         "activation": Choice(*UNITS),
         "solver": Choice(*SOLVERS),

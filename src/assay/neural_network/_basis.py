@@ -29,6 +29,7 @@ _MOST_FEATURES = 2_000  # as the checker's rule
 class Basis(Learner):
     """A network whose outputs are linear in its features."""
 
+    figure = "network"
     coef_: np.ndarray
     intercept_: np.ndarray
     alpha: float

@@ -62,6 +62,7 @@ class DeepBeliefNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     """
 
     family = "rbm.stack"
+    figure = "network"
     card = Card(
         name="Deep belief network",
         zh="深度信念网络",

@@ -46,6 +46,7 @@ _CALLS = 20  # of the objective for each iteration, at most
 class Elman(Learner):
     """The recurrent network; the parameters of both tasks."""
 
+    figure = "network"
     constraints: ClassVar = {
         "n_hidden": Count(),
         "activation": Choice("tanh", "logistic", "relu", "identity"),

@@ -102,6 +102,7 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learn
     """
 
     family = "lattice"
+    figure = "u_matrix"
     card = Card(
         name="Self-organising map",
         zh="自组织映射网络",

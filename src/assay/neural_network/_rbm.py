@@ -97,6 +97,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):
     """
 
     family = "rbm.machine"
+    figure = "network"
     card = Card(
         name="Restricted Boltzmann machine",
         zh="受限玻尔兹曼机",

@@ -8,8 +8,17 @@ The numbers come from the function of the same name in `assay.plot.frames`. Draw
 
 from assay.plot.bayes import tables
 from assay.plot.bayes_nets import dependency_graph
-from assay.plot.clusters import cluster_choice, clusters, explained_variance, silhouettes
-from assay.plot.combining import code_matrix, costs, diversity_matrices, kappa_errors, rejection
+from assay.plot.clusters import cluster_choice, clusters, explained_variance, loadings, prototypes, silhouettes
+from assay.plot.combining import (
+    code_matrix,
+    costs,
+    diversity_matrices,
+    final_member,
+    kappa_errors,
+    members,
+    rejection,
+    wrapped,
+)
 from assay.plot.diagrams import cascade_growth, escapes, filters, network, u_matrix
 from assay.plot.figures import (
     boundary,
@@ -18,6 +27,7 @@ from assay.plot.figures import (
     coefficients,
     confusion,
     default,
+    histogram,
     history,
     rademacher,
     residuals,
@@ -25,9 +35,9 @@ from assay.plot.figures import (
 )
 from assay.plot.hidden import state_sequence, topic_words, transitions
 from assay.plot.kernels import alphas, dual_gap, kernel_matrix, support_vectors
-from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface
+from assay.plot.linear import coefficient_path, descents, mistakes, projection, surface, votes
 from assay.plot.mixtures import components, density, ellipses
-from assay.plot.neighbors import neighbor_distances
+from assay.plot.neighbors import label_certainty, neighbor_counts, neighbor_distances
 from assay.plot.networks import loss_curve, trial
 from assay.plot.theory import (
     information_curve,
@@ -63,19 +73,26 @@ __all__ = [
     "escapes",
     "explained_variance",
     "filters",
+    "final_member",
+    "histogram",
     "history",
     "importance",
     "information_curve",
     "kappa_errors",
     "kernel_matrix",
+    "label_certainty",
     "learning_curve",
+    "loadings",
     "loss_curve",
     "margins",
+    "members",
     "mistakes",
+    "neighbor_counts",
     "neighbor_distances",
     "network",
     "out_of_bag",
     "projection",
+    "prototypes",
     "rademacher",
     "rejection",
     "residuals",
@@ -95,4 +112,6 @@ __all__ = [
     "trial",
     "u_matrix",
     "version_space",
+    "votes",
+    "wrapped",
 ]

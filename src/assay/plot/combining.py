@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from assay.metrics.diversity import MEASURES, kappa_error, pairwise
-from assay.plot.figures import BLUE, ORANGE, _canvas, _short
+from assay.plot.figures import BLUE, ORANGE, _canvas, _short, default
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,6 +57,43 @@ def code_matrix(model: Any) -> "Figure":
     more = "" if distance is None else f": distance {distance}, corrects {model.corrected_} wrong bits"
     axes.set(xlabel="member", ylabel="class", title=f"Code{more}")
     return figure
+
+
+def members_frame(model: Any) -> dict[str, Any]:
+    """Return `names` and `weights` of the members of a vote or mean."""
+    check_is_fitted(model)
+    weights = np.asarray(model.vote_weights_, dtype=np.float64)
+    names = [name for name, one in getattr(model, "estimators", None) or () if one != "drop"]
+    kinds = [f"{type(one).__name__} {t + 1}" for t, one in enumerate(getattr(model, "estimators_", weights))]
+    return {"names": names if len(names) == len(weights) else kinds, "weights": weights / weights.sum()}
+
+
+def members(model: Any) -> "Figure":
+    """Draw the share of each member in a vote or mean, at most the thirty largest."""
+    frame = members_frame(model)
+    order = np.argsort(-frame["weights"], kind="stable")[:30]
+    figure, (axes,) = _canvas(1, height=1.2 + 0.28 * len(order))
+    axes.barh(np.arange(len(order)), frame["weights"][order], color=BLUE)
+    axes.set_yticks(np.arange(len(order)), [_short(frame["names"][t], 28) for t in order])
+    axes.invert_yaxis()
+    axes.set(xlabel="share of the vote", title=f"{len(order)} of {len(frame['weights'])} members")
+    return figure
+
+
+def final_member(model: Any) -> "Figure":
+    """Draw the learner that combines what the members of a stack say."""
+    return _of(model, model.final_estimator_)
+
+
+def wrapped(model: Any) -> "Figure":
+    """Draw the learner that a wrapper has fitted and asks."""
+    return _of(model, model.estimator_)
+
+
+def _of(model: Any, inner: Any) -> "Figure":
+    if not hasattr(inner, "figure"):
+        raise ValueError(f"{type(model).__name__}: {type(inner).__name__} is no learner of Assay that draws itself.")
+    return default(inner)
 
 
 def rejection_frame(model: Any, X: Any, y: Any, delta: float = 0.05) -> dict[str, np.ndarray]:

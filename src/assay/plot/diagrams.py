@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_DRAWN = 400  # units of a diagram that can still be read
+_MOST_DRAWN = 40  # units of a layer that can still be read
+_MOST_IN_CASCADE = 400
 _GRID = 80  # points along each side of a loss surface
 
 
@@ -28,10 +29,8 @@ def network_frame(model: Any) -> Frame:
     check_is_fitted(model)
     if hasattr(model, "units_"):
         return _cascade_frame(model)
-    weights, names, back = _layers(model)
+    weights, names, back = _strongest(*_layers(model))
     sizes = [len(weights[0]), *(W.shape[1] for W in weights)]
-    if sum(sizes) > _MOST_DRAWN:
-        raise ValueError(f"network: {sum(sizes)} units are too many to be drawn; at most {_MOST_DRAWN}.")
     first = np.concatenate([[0], np.cumsum(sizes)])
     start, end, weight, again = [], [], [], []
     for k, W in enumerate(weights):
@@ -58,6 +57,22 @@ def network_frame(model: Any) -> Frame:
     }
 
 
+def _strongest(
+    weights: list[np.ndarray], names: list[str], back: np.ndarray | None
+) -> tuple[list[np.ndarray], list[str], np.ndarray | None]:
+    """Return the layers with the units of the largest weights where there are too many to be read."""
+    pulls = [np.abs(W).sum(axis=1) for W in weights] + [np.zeros(weights[-1].shape[1])]
+    for k, W in enumerate(weights):
+        pulls[k + 1] = pulls[k + 1] + np.abs(W).sum(axis=0)
+    kept = [np.sort(np.argsort(-pull, kind="stable")[:_MOST_DRAWN]) for pull in pulls]
+    named = [
+        f"{name} ({len(own)} of {len(pull)})" if len(own) < len(pull) else name
+        for name, own, pull in zip(names, kept, pulls)
+    ]
+    shown = [W[np.ix_(kept[k], kept[k + 1])] for k, W in enumerate(weights)]
+    return shown, named, None if back is None else back[np.ix_(kept[1], kept[1])]
+
+
 def _layers(model: Any) -> tuple[list[np.ndarray], list[str], np.ndarray | None]:
     """Return the weights between layers, (from, to) each, the names of the layers, and weights from a layer to
     itself."""
@@ -71,6 +86,10 @@ def _layers(model: Any) -> tuple[list[np.ndarray], list[str], np.ndarray | None]
         return [nearness, model.coef_.T], ["inputs", "bells", "outputs"], None
     if hasattr(model, "intercept_hidden_"):
         return [model.components_.T], ["visible", "hidden"], None
+    if hasattr(model, "W_"):
+        return [model.W_, model.V_], ["scaled columns", "features", "columns guessed"], None
+    if hasattr(model, "weights_"):
+        return [model.weights_.T], ["inputs", "categories"], None
     if hasattr(model, "machines_"):
         names = [f"hidden {k + 1}" for k in range(len(model.machines_))]
         return [machine.components_.T for machine in model.machines_], ["visible", *names], None
@@ -81,8 +100,8 @@ def _cascade_frame(model: Any) -> Frame:
     """Return a cascade: inputs on the left, each unit a column of its own, a step higher, outputs on the right."""
     H, q = len(model.units_), model.coef_.shape[1]
     d, K = q - H, len(model.coef_)
-    if q + K > _MOST_DRAWN:
-        raise ValueError(f"network: {q + K} units are too many to be drawn; at most {_MOST_DRAWN}.")
+    if q + K > _MOST_IN_CASCADE:
+        raise ValueError(f"network: {q + K} units are too many to be drawn; at most {_MOST_IN_CASCADE}.")
     x = np.concatenate([np.zeros(d), 1.0 + np.arange(H), np.full(K, 1.0 + H)])
     bow = 3 * np.sqrt(1.0 + np.arange(H + 1))  # bent, so that connections do not lie on each other
     y = np.concatenate([-np.arange(d, dtype=float), bow[:H], bow[H] + np.arange(K)])

@@ -1,6 +1,6 @@
 """Drawing: from frames to matplotlib figures, in one style."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,53 +216,14 @@ def rademacher(suprema: Suprema, draws: int = 200, *, seed: int = 0, delta: floa
 
 
 def default(model: Any) -> "Figure":
-    """Draw what a fitted model can show without data: its network, the history of its fit, or else its coefficients,
-    the importance of its columns, its explained variance, its mistakes or its dual variables."""
-    if hasattr(model, "network_"):
-        from assay.plot.bayes_nets import dependency_graph
+    """Draw what a fitted model shows without data: the figure that its class names."""
+    from assay import plot
 
-        return dependency_graph(model)
-    if len(getattr(model, "history_", ())) > 1 or hasattr(model, "cluster_centers_"):
-        return history(model)
-    if hasattr(model, "predict_joint_log_proba"):
-        from assay.plot.bayes import tables
-
-        return tables(model)
-    if hasattr(model, "kneighbors"):
-        from assay.plot.neighbors import neighbor_distances
-
-        two = hasattr(model, "classes_") and model.fit_X_.shape[1] == 2
-        return boundary(model, model.fit_X_, model.classes_[model.fit_y_]) if two else neighbor_distances(model)
-    if hasattr(model, "components_") and hasattr(model, "explained_variance_ratio_"):
-        from assay.plot.clusters import explained_variance
-
-        return explained_variance(model)
-    if not hasattr(model, "coef_") and hasattr(model, "feature_importances_"):
-        from assay.plot.trees import importance
-
-        return importance(model)
-    if hasattr(model, "transmat_") or hasattr(model, "topics_"):
-        from assay.plot.hidden import topic_words, transitions
-
-        return transitions(model) if hasattr(model, "transmat_") else topic_words(model)
-    if hasattr(model, "precisions_cholesky_") and model.means_.shape[1] > 1:
-        from assay.plot.mixtures import components
-
-        return components(model)
-    if hasattr(model, "edges_"):
-        return _counts(model)
-    if hasattr(model, "places_"):
-        from assay.plot.linear import mistakes
-
-        return mistakes(model)
-    if not hasattr(model, "coef_") and hasattr(model, "pair_coef_"):
-        from assay.plot.kernels import alphas
-
-        return alphas(model)
-    return coefficients(model)
+    draw: Callable[[Any], Figure] = getattr(plot, model.figure)
+    return draw(model)
 
 
-def _counts(model: Any) -> "Figure":
+def histogram(model: Any) -> "Figure":
     """Draw how many rows lie in each bin of each column of a histogram."""
     figure, panels = _canvas(min(len(model.edges_), 4))
     for j, axes in enumerate(panels):

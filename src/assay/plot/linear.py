@@ -41,6 +41,14 @@ def mistakes(model: Any) -> "Figure":
     return figure
 
 
+def votes(model: Any) -> "Figure":
+    """Draw how many votes each vector of a voted perceptron has: rows that it met before its first mistake."""
+    figure, (axes,) = _canvas(1)
+    axes.stairs(model.votes_, color=CLASS_COLOURS[0], fill=True)
+    axes.set(xlabel="vector, in the order of the mistakes", ylabel="votes", title=f"{len(model.votes_)} vectors vote")
+    return figure
+
+
 def coefficient_path(path: Any, names: Sequence[str] | None = None, labelled: int = 10) -> "Figure":
     """Draw each coefficient against alpha, and how many are not zero; the largest ones are named."""
     frame = frames.coefficient_path(path, names)

@@ -7,6 +7,7 @@ import numpy as np
 from assay.plot.figures import BLUE, CLASS_COLOURS, GREY, _canvas
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _AROUND = np.linspace(0, 2 * np.pi, 100)
@@ -21,8 +22,11 @@ def ellipses(model: Any, columns: tuple[int, int] = (0, 1), spread: float = 2.0)
 
 
 def components(model: Any, X: Any = None, columns: tuple[int, int] = (0, 1)) -> "Figure":
-    """Draw each Gaussian component in two columns as the ellipse at two standard deviations, over the rows if given."""
+    """Draw each Gaussian component in two columns as the ellipse at two standard deviations, over the rows if given;
+    of one column its density."""
     figure, (axes,) = _canvas(1)
+    if model.means_.shape[1] == 1:
+        return _curves(model, figure, axes)
     if X is not None:
         label = np.asarray(model.predict(X)) if hasattr(model, "predict") else np.zeros(len(X), dtype=int)
         if label.dtype.kind not in "iu":
@@ -31,9 +35,19 @@ def components(model: Any, X: Any = None, columns: tuple[int, int] = (0, 1)) -> 
         colours = np.array(CLASS_COLOURS)[label % len(CLASS_COLOURS)]
         axes.scatter(points[:, columns[0]], points[:, columns[1]], c=colours, s=6, linewidths=0, alpha=0.5)
     owners = getattr(model, "component_class_", np.arange(len(model.means_)))
-    for owner, border, weight in zip(owners, ellipses(model, columns), model.weights_, strict=True):
+    for owner, border, weight in zip(owners, ellipses(model, columns), _shares(model), strict=True):
         axes.plot(*border.T, color=CLASS_COLOURS[owner % len(CLASS_COLOURS)], linewidth=1 + 3 * float(weight))
     axes.set(xlabel=f"column {columns[0]}", ylabel=f"column {columns[1]}", title=f"{len(model.means_)} components")
+    return figure
+
+
+def _curves(model: Any, figure: "Figure", axes: "Axes") -> "Figure":
+    means, deviations = model.means_[:, 0], np.sqrt(_matrices(model)[:, 0, 0])
+    x = np.linspace((means - 4 * deviations).min(), (means + 4 * deviations).max(), 400)
+    for k, (mean, deviation, share) in enumerate(zip(means, deviations, _shares(model), strict=True)):
+        bell = np.exp(-0.5 * ((x - mean) / deviation) ** 2) / (deviation * np.sqrt(2 * np.pi))
+        axes.plot(x, share * bell, color=CLASS_COLOURS[k % len(CLASS_COLOURS)])
+    axes.set(xlabel="column 0", ylabel="p(x)", title=f"{len(means)} components")
     return figure
 
 
@@ -66,8 +80,13 @@ def density(model: Any, X: Any, points: int = 80) -> "Figure":
     return figure
 
 
+def _shares(model: Any) -> np.ndarray:
+    """Return the weights of the components; those of classes are their priors."""
+    return np.asarray(model.weights_ if hasattr(model, "weights_") else model.priors_)
+
+
 def _matrices(model: Any) -> np.ndarray:
     """Return the covariances of all components, (k, d, d)."""
     if hasattr(model, "components_"):
         return np.array(model.components_.each(model.covariances_))
-    return np.asarray(model.covariances_)
+    return np.asarray(model.sigma_ if hasattr(model, "sigma_") else model.covariances_)

@@ -11,9 +11,10 @@ from assay.tree._nodes import Nodes
 from assay.tree._rules import Words
 
 
-def tree(model: Any, member: int = 0, words: Words | None = None) -> Frame:
+def tree(model: Any, member: int = 0, words: Words | None = None, most: int | None = None) -> Frame:
     """Return `x`, `depth`, `text`, `leaf` and `code` (class position, -1 for numbers) of each node, and `edges`
-    (parent, child, condition).
+    (parent, child, condition); of a tree with more than `most` leaves the upper levels only, where `cut` tells which
+    nodes have children that are left out.
 
     Leaves stand side by side at 0, 1, 2, ..., a node half-way between its outer children. `member` chooses a tree of an
     ensemble; `words` are the names of its columns and levels, if they are not those that it was fitted to.
@@ -28,6 +29,9 @@ def tree(model: Any, member: int = 0, words: Words | None = None) -> Frame:
     for at in range(n):
         for child in children[at]:
             depth[child] = depth[at] + 1
+    cut = np.zeros(n, dtype=bool)
+    if most is not None:
+        cut, children = _upper(children, depth, most)
     for at in _leaves_in_order(children):
         x[at], placed = placed, placed + 1
     for at in range(n - 1, -1, -1):
@@ -36,14 +40,35 @@ def tree(model: Any, member: int = 0, words: Words | None = None) -> Frame:
     classes = getattr(model, "classes_", None)
     code = np.full(n, -1) if classes is None else values.argmax(axis=1)
     said = [f"{value[0]:.4g}" if classes is None else str(classes[k]) for value, k in zip(values, code)]
-    return {
+    frame: Frame = {
         "x": x,
         "depth": depth,
         "text": said,
         "leaf": np.array([not one for one in children]),
+        "cut": cut,
         "code": code,
         "edges": [(at, child, labels[at][v]) for at in range(n) for v, child in enumerate(children[at])],
     }
+    if cut.any():
+        return _shown(frame, depth <= int(depth[cut].max()))
+    return frame
+
+
+def _shown(frame: Frame, kept: np.ndarray) -> Frame:
+    """Return the frame of the nodes that are kept, numbered anew."""
+    number = np.cumsum(kept) - 1
+    edges = [(int(number[at]), int(number[child]), words) for at, child, words in frame["edges"]]
+    nodes = {name: np.asarray(values)[kept] for name, values in frame.items() if name != "edges"}
+    return {**nodes, "edges": edges}
+
+
+def _upper(children: list[list[int]], depth: np.ndarray, most: int) -> tuple[np.ndarray, list[list[int]]]:
+    """Return which nodes lose their children, and the children that stay, so that at most `most` leaves are left."""
+    leaf = np.array([not one for one in children])
+    deepest = int(depth.max())
+    while deepest and np.sum(leaf & (depth <= deepest)) + np.sum(~leaf & (depth == deepest)) > most:
+        deepest -= 1
+    return ~leaf & (depth == deepest), [[] if depth[at] >= deepest else one for at, one in enumerate(children)]
 
 
 def _leaves_in_order(children: list[list[int]]) -> list[int]:

@@ -16,26 +16,24 @@ _MOST_LINES = 12
 
 
 def tree(model: Any, member: int = 0) -> "Figure":
-    """Draw a tree, or one tree of an ensemble: conditions at the branches, predictions at the leaves."""
-    frame = frames.tree(model, member)
+    """Draw a tree, or one tree of an ensemble: conditions at the branches, predictions at the leaves. Of a large tree
+    the upper levels are drawn, and three dots where it goes on."""
+    frame = frames.tree(model, member, most=_MOST_LEAVES)
     n_leaves, deepest = int(frame["leaf"].sum()), int(frame["depth"].max())
-    if n_leaves > _MOST_LEAVES:
-        raise ValueError(
-            f"tree: {n_leaves} leaves are too many to read; limit max_depth or prune (at most {_MOST_LEAVES})."
-        )
     figure, (axes,) = _canvas(1, height=1.0 + 0.9 * (deepest + 1), width=max(4.8, 1.3 * n_leaves))
     for parent, child, condition in frame["edges"]:
         ends = [frame["x"][[parent, child]], -frame["depth"][[parent, child]]]
         axes.plot(*ends, color=GREY, linewidth=1, zorder=1)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         axes.text(ends[0].mean(), ends[1].mean(), _short(condition, 26), ha="center", va="center", fontsize=7, bbox=box)
-    for x, depth, text, leaf, code in zip(*(frame[name] for name in ("x", "depth", "text", "leaf", "code"))):
+    for x, depth, text, leaf, cut, code in zip(
+        *(frame[name] for name in ("x", "depth", "text", "leaf", "cut", "code"))
+    ):
         colour = CLASS_COLOURS[code % len(CLASS_COLOURS)] if code >= 0 else BLUE
         box = {"boxstyle": "round", "facecolor": colour if leaf else "white", "edgecolor": colour}
-        axes.text(
-            x, -depth, _short(text, 14) if leaf else "", ha="center", va="center", fontsize=8, bbox=box,
-            color="white" if leaf else INK, zorder=3,
-        )  # fmt: skip
+        words = _short(text, 14) + (" …" if cut else "") if leaf else ""
+        colour = "white" if leaf else INK
+        axes.text(x, -depth, words, ha="center", va="center", fontsize=8, bbox=box, color=colour, zorder=3)
     axes.set(xlim=(-0.6, n_leaves - 0.4), ylim=(-deepest - 0.5, 0.5), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)

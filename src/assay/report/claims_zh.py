@@ -7,6 +7,7 @@ is shown in English.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from assay.checker.families.folds import of_vote
 from assay.claims.claim import Claim
 from assay.claims.definitions import outward, percent, up
 
@@ -98,6 +99,29 @@ def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"大小为 {up(value, 6)} 的预测集{what}至少包含 {share} 的新数据的真值{_compared(params)}。"
 
 
+def _folds(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    folds = params["folds"]
+    return (
+        f"{folds} 个折模型在新数据上的平均错误率（即对每行随机抽一个模型的错误率）不超过 {percent(value)}；"
+        f"因此它们投票的错误率不超过 {percent(of_vote(value, folds))}。"
+    )
+
+
+def _folds_loss(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"{params['folds']} 个折模型的平均值在新数据上的平均绝对误差"
+        f"（超出预测范围的目标按端点计）不超过 {up(value, 6)}。"
+    )
+
+
+def _folds_baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    how = "低" if direction == "lower" else "高"
+    return (
+        f"{params['folds']} 个折模型在新数据上的平均损失比不看任何列的基线{how}，"
+        f"相差{_SIDES[direction]} {outward(value, direction, 4)}。"
+    )
+
+
 _SENTENCES: dict[str, Sentence] = {
     "D01/1": _identity,
     "D02/1": _errors,
@@ -114,6 +138,10 @@ _SENTENCES: dict[str, Sentence] = {
     "P07/1": _rate,
     "P25/1": _coverage,
     "P61/1": _baseline,
+    "P22/1": _folds,
+    "P22/2": _folds_loss,
+    "P62/1": _folds_baseline,
+    "P62/2": _folds_baseline,
 }
 
 ASSUMPTIONS_ZH = {

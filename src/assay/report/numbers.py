@@ -23,7 +23,7 @@ _GROUP = ("column", "group", "rows", "loss", "low", "high")
 
 def all_of(found: Study) -> dict[str, Any]:
     """Return every figure that the chosen model allows."""
-    model, (X, y) = found.model, found.encoded_holdout
+    model, (X, y) = found.judged[0], found.encoded_holdout
     compared = 1 if model.memory is None else model.memory.compared
     delta = (1 - float(found.confidence)) / compared
     shown: dict[str, Any] = dict.fromkeys(("confusion", "threshold", "residuals"))
@@ -44,11 +44,10 @@ def all_of(found: Study) -> dict[str, Any]:
 def _explained(found: Study) -> dict[str, Any]:
     """Return importance, effects, calibration, the hardest rows and the groups that fare worst, from at most `_ROWS`
     hold-out rows."""
-    assert found.certificate.split is not None
-    held = np.asarray(found.certificate.split["holdout"])
+    model, held = found.judged
     if len(held) > _ROWS:
         held = np.sort(np.random.default_rng(0).choice(held, _ROWS, replace=False))
-    said = explain(found.model, found.table, held, delta=1 - float(found.confidence))
+    said = explain(model, found.table, held, delta=1 - float(found.confidence))
     calibration = said.calibration and {
         "predicted": said.calibration["probability"],
         **{key: said.calibration[key] for key in ("share", "low", "high")},

@@ -15,14 +15,14 @@ _WEIGHTS, _POINTS, _VALUES, _LINES, _DEPTH = 12, 400, 12, 40, 3
 def structure(found: Study, columns: Sequence[str]) -> dict[str, Any]:
     """Return the parts of the chosen model; support vectors are shown on the first two of the columns that are
     numbers."""
-    model = found.model
+    model = found.judged[0]
     learner, names = model.learner, model.encoding.feature_names()
     shown: dict[str, Any] = dict.fromkeys(("coefficients", "support", "vectors", "network", "tree", "rules"))
     if np.shape(getattr(learner, "coef_", ()))[-1:] == (len(names),):
         frame = frames.coefficients(learner, names, _WEIGHTS)
         shown["coefficients"] = [frame["names"], frame["values"][:, -1].tolist()]
     if hasattr(learner, "support_"):
-        shown["support"] = [len(learner.support_), found.rows[0]]
+        shown["support"] = [len(learner.support_), found.table.n_rows - len(found.judged[1])]
         shown["vectors"] = _vectors(found, columns)
     weights = getattr(learner, "coefs_", None)
     if isinstance(weights, list) and all(np.ndim(one) == 2 for one in weights):
@@ -66,15 +66,15 @@ def _tree(frame: Any) -> list[dict[str, Any]]:
 
 def _vectors(found: Study, columns: Sequence[str]) -> dict[str, Any] | None:
     """Return training rows on two columns, those that are support vectors ringed."""
-    model, split = found.model, found.certificate.split
+    model, held = found.judged
     sources, names = model.encoding.sources(), model.encoding.feature_names()
     kinds = {column.name: column.kind for column in model.encoding.schema}
     drawn = [name for name in columns if kinds.get(name) == "numeric" and name in sources]
     drawn.sort(key=lambda name: len(np.unique(found.table.column(name).data)) < _VALUES)  # few values lie on lines
     chosen = [sources.index(name) for name in drawn[:2]]
-    if len(chosen) < 2 or split is None:
+    if len(chosen) < 2:
         return None
-    rows = found.table.take(np.asarray(split["train"]))
+    rows = found.table.take(np.setdiff1d(np.arange(found.table.n_rows), held))
     X, y = model.encode(rows)[0], model.labels(rows)
     learner, marked = model.learner, np.zeros(len(X), dtype=bool)
     if max(learner.support_, default=0) >= len(X):

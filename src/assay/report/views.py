@@ -12,6 +12,7 @@ from assay.report.claims_zh import ASSUMPTIONS_ZH, UNDETECTABLE_ZH, said_zh
 
 _MEANINGS = {
     "P01": "holdout", "P07": "holdout", "P06/3": "paired", "P06/1": "auc", "P06/2": "thresholds", "P25": "coverage",
+    "P62": "baseline",
     "P03": "loss", "P04": "loss", "P05": "loss", "P61": "baseline", "P65": "baseline", "D01": "identity",
     "D02": "training", "D03": "floor", "D04": "gap", "D09": "gap", "D05": "gap", "D13": "margin", "D27": "tree",
     "P41": "selective", "P42": "cost",

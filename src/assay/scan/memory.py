@@ -95,7 +95,8 @@ class MemoryRows(Rows):
         return blocks(self.X, self.y, self.weight)
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
-        return np.asarray(self.X[numbers], dtype=np.float64)
+        taken = self.X[numbers]
+        return np.asarray(taken.toarray() if hasattr(taken, "toarray") else taken, dtype=np.float64)
 
     def sample(self, size: int) -> "MemoryRows":
         step = max(1, self.n_rows // size)

@@ -67,6 +67,7 @@ class GraphLearner(ClassifierMixin, SemiSupervised):
     """What both share: the graph, the solution and prediction."""
 
     family = "semi.graph"
+    figure = "label_certainty"
     constraints: ClassVar = {
         "kernel": NameOr(Function("two sets of rows"), "rbf", "knn"),
         "gamma": Number(low=0.0),

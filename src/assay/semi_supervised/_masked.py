@@ -108,6 +108,7 @@ class MaskedFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner)
     """
 
     family = "semi.masked"
+    figure = "network"
     self_supervised: ClassVar[bool] = True
     card = Card(
         name="Masked features",

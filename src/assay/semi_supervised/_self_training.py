@@ -51,6 +51,7 @@ def _has(method: str) -> Any:
 class Wrapper(ClassifierMixin, SemiSupervised):
     """Mixin of classifiers that predict by a classifier of their own, `estimator_`."""
 
+    figure = "wrapped"
     estimator: Any
     estimator_: Any
 

@@ -47,6 +47,7 @@ class KernelFunctions:
 class KernelMachine(Learner):
     """A function f(x) = sum_i beta_i kappa(x_i, x) + b of few of the training rows, the support vectors."""
 
+    figure = "alphas"
     constraints: ClassVar[dict[str, Constraint]] = {"degree": Count(low=0), "coef0": Number()}
     kernel: Any
     degree: int

@@ -35,6 +35,7 @@ from assay.tree.growth._forest_extra import grow_extra_tree
 from assay.tree.growth._general import encode_gaps, grow_general
 from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
 from assay.tree.growth._records import Limits
+from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns, sorts
 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
@@ -46,7 +47,9 @@ _WIDE = 2**27  # rows times classes from which the sums of rows are not laid out
 class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
     """What both kinds of tree share."""
 
+    figure = "importance"
     thresholds = "midpoint"
+    reads_sparse: ClassVar = True
     _: KW_ONLY
     criterion: str
     split: str = "binary"
@@ -78,7 +81,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
 
     def _grow(self, data: Read, n_classes: np.ndarray) -> Nodes:
         """Return the unpruned tree; `n_classes` (outputs,), empty for numbers."""
-        n, d = data.X.shape
+        n, d = data.rows.n_rows, data.rows.n_features
         levels = nominal_levels(self)
         limits = limits_of(self, data, self.splitter == "random")
         plain = not levels and self.criterion != "gain_ratio"
@@ -100,12 +103,24 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)
         signs = monotone if monotone is None else monotone[order]
         target, asked = (data.y, data.weight, np.arange(n)), (self.criterion, limits, seed)
-        if gaps or several or n * n_classes.sum() > _WIDE:
+        if not gaps and signs is None and sorts(data, limits, self.criterion):
+            nodes = self._grow_sorted(data, n_classes, limits, seed, order)
+        elif gaps or several or n * n_classes.sum() > _WIDE:
             nodes = grow_general(encode_gaps(data.X, self.n_jobs, order), *target, n_classes, *asked, signs)
         else:
             codes, K = encode(data.X, self.n_jobs, order=order), int(n_classes.sum())
             nodes = grow_exact(codes, *target, K, *asked, self.n_jobs, monotone=signs)
         return nodes._replace(column=np.where(nodes.column < 0, -1, order[nodes.column]).astype(np.int32))
+
+    def _grow_sorted(self, data: Read, n_classes: np.ndarray, limits: Limits, seed: int, order: np.ndarray) -> Nodes:
+        """Return the unpruned tree on complete columns, or sparse rows, which are sorted once."""
+        columns, n, outputs = sort_columns(data, self.n_jobs, order), len(data.y), 1 if data.y.ndim == 1 else 2
+        codes, asked = counted_instead(columns, n, outputs, int(n_classes.sum())), (self.criterion, limits, seed)
+        if codes is not None:
+            K = int(n_classes.sum())
+            return grow_exact(codes, data.y, data.weight, np.arange(n), K, *asked, self.n_jobs)
+        entries = as_entries(columns, len(n_classes) > 0 and is_whole(data.weight))
+        return grow_sorted(entries, data.y, data.weight, n_classes, *asked, self.n_jobs)
 
     def _grow_levels(self, data: Read, n_classes: np.ndarray, levels: dict[int, int], limits: Limits) -> Nodes:
         """Return the unpruned tree on nominal columns, by the gain ratio, or with C4.5's shares of missing values."""
@@ -141,7 +156,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         """Return the signs of the columns with which values must rise or fall; refuse what does not go with them."""
         if self.monotonic_cst is not None and data.y.ndim == 2:
             raise refuse(self, "Monotonicity constraints are not supported with multiple outputs.")
-        signs = monotone_signs(self, data.X.shape[1])
+        signs = monotone_signs(self, data.rows.n_features)
         if signs is None:
             return None
         if np.any(n_classes > 2):
@@ -205,12 +220,12 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             nodes = _pruning.pessimistic(nodes, self.confidence)
         if self.ccp_alpha > 0 and self.pruning != "cost_complexity":
             grown, nodes = nodes, _pruning.cost_complexity(nodes, self._risk(nodes), float(self.ccp_alpha))
-        nodes = self._placed(nodes, data.X)
+        nodes = self._placed(nodes, data)
         self.keep_nodes(nodes)
         self._count_rows(data)
         self.__dict__.pop("grown_", None)
         if grown is not None:
-            plain = not np.any(grown.table >= 0) and not np.isnan(data.X).any()
+            plain = not np.any(grown.table >= 0) and not data.has_gaps
             self.grown_ = grown_part(grown, nodes) if plain else {}
         with FitLog(self, 1, X, data.y) as log:
             log.step(float(self._risk(nodes)[nodes.child < 0].sum()), 0.0)
@@ -220,16 +235,16 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         self.__dict__.pop("leaf_rows_", None)
         nodes = self.nodes_
         if data.weight is not None and not np.any(nodes.table >= 0) and goes_one_way(nodes):
-            counts = np.bincount(self._ends(data.X), minlength=len(nodes.child))
+            counts = np.bincount(self._ends(data), minlength=len(nodes.child))
             self.leaf_rows_ = counts[nodes.child < 0].astype(np.int32)
 
-    def _placed(self, nodes: Nodes, X: np.ndarray) -> Nodes:
+    def _placed(self, nodes: Nodes, data: Read) -> Nodes:
         """Return the tree with its thresholds where the parameter wants them."""
         if self.thresholds == "midpoint":
             return nodes
-        if np.any(nodes.table >= 0) or np.isnan(X).any():
+        if np.any(nodes.table >= 0) or data.has_gaps:
             raise refuse(self, 'thresholds="short" needs numeric columns without missing values.')
-        return shortened(nodes, X)
+        return shortened(nodes, data.X)
 
     def _validation(self, data: Read, given: Any) -> tuple[Read, Read]:
         """Return the rows to grow on and those to prune on: the pair given, or a share of the rows."""
@@ -266,7 +281,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         kind = StratifiedKFold if len(n_classes) and smallest > 1 else KFold
         folds = kind(max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0)
         losses = np.zeros(len(tried))
-        for fit, held in folds.split(data.X, data.y):
+        for fit, held in folds.split(np.empty(len(data.y)), data.y):
             part = data.take(fit)
             full = self._grow(part, n_classes)
             losses += _pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
@@ -291,10 +306,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        several = self.pruning is None and self.criterion != "gain_ratio"  # what judges one output alone
-        tags.target_tags.multi_output = several
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = several
+        tags.target_tags.multi_output = self.pruning is None and self.criterion != "gain_ratio"  # these judge one alone
         return tags
 
 

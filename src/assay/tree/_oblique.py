@@ -103,6 +103,7 @@ class ObliqueTreeClassifier(ClassifierMixin, Learner):
     True
     """
 
+    figure = "tree"
     constraints: ClassVar = {
         "learner": Choice("logistic", "lda", "perceptron"),
         "criterion": Choice("gini", "entropy"),

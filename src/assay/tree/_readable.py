@@ -11,7 +11,7 @@ from assay.tree import _rules
 from assay.tree._limits import feature_count
 from assay.tree._nodes import Nodes
 from assay.tree._predict import goes_one_way, leaves, mean_values, mixed_leaves
-from assay.tree._reading import read_columns
+from assay.tree._reading import Read, read_columns
 from assay.tree._scikit_tree import scikit_tree, ways_down
 
 
@@ -86,7 +86,8 @@ class ReadableTree:
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         own: Any = self
-        return mean_values(self.nodes_.check(self.n_features_in_), read_columns(own, X).X, self.n_jobs)
+        nodes = self.nodes_.check(self.n_features_in_)
+        return np.concatenate([mean_values(nodes, part, self.n_jobs) for part in read_columns(own, X).dense_parts()])
 
     def apply(self, X: Any, check_input: bool = True) -> np.ndarray:
         """Return the number of the leaf that each row reaches.
@@ -95,15 +96,15 @@ class ReadableTree:
         """
         check_is_fitted(self)
         own: Any = self
-        return self._ends(read_columns(own, X).X)
+        return self._ends(read_columns(own, X))
 
-    def _ends(self, X: np.ndarray) -> np.ndarray:
-        nodes = self.nodes_.check(self.n_features_in_)
-        gaps = bool(np.isnan(X).any())
+    def _ends(self, data: Read) -> np.ndarray:
+        nodes, gaps = self.nodes_.check(self.n_features_in_), data.has_gaps
         if gaps and not goes_one_way(nodes):
             raise refuse(self, "rows without a value reach several leaves of this tree; fill in the values.")
         walk = mixed_leaves if gaps or np.any(nodes.table >= 0) else leaves
-        return walk(nodes, X, self.n_jobs)[:, 0].astype(np.int64)
+        ends = [walk(nodes, part, self.n_jobs)[:, 0] for part in data.dense_parts()]
+        return np.concatenate(ends).astype(np.int64)
 
     def decision_path(self, X: Any, check_input: bool = True) -> csr_matrix:
         """Return (rows, nodes) with a 1 for every node that a row passes. Rows are always checked."""

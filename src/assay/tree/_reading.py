@@ -5,11 +5,12 @@ lists the positions of columns whose numbers are only names. A value that was no
 """
 
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, issparse
 from sklearn.base import is_classifier
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
@@ -33,6 +34,7 @@ from assay.scan.memory import MemoryRows
 
 LARGEST = 1e150  # of the numbers whose rounding certificates bound
 _DENSE_SHARE = 0.5  # of the free memory that a dense copy of sparse rows may take
+_PART = 2**22  # numbers of a part of sparse rows that is made dense
 
 
 class Read:
@@ -48,18 +50,41 @@ class Read:
 
     @cached_property
     def X(self) -> np.ndarray:
-        """(rows, columns) doubles; rows that are streamed are read into memory."""
+        """(rows, columns) doubles; rows that are streamed are read into memory, sparse ones copied."""
+        if (sparse := self.sparse) is not None:
+            return _as_dense(sparse)
         return self.rows.X if isinstance(self.rows, MemoryRows) else self.rows.take(np.arange(self.rows.n_rows))
 
     @property
+    def sparse(self) -> Any:
+        """Sparse rows, None if they are dense."""
+        return self.rows.X if isinstance(self.rows, MemoryRows) and issparse(self.rows.X) else None
+
+    @cached_property
+    def by_column(self) -> csc_array:
+        """Sparse rows, column by column, without stored zeros."""
+        columns = csc_array(self.sparse)
+        columns.sum_duplicates()
+        columns.eliminate_zeros()
+        return columns
+
+    def dense_parts(self) -> Iterator[np.ndarray]:
+        """Yield all rows in order as dense ones, sparse rows a part at a time."""
+        if (sparse := self.sparse) is None:
+            yield self.X
+            return
+        step = max(1, _PART // max(1, self.rows.n_features))
+        yield from (sparse[i : i + step].toarray() for i in range(0, self.rows.n_rows, step))
+
+    @property
     def has_gaps(self) -> bool:
-        """Whether a value is missing; sources that are streamed refuse such values."""
-        return isinstance(self.rows, MemoryRows) and bool(np.isnan(self.X).any())
+        """Whether a value is missing; sources that are streamed and sparse rows refuse such values."""
+        return isinstance(self.rows, MemoryRows) and self.sparse is None and bool(np.isnan(self.X).any())
 
     @property
     def shown(self) -> tuple[Any, Any]:
         """What callbacks are shown of X and y: nothing, if the rows are streamed."""
-        return (self.X, self.y) if isinstance(self.rows, MemoryRows) else (None, None)
+        return (self.rows.X, self.y) if isinstance(self.rows, MemoryRows) else (None, None)
 
     def take(self, at: np.ndarray) -> "Read":
         """Return some of the rows."""
@@ -192,7 +217,7 @@ def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
         learner.columns_ = _declared(learner, X)
     if learner.columns_ is None:
         return X
-    return _coded(learner, X)
+    return _coded(learner, _as_dense(X, learner) if issparse(X) else X)
 
 
 def _bounded(X: np.ndarray) -> np.ndarray:
@@ -204,7 +229,8 @@ def _bounded(X: np.ndarray) -> np.ndarray:
 
 
 def _array(learner: Learner, X: Any, reset: bool) -> np.ndarray:
-    """Return X as doubles; sparse rows as a dense copy, if the learner takes them."""
+    """Return X as doubles; sparse rows as they are if the learner reads them so (`reads_sparse`), or as a dense copy if
+    it takes them."""
     tags = get_tags(learner).input_tags
     sparse, infinite = issparse(X), getattr(learner, "takes_infinite", False)
     X = validate_data(
@@ -217,13 +243,20 @@ def _array(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     )
     if not sparse:
         return _bounded(X) if infinite else X
+    if getattr(learner, "reads_sparse", False) and not np.size(getattr(learner, "nominal", None) or ()):
+        return X
+    return _as_dense(X, learner)
+
+
+def _as_dense(X: Any, learner: Any = None) -> np.ndarray:
+    """Return a dense copy of sparse rows, if it fits into memory."""
     needed, free = 8 * X.shape[0] * X.shape[1], _free_memory()
     if needed > _DENSE_SHARE * free:
-        raise refuse(
-            learner,
-            f"trees read a dense copy of sparse rows; {X.shape[0]} x {X.shape[1]} take {needed / 1e9:.1f} GB, more "
-            f"than half of the {free / 1e9:.1f} GB that are free. Use fewer columns (TruncatedSVD, SelectKBest), or a "
-            "linear model, which reads sparse rows as they are.",
+        who = "" if learner is None else f"{type(learner).__name__}: "
+        raise ValueError(
+            f"{who}these trees, parameters or certificates read a dense copy of sparse rows; {X.shape[0]} x "
+            f"{X.shape[1]} take {needed / 1e9:.1f} GB, more than half of the {free / 1e9:.1f} GB that are free. Use "
+            "fewer columns (TruncatedSVD, SelectKBest), or a linear model, which reads sparse rows as they are."
         )
     return X.toarray()
 

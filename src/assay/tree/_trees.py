@@ -114,6 +114,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         data = read_labelled(self, X, y, sample_weight, one_class=True)
         return data, counts_of(self.classes_)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output
+        return tags
+
     def _codes(self, y: np.ndarray) -> np.ndarray:
         at = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         return at.astype(np.int64)

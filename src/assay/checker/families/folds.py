@@ -47,7 +47,7 @@ class Folds(Predictor):
         """Return the votes of members that rounding leaves certain, and the number of the others."""
         votes, open_votes = np.zeros((len(X), len(self.classes))), np.zeros(len(X), dtype=np.int64)
         for member in self.members:
-            guess, sure = _decided(member, X)
+            guess, sure = decided(member, X)
             votes[np.flatnonzero(sure), self.place(member)[guess[sure]]] += 1
             open_votes += ~sure
         return votes, open_votes
@@ -56,14 +56,14 @@ class Folds(Predictor):
         """Return the votes for one row; only members that rounding leaves open are asked in rational arithmetic."""
         votes = [Fraction(0)] * len(self.classes)
         for member in self.members:
-            guess, sure = _decided(member, x[None])
+            guess, sure = decided(member, x[None])
             winner = int(guess[0]) if sure[0] else _exact_winner(member, x)
             if winner >= 0:
                 votes[self.place(member)[winner]] += 1
         return votes
 
 
-def _decided(member: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def decided(member: Predictor, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the class of each row, and whether rounding leaves it certain."""
     scores, errors = member.scores(X, np.abs(X).max(axis=0, initial=0.0))
     guess = (scores[:, 0] > 0).astype(np.int64) if member.binary else scores.argmax(axis=1)
@@ -124,10 +124,20 @@ class FoldMean(Rule):
         return above(math.fsum(self.limits) / self.folds)
 
 
+def of_vote(value: float, folds: int) -> float:
+    """Return a bound of the error rate of the vote of so many models, from one of the mean of their error rates.
+
+    Where the vote errs or is tied, at most half of the models are right: ceil(folds / 2) or more of them err.
+    """
+    return min(1.0, above(value * folds / ((folds + 1) // 2), 2))
+
+
 def _mean(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    folds = params["folds"]
     return (
-        f"The mean error rate on new data of the {params['folds']} models of the folds, which is that of one drawn at "
-        f"random for each row, is at most {percent(value)}; their vote errs at most twice as often."
+        f"The mean error rate on new data of the {folds} models of the folds, which is that of one drawn at random for "
+        f"each row, is at most {percent(value)}; that of their vote, therefore, at most "
+        f"{percent(of_vote(value, folds))}."
     )
 
 

@@ -61,6 +61,11 @@ class TableModel(Predictor):
         for record in listed:
             _check_column(record, _FIELDS)
         self.raw_columns = sum(_words(record["words"]) if "words" in record else 1 for record in listed)
+        self.raw_names = [
+            name
+            for one in listed
+            for name in ([(one["name"], word) for word in one["words"]] if "words" in one else [one["name"]])
+        ]
         place = 0
         for record in listed:
             place = self._read(place, record)
@@ -86,7 +91,7 @@ class TableModel(Predictor):
             self.nominal.append(_slots(place, record["slots"], len(record["levels"])))
         elif rest == {"parts"} and kind == "date":
             self._read_date(place, record["parts"])
-        elif kind in _LEVELS or kind == "numeric":
+        elif kind in _LEVELS or kind == "numeric" or (kind == "date" and rest == {"kept"}):
             self._read_number(place, {name: record[name] for name in rest}, kind)
         else:
             raise Rejected("a column of the encoding has other fields than it may have")
@@ -189,10 +194,10 @@ def _check_memory(memory: Any, columns: int) -> None:
     if not isinstance(memory, Mapping) or set(memory) != {"rows", "compared", "sizes", "columns"}:
         raise Rejected("what a table model remembers are sizes of predictions and its columns")
     sizes = memory["sizes"]
-    if not _whole([memory["rows"], memory["compared"]], 1) or not isinstance(sizes, list) or not sizes:
+    if not _whole([memory["rows"], memory["compared"]], 1) or not isinstance(sizes, list):
         raise Rejected("rows and compared models are whole numbers, and sizes of predictions a list")
     found = [signed(size, "size") for size in sizes]
-    if len(sizes) > memory["rows"] or found[0] < 0 or any(a > b for a, b in pairwise(found)):
+    if len(sizes) > memory["rows"] or min(found, default=0) < 0 or any(a > b for a, b in pairwise(found)):
         raise Rejected("sizes of predictions are in increasing order, and at most one for each row")
     if not isinstance(memory["columns"], list) or len(memory["columns"]) != columns:
         raise Rejected("a table model remembers each column that it reads")

@@ -109,7 +109,7 @@ def grow_exact(
         return tree(call(rows[nodes["start"][i] : nodes["stop"][i]].copy(), deeper, within))
 
     subtrees = thread_map(below, open_leaves, n_jobs=n_jobs)
-    return _grafted(tree(top), dict(zip(open_leaves, subtrees)))
+    return grafted(tree(top), dict(zip(open_leaves, subtrees)))
 
 
 def bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
@@ -121,7 +121,7 @@ def bounded(nodes: Nodes, bounds: np.ndarray) -> Nodes:
     return nodes._replace(value=value)
 
 
-def _grafted(top: Nodes, subtrees: dict[Any, Nodes]) -> Nodes:
+def grafted(top: Nodes, subtrees: dict[Any, Nodes]) -> Nodes:
     """Return the tree in which some leaves of `top` are replaced by whole trees."""
     if not subtrees:
         return top

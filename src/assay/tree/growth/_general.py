@@ -1,13 +1,16 @@
 """Trees with several outputs, missing values or absolute errors on numeric columns; the compiled part is
 `_general_loops`."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from assay.tree._nodes import Nodes
 from assay.tree.growth._exact import Columns, bounded, encode
 from assay.tree.growth._records import CRITERIA, Limits, binary_nodes
+
+if TYPE_CHECKING:
+    from assay.tree.growth._general_loops import Task
 
 
 class Coded(NamedTuple):
@@ -42,22 +45,32 @@ def grow_general(
     n_classes : (outputs,) classes of each output; empty for numbers
     monotone : (columns,) as in `grow_exact`, for one output
     """
-    from assay.tree.growth._general_loops import Task, grow
+    from assay.tree.growth._general_loops import grow
 
-    target = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
-    sizes = n_classes if len(n_classes) else np.ones(target.shape[1])
-    first = 1 + np.append(0, np.cumsum(sizes)).astype(np.int64)
-    every = np.ones(len(y)) if weight is None else weight
-    task = Task(target, every, first, int(len(n_classes) > 0), CRITERIA[criterion])
+    task = task_of(y, weight, n_classes, criterion)
     signs = np.empty(0, dtype=np.int64) if monotone is None else monotone
     own = np.array(rows, dtype=np.int64)
     made = grow(*coded, task, own, limits.record(len(coded.gaps)), np.uint64(seed), signs)
     grown, sums, medians, sides, bounds = made
-    nodes = _as_nodes(grown, sums, medians, sides, criterion)
+    nodes = nodes_of(grown, sums, criterion, medians, sides)
     return nodes if monotone is None else bounded(nodes, bounds)
 
 
-def _as_nodes(grown: np.ndarray, sums: np.ndarray, medians: np.ndarray, sides: np.ndarray, criterion: str) -> Nodes:
+def task_of(y: np.ndarray, weight: np.ndarray | None, n_classes: np.ndarray, criterion: str) -> "Task":
+    """Return what a tree learns, as the compiled code reads it."""
+    from assay.tree.growth._general_loops import Task
+
+    target = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+    sizes = n_classes if len(n_classes) else np.ones(target.shape[1])
+    first = 1 + np.append(0, np.cumsum(sizes)).astype(np.int64)
+    every = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return Task(target, every, first, int(len(n_classes) > 0), CRITERIA[criterion])
+
+
+def nodes_of(
+    grown: np.ndarray, sums: np.ndarray, criterion: str, medians: Any = None, sides: np.ndarray | None = None
+) -> Nodes:
+    """Return a tree from the records and sums of its nodes; `medians` are their values under absolute errors."""
     weight = sums[:, 0]
     value = medians if criterion == "absolute_error" else sums[:, 1:] / sums[:, :1]
     base = {"gini": weight, **dict.fromkeys(("entropy", "log_loss", "gain"), 0.0)}.get(criterion, grown["squares"])

@@ -83,47 +83,48 @@ def _new_room(rows, columns, outputs, width, seed, criterion):
 
 
 @compiled
-def _add_row(sums, y, w, task):
+def _add_row(sums, r, y, weight, first, classes):
+    w = weight[r]
     sums[0] += w
-    for o in range(y.shape[0]):
-        if task.classes:
-            sums[task.first[o] + np.int64(y[o])] += w
+    for o in range(y.shape[1]):
+        if classes:
+            sums[first[o] + np.int64(y[r, o])] += w
         else:
-            sums[task.first[o]] += w * y[o]
+            sums[first[o]] += w * y[r, o]
 
 
 @compiled
-def _purity(sums, task):
+def mean_purity(sums, outputs, criterion):
     """Return the purity (`_criteria`) of the sums of some rows, mean over outputs."""
-    weight, outputs, out = sums[0], task.first.shape[0] - 1, 0.0
-    if task.criterion == ENTROPY:
+    weight, out = sums[0], 0.0
+    if criterion == ENTROPY:
         for k in range(1, sums.shape[0]):
             if sums[k] > 0:
                 out += sums[k] * log(sums[k])
         return (out - outputs * weight * log(weight)) / log(2.0) / outputs
-    if task.criterion == POISSON:
+    if criterion == POISSON:
         for k in range(1, sums.shape[0]):
             out += sums[k] * log(sums[k] / weight) if sums[k] > 0 else 0.0
         return out / outputs
     for k in range(1, sums.shape[0]):
-        out += sums[k] * sums[k] / weight
-    return out / outputs
+        out += sums[k] * sums[k]
+    return out / weight / outputs
 
 
 @compiled
-def _both(left, right, total, task):
+def mean_children_purity(left, right, total, outputs, criterion):
     """Return the purity of two children of a node with these sums together."""
-    if task.criterion == FRIEDMAN:
+    if criterion == FRIEDMAN:
         gap = 0.0
         for k in range(1, left.shape[0]):
             gap += left[k] / left[0] - right[k] / right[0]
         gap /= left.shape[0] - 1
         return left[0] * right[0] / (left[0] + right[0]) * gap * gap
-    if task.criterion == POISSON:
+    if criterion == POISSON:
         for k in range(1, left.shape[0]):
             if total[k] > 0 and min(left[k], right[k]) <= POSITIVE * total[k]:
                 return -np.inf
-    return _purity(left, task) + _purity(right, task)
+    return mean_purity(left, outputs, criterion) + mean_purity(right, outputs, criterion)
 
 
 @compiled
@@ -168,13 +169,13 @@ def _scan(places, rows, task, total, limits, sign, within, begin, cut, room, col
     """Try the thresholds between neighbours in this order from place `begin` on, or, if `cut` is not 0, only that with
     so many rows on the left; tell whether one is better."""
     m, code, left, right = places.shape[0], room.code, room.sides[0], room.sides[1]
+    y, weight, first, classes, outputs = task.y, task.weight, task.first, task.classes, task.y.shape[1]
     least, light, absolute, better = limits.min_samples_leaf, limits.min_weight_leaf, task.criterion == ABSOLUTE, False
     left[:] = 0.0
     if absolute:
         _deviations(places, room)
     for i in range(m - least):
-        r = rows[places[i]]
-        _add_row(left, task.y[r], task.weight[r], task)
+        _add_row(left, rows[places[i]], y, weight, first, classes)
         if i + 1 < max(begin, least) or (cut > 0 and i + 1 != cut):
             continue
         if cut == 0 and code[places[i]] == code[places[i + 1]]:
@@ -184,7 +185,7 @@ def _scan(places, rows, task, total, limits, sign, within, begin, cut, room, col
         if not (left[0] > 0 and right[0] > 0 and left[0] >= light and right[0] >= light):
             continue
         loss = room.deviations[0, i] + room.deviations[1, i + 1] if absolute else 0.0
-        purity = -loss if absolute else _both(left, right, total, task)
+        purity = -loss if absolute else mean_children_purity(left, right, total, outputs, task.criterion)
         if purity > best.purity and _keeps_order(i, task, sign, within[0], within[1], room, best):
             best.purity, best.column, better = purity, column, True
             best.low, best.high = code[places[i]], code[places[i + 1]]
@@ -290,14 +291,14 @@ def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room
 def _add_up(rows, task, node, total):
     """Write the sums of a node's rows; to the node what its impurity adds to minus its purity; tell whether the
     targets differ."""
-    first, differ, spread = task.y[rows[0]], False, 0.0
+    y, weight, first, differ, spread = task.y, task.weight, task.first, False, 0.0
     total[:] = 0.0
     for i in range(rows.shape[0]):
-        y, w = task.y[rows[i]], task.weight[rows[i]]
-        _add_row(total, y, w, task)
-        for o in range(y.shape[0]):
-            differ |= y[o] != first[o]
-            spread += spread_of(y[o], w, task.criterion)
+        r = rows[i]
+        _add_row(total, r, y, weight, first, task.classes)
+        for o in range(y.shape[1]):
+            differ |= y[r, o] != y[rows[0], o]
+            spread += spread_of(y[r, o], weight[r], task.criterion)
     node.squares = spread / (task.first.shape[0] - 1)
     return differ
 
@@ -340,7 +341,7 @@ def _open(columns, gaps, task, rows, node, total, value, limits, monotone, withi
         value[:] = middle
         node.purity, node.squares = -loss, 0.0
     else:
-        node.purity = _purity(total, task)
+        node.purity = mean_purity(total, task.first.shape[0] - 1, task.criterion)
         if not differ and not task.classes:
             node.squares = node.purity
     if not differ or not may_split(node, limits):

@@ -1,0 +1,267 @@
+"""A study that holds no rows out: each fold has a model that was chosen and fitted without it, and is judged on it.
+
+The whole search runs again inside the rows outside each fold, so that learner, settings, encoding, threshold and the
+columns that are of use know nothing of it: model k errs on the rows of fold k as on new rows, and delta pays for the
+number of folds and for nothing else. What is saved are all of them, as their vote or mean (`folded`). Folds are drawn
+plainly at random, by the seed alone.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay import scan
+from assay.claims.claim import Certificate, Claim, NotApplicable
+from assay.guarantees.evidence import Decided, Gathered, Predictions
+from assay.guarantees.fingerprint import data_reference, model_reference
+from assay.guarantees.ledger import OUTWARD, Vacuous, claim
+from assay.learning import baseline
+from assay.learning.events import Event, Finished, Note, Started
+from assay.learning.folded import FoldMean, FoldVote, names_of, raw_encoding
+from assay.learning.jobs import Answer, Fit
+from assay.learning.memory import remember
+from assay.learning.metrics import Metric
+from assay.learning.model import TableModel
+from assay.learning.problem import Problem, of_use
+from assay.learning.search import Budget, Candidate, Search
+from assay.learning.workers import Pool
+from assay.model_selection._folds import mean_of_folds
+from assay.theory import concentration
+
+_DOWN = Context(prec=12, rounding=ROUND_DOWN)
+_FIRST = 2  # learners that are tried for the folds that are left when somebody says stop
+_BESIDE = Decimal("0.1")  # of delta, for the comparison with the baseline
+
+
+def drawn(n: int, folds: int, seed: int) -> np.ndarray:
+    """Return the fold of each of n rows, drawn without looking at them."""
+    if not 2 <= folds <= n // 2:
+        raise ValueError(f"{folds} folds of {n} rows: there must be at least 2, and 2 rows for each.")
+    found = np.empty(n, dtype=np.int64)
+    found[np.random.default_rng([3, seed]).permutation(n)] = np.arange(n) % folds
+    return found
+
+
+@dataclass
+class FoldModel:
+    """What came of one fold: the candidate that was best outside it, fitted there; its answers to the fold's rows."""
+
+    candidate: Candidate
+    model: TableModel
+    held: np.ndarray
+    baseline: Any
+
+
+class Folds:
+    """Chooses and fits a model for each fold, one after the other."""
+
+    def __init__(
+        self, problem: Problem, folds: int, metric: Metric, pool: Pool, budget: Budget, tell: Callable[[Event], None],
+        search: Callable[[Problem, Metric, Budget], Search],
+    ) -> None:  # fmt: skip
+        self.problem, self.metric, self.pool, self.budget, self.tell, self.search = (
+            problem, metric, pool, budget, tell, search,
+        )  # fmt: skip
+        self.fold = drawn(len(problem.y), folds, problem.seed)
+        self.models: list[FoldModel] = []
+        self.candidates: list[Candidate] = []
+
+    def run(self) -> None:
+        """Fill `models`. Who says stop gets the first learners alone for the folds that are left."""
+        count = int(self.fold.max()) + 1
+        for k in range(count):
+            self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it."))
+            part = self._problem(k)
+            try:
+                found = self.search(part, self._metric(part), self._budget(count - k))
+            except KeyboardInterrupt:
+                if self.budget.stopped or not self.models:
+                    raise
+                self.budget.stopped = True
+                found = self.search(part, self._metric(part), self._budget(count - k))
+            self.budget.began += found.budget.began - found.budget.started  # compiling, where it does not count
+            self.budget.stopped = self.budget.stopped or found.budget.stopped
+            self.models.append(self._fitted(k, part, found))
+            self.candidates += found.all
+
+    def _budget(self, folds_left: int) -> Budget:
+        """Return what the search of the next fold may take."""
+        if self.budget.is_stopped():
+            return Budget(None, _FIRST, None)
+        left = self.budget.left()
+        return Budget(None if left is None else left / folds_left, self.budget.trials, self.budget.is_stopped)
+
+    def _problem(self, k: int) -> Problem:
+        whole, held = self.problem, np.flatnonzero(self.fold == k)
+        train = np.flatnonzero(self.fold != k)
+        if whole.task == "classify" and len(np.unique(whole.y[train])) < 2:
+            raise ValueError(f"the rows outside fold {k + 1} have one class only; learning needs two.")
+        folder = Path(whole.folder) / f"fold{k}"
+        folder.mkdir()
+        features = of_use(whole.features, train)
+        return Problem(whole.table, whole.target, features, whole.task, whole.y, held, whole.seed, folder)
+
+    def _metric(self, part: Problem) -> Metric:
+        """Return the metric; a cost matrix of the classes that there are outside the fold."""
+        if self.metric.cost is None:
+            return self.metric
+        there = np.searchsorted(np.unique(self.problem.y), part.classes)
+        return replace(self.metric, cost=self.metric.cost[np.ix_(there, there)])
+
+    def _fitted(self, k: int, part: Problem, found: Search) -> FoldModel:
+        """Return the best candidate of a fold, fitted to all rows outside it; the next one if that fails."""
+        made: list[TableModel] = []
+        own = part.y[part.train]
+
+        def done(_: int, answer: Answer) -> None:
+            if answer.result is None:
+                one.status, one.note = "left out", answer.note
+            else:
+                made.append(TableModel(part.target.type, encoding, answer.result["learner"]))
+                one.seconds = answer.result["seconds"]
+
+        for one in found.finishable():
+            assert one.recipe is not None
+            encoding, view = part.view(one.kind, one.plain)
+            self.tell(Started(one.name, one.settings, "final"))
+            self.pool.run([Fit(one.recipe, view, own, encoding.nominal())], done, lambda place: None)
+            if made:
+                break
+        else:
+            reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
+            raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
+        one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
+        one.training_error, one.holdout_error = (
+            _error(part, rows, made[0].predict(part.table.take(rows))) for rows in (part.train, part.held)
+        )
+        self.tell(Finished(one))
+        return FoldModel(one, made[0], part.held, baseline.constant(own, part.task))
+
+    def joined(self) -> TableModel:
+        """Return the vote or the mean of the models, which reads tables."""
+        problem, members = self.problem, [one.model for one in self.models]
+        encoding = raw_encoding(members, problem.features.schema)
+        columns, words = names_of(encoding)
+        learner: Any
+        if problem.task == "classify":
+            learner = FoldVote(members, columns, words, np.unique(problem.y))
+        else:
+            low, high = ranges(problem.y, self.fold)
+            if not low.max() < high.min():
+                raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
+            learner = FoldMean(members, columns, words, np.array([low.max(), high.min()]))
+        fitting = problem.features.require_same_columns(encoding.schema)[0]
+        memory = remember(np.empty(0), 1, fitting)
+        return TableModel(problem.target.type, encoding, learner, memory)
+
+    def certify(self, model: TableModel, delta: Decimal) -> Certificate:
+        """Return the certificate: the mean loss of the models, and how it differs from the baselines'."""
+        problem = self.problem
+        classes = np.unique(problem.y) if problem.task == "classify" else None
+        rows = model.rows(model.encoding.raw(problem.table)[0], problem.y)
+        shares = [str(_DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
+        make = self._of_classes if problem.task == "classify" else self._of_numbers
+        stated: list[Any] = [Claim("D01/1", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
+        stated += make(*shares)
+        return Certificate(
+            claims=tuple(one for one in stated if isinstance(one, Claim)),
+            model=model_reference(model),
+            data={"train": data_reference(rows, classes)},
+            delta_total=str(delta),
+            not_applicable=tuple(one for one in stated if isinstance(one, NotApplicable)),
+            unreported=tuple((one.template, one.delta) for one in stated if isinstance(one, Vacuous)),
+            split=None,
+        )
+
+    # Claims
+
+    def _of_classes(self, delta: str, beside: str) -> Iterator[Any]:
+        """Yield the mean error rate, and the paired difference from the commonest class outside each fold."""
+        every = np.unique(self.problem.y)
+        count, errors, high, low, labels = len(self.models), [], [], [], []
+        half = float(beside) / (2 * count)
+        for one in self.models:
+            codes, decided = np.searchsorted(every, self.problem.y[one.held]), _decisions(one, self.problem, every)
+            label = int(np.searchsorted(every, one.baseline))
+            alone, other = np.sum((decided != codes) & (codes == label)), np.sum((decided == codes) & (codes != label))
+            errors.append(int(np.sum(decided != codes)))
+            high.append(min(1.0, concentration.clopper_pearson_upper(int(alone), len(codes), half) + OUTWARD))
+            low.append(max(0.0, concentration.clopper_pearson_lower(int(other), len(codes), half) - OUTWARD))
+            labels.append(label)
+        yield mean_of_folds(errors, self.fold, delta)
+        witness = {"fold": self.fold, "high": np.array(high), "low": np.array(low), "labels": np.array(labels)}
+        yield self._signed("P62/1", float(np.mean(np.subtract(high, low))), beside, witness)
+
+    def _of_numbers(self, delta: str, beside: str) -> Iterator[Any]:
+        """Yield the mean loss, and how it differs from that of the lower median outside each fold."""
+        y, count = self.problem.y, len(self.models)
+        low, high = ranges(y, self.fold)
+        limits, against = np.ones(count), np.ones(count)
+        constants = np.array([one.baseline for one in self.models])
+        for k, one in enumerate(self.models):
+            target, width = np.clip(y[one.held], low[k], high[k]), high[k] - low[k]
+            found = _numbers(one, self.problem)
+            if found is None:
+                yield NotApplicable("P22/2", "The checker has no predictor for the numbers of a fold's model.")
+                return
+            losses = (np.abs(target - np.clip(found[0], low[k], high[k])) + 2 * found[1]) / width + OUTWARD
+            other = np.abs(target - constants[k]) / width
+            limits[k] = concentration.betting_upper(np.clip(losses, 0, 1), float(delta) / count)
+            moved = np.clip((losses - other + 1) / 2 + OUTWARD, 0, 1)
+            against[k] = concentration.betting_upper(moved, float(beside) / count)
+        limits, against = np.minimum(limits + OUTWARD, 1.0), np.minimum(against + OUTWARD, 1.0)
+        ends = {"fold": self.fold, "low": low, "high": high}
+        value = float(np.mean(limits * (high - low))) * (1 + 1e-12)
+        params = {"folds": count, "rows": len(y)}
+        if (limits < 1).any():
+            yield claim("P22/2", value, params, "train", delta, witness={**ends, "limits": limits})
+        else:
+            yield Vacuous("P22/2", f"Folds of {len(y) // count} rows are too small for {count} limits.", delta)
+        difference = float(np.mean((2 * against - 1) * (high - low)))
+        yield self._signed("P62/2", difference, beside, {**ends, "limits": against, "constants": constants})
+
+    def _signed(self, template: str, difference: float, delta: str, witness: dict[str, np.ndarray]) -> Claim:
+        """Return a claim that a loss is above the baseline's by at most `difference`, or below it by at least that."""
+        params = {"folds": len(self.models), "rows": len(self.fold)}
+        slack = 1e-12 * max(1.0, abs(difference))
+        if difference + slack < 0:
+            value, direction = -difference - slack, "lower"
+        else:
+            value, direction = difference + slack, "upper"
+        return claim(template, value, params, "train", delta, direction=direction, witness=witness)
+
+
+def ranges(y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest target outside each fold."""
+    parts = [y[fold != k] for k in range(int(fold.max()) + 1)]
+    return np.array([part.min() for part in parts]), np.array([part.max() for part in parts])
+
+
+def _error(part: Problem, rows: np.ndarray, predicted: np.ndarray) -> float:
+    y = part.y[rows]
+    return float(np.mean(y != predicted) if part.task == "classify" else np.mean(np.abs(y - predicted)))
+
+
+def _encoded(one: FoldModel, problem: Problem) -> np.ndarray:
+    return one.model.encode(problem.table.take(one.held))[0]
+
+
+def _decisions(one: FoldModel, problem: Problem, every: np.ndarray) -> np.ndarray:
+    """Return the class of each row of the fold as a position among all classes; -1 where rounding leaves it open."""
+    rows = scan.rows(_encoded(one, problem), np.zeros(len(one.held), dtype=np.int64))
+    found = Gathered(one.model.learner.evidence(rows)).the(Decided).positions(rows)
+    return np.where(found < 0, -1, np.searchsorted(every, one.model.classes_)[np.maximum(found, 0)])
+
+
+def _numbers(one: FoldModel, problem: Problem) -> tuple[np.ndarray, float] | None:
+    """Return the predictions for the rows of the fold, and how far rounding can move them."""
+    rows = scan.rows(_encoded(one, problem), problem.y[one.held])
+    found = Gathered(one.model.learner.evidence(rows)).get(Predictions)
+    if found is None:
+        return None
+    values = [np.asarray(part[0]).reshape(len(part[0]), -1)[:, 0] for part in rows.map(found.of, *found.parameters)]
+    return np.concatenate(values), found.largest_radius(rows)

@@ -76,6 +76,8 @@ WORDS = {
     "kind.ordered": "ordered",
     "kind.date": "date",
     "kind.text": "prose",
+    "kind.out": "leave it out",
+    "table.out": "Left out by you; tick to take back",
     "table.left_out": "Left out",
     "warning.identifier": "identifier?",
     "warning.identifier.why": "Every row has another value: it names the rows, and says nothing about new ones.",

@@ -74,6 +74,8 @@ WORDS = {
     "kind.ordered": "有序",
     "kind.date": "日期",
     "kind.text": "文字",
+    "kind.out": "不用这一列",
+    "table.out": "你去掉的列；勾选即可恢复",
     "table.left_out": "未采用的列",
     "warning.identifier": "编号？",
     "warning.identifier.why": "每行的值都不同：它只是行的名字，对新数据没有意义。",

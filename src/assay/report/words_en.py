@@ -64,6 +64,7 @@ WORDS = {
     "table.gaps": "Gaps",
     "table.distinct": "Different values",
     "table.values": "Values",
+    "table.to": " to ",
     "table.spread": "Spread",
     "table.order": "Give an order",
     "table.order_hint": "small, medium, large",

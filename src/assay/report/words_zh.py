@@ -62,6 +62,7 @@ WORDS = {
     "table.gaps": "缺失",
     "table.distinct": "不同的值",
     "table.values": "取值",
+    "table.to": " 至 ",
     "table.spread": "分布",
     "table.order": "给出顺序",
     "table.order_hint": "小, 中, 大",

@@ -26,10 +26,8 @@ def compiled(function: Callable | None = None, *, reduction: bool = False) -> An
 
     def wrap(body: Callable) -> Any:
         inner = body.__name__.startswith("_")  # what Python never calls needs no door for it, which costs to compile
-        loop = njit(
-            nogil=True, error_model="numpy", fastmath=_REDUCTION if reduction else False, no_cfunc_wrapper=True,
-            no_cpython_wrapper=inner,
-        )(body)  # fmt: skip
+        doors: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+        loop = njit(nogil=True, error_model="numpy", fastmath=_REDUCTION if reduction else False, **doors)(body)
         if loop is not body:  # with NUMBA_DISABLE_JIT it is
             keep(loop)
         return loop

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_multilabel_classification
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import SelectFromModel
+from sklearn.feature_selection import RFE, SelectFromModel, SequentialFeatureSelector
 from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import RANSACRegressor
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -23,8 +25,11 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    learning_curve,
     train_test_split,
+    validation_curve,
 )
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import export_text
@@ -230,11 +235,51 @@ def validation(ml):
     return [roc_auc_score(y, scores), *tree]
 
 
+def robust(ml):
+    X, y = load_diabetes(return_X_y=True)
+    found = RANSACRegressor(ml.linear_model.LinearRegression(), random_state=0).fit(X, y)
+    return [*found.estimator_.coef_ / 1000, *found.inlier_mask_]
+
+
+def recursion(ml):
+    X, y = load_diabetes(return_X_y=True)
+    boosted = ml.ensemble.GradientBoostingRegressor(n_estimators=20, max_depth=2, random_state=0)
+    models = [boosted.fit(X, y), ml.tree.DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)]
+    found = [partial_dependence(one, X, [2, 8], method="recursion", grid_resolution=5) for one in models]
+    return np.concatenate([one["average"].ravel() for one in found])
+
+
+def elimination(ml):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    ranked = RFE(ml.linear_model.LogisticRegression(tol=1e-8, max_iter=1000), n_features_to_select=5, step=5).fit(X, y)
+    discriminant = ml.discriminant_analysis.LinearDiscriminantAnalysis()
+    forward = SequentialFeatureSelector(discriminant, n_features_to_select=2, cv=3).fit(X[:, :8], y)
+    return [*ranked.ranking_, *forward.get_support()]
+
+
+def columns(ml):
+    data = load_diabetes(as_frame=True)
+    scaled = ColumnTransformer([("scaled", StandardScaler(), ["bmi", "bp"])], remainder="passthrough")
+    logs = TransformedTargetRegressor(ml.linear_model.Ridge(0.1), func=np.log, inverse_func=np.exp)
+    both = MultiOutputRegressor(ml.kernel_ridge.KernelRidge(alpha=0.5)).fit(data.data, np.c_[data.target, -data.target])
+    return np.append(
+        make_pipeline(scaled, logs).fit(data.data, data.target).predict(data.data), both.predict(data.data)[:, 1]
+    )
+
+
+def curves(ml):
+    X, y = load_iris(return_X_y=True)
+    _, _, learnt = learning_curve(ml.naive_bayes.GaussianNB(), X, y, cv=5, shuffle=True, random_state=0)
+    _, checked = validation_curve(ml.svm.SVC(), X, y, param_name="C", param_range=[0.1, 1.0, 10.0], cv=3)
+    return np.append(learnt.ravel(), checked.ravel())
+
+
 @pytest.mark.parametrize(
     "script",
     [pipeline, grid_search, randomized_search, halving_search, calibration, stacking, selection, importance, dependence,
      text, files, frames, routing, validation, committee, routed_committee, trees, several_labels, few_labels, clusters,
-     several_targets],
+     several_targets, robust, recursion, elimination, columns, curves],
 )  # fmt: skip
 def test_a_script_gives_the_same_numbers_with_either_import(script, tmp_path):
     more = (tmp_path,) if script is files else ()

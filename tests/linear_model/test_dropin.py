@@ -225,3 +225,20 @@ def test_sag_of_sparse_rows_is_scikit_learns_slow_descent():
 def test_sag_refuses_rows_without_entries(kind):
     with pytest.raises(ZeroDivisionError, match=r"step_size . alpha_scaled == 1"):
         kind(solver="sag", fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+def test_a_list_of_texts_is_no_list_of_files():
+    for texts in (["a", "b", "c"], [["a"], ["b"], ["c"]], np.array(["1.5", "x", "2.5"])):
+        with pytest.raises(ValueError, match=r"could not convert string|2D array"):
+            LogisticRegression().fit(texts, [0, 1, 1])
+
+
+def test_coefficients_of_a_descent_can_be_sparse():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    model = SGDRegressor(penalty="l1", alpha=0.1, random_state=0).fit(X, X[:, 0])
+    dense, coef = model.predict(X), model.coef_
+    assert model.sparsify().coef_.shape == (1, 5)
+    for rows in (X, sp.csr_matrix(X), sp.csr_array(X)):
+        np.testing.assert_allclose(model.predict(rows), dense)
+    assert model.certify(X, X[:, 0]).find("D04") is not None
+    np.testing.assert_array_equal(model.densify().coef_, coef)

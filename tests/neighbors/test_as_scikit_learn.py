@@ -123,3 +123,11 @@ def test_radius_votes_of_several_columns_are_scikit_learns():
         neighbors.RadiusNeighborsClassifier(0.7, outlier_label=[0, 1, 2]).fit(X, Y)
     with pytest.raises(ValueError, match="one column"):
         ours.certify(X, Y[:, 0])
+
+
+def test_scikit_learns_graphs_take_a_fitted_search():
+    X, _, _ = draw()
+    ours, theirs = pair("NearestNeighbors", n_neighbors=4, radius=0.8)
+    for graph, reach in ((peers.radius_neighbors_graph, 0.8), (peers.kneighbors_graph, 4)):
+        mine, wanted = (graph(one.fit(X), reach, mode="distance") for one in (ours, theirs))
+        np.testing.assert_allclose(mine.toarray(), wanted.toarray())

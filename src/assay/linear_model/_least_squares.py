@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.sparse import issparse
+from sklearn import linear_model as scikit
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 
@@ -196,6 +197,9 @@ class LinearRegression(_LeastSquares):
     def facts(self, rows: Rows) -> Iterator[Claim | NotApplicable]:
         """Yield the bound on the objective's distance from its minimum."""
         yield NotApplicable("D05/1", CONSTRAINED) if self.positive else suboptimality(self, rows)
+
+
+scikit.LinearRegression.register(LinearRegression)  # RANSAC asks for it
 
 
 @dataclass(eq=False, repr=False)

@@ -117,6 +117,10 @@ class KeptRows(Learner):
         return self._named_metric()[1]
 
     @property
+    def _fit_X(self) -> Any:
+        return self.fit_X_  # scikit-learn's name, which its functions for graphs read
+
+    @property
     def n_samples_fit_(self) -> int:
         """Number of stored rows."""
         return int(self.fit_X_.shape[0])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.neighbors._base import RadiusNeighborsMixin
 from sklearn.utils.validation import check_is_fitted
 
 from assay.neighbors._base import check_mode
@@ -29,7 +30,7 @@ class Within(NamedTuple):
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
-class RadiusSearch:
+class RadiusSearch(RadiusNeighborsMixin):  # so that tools which ask isinstance are answered
     """What learners share that ask all kept rows within a radius; they also are `KeptRows`."""
 
     radius: float

@@ -149,5 +149,5 @@ def test_drawn_thresholds_of_several_outputs_part_the_rows(leaf):
     model = DecisionTreeRegressor(splitter="random", min_samples_leaf=leaf, random_state=0).fit(X, Y)
     ends = model.apply(X)
     assert np.bincount(ends)[model.tree_.children_left < 0].min() >= leaf
-    for leaf_number in np.unique(ends):
-        np.testing.assert_allclose(model.predict(X)[ends == leaf_number], Y[ends == leaf_number].mean(axis=0)[None])
+    means = np.array([Y[ends == end].mean(axis=0) for end in ends])
+    np.testing.assert_allclose(model.predict(X), means)

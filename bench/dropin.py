@@ -1,6 +1,6 @@
-"""Ten paths that users of scikit-learn had: sparse rows, single precision, several outputs, warm starts.
+"""Paths that users of scikit-learn had: sparse rows, single precision, several outputs, warm starts.
 
-    python -m bench dropin --only lasso_path        one path; without --only all ten
+    python -m bench dropin --only lasso_path        one path; without --only all of them
 
 Each path runs with the same call of both libraries; the quality printed beside the time is the objective or the score
 of the model. Peers are scikit-learn's own classes at the same settings.
@@ -146,6 +146,44 @@ def case_tree_sparse(repeats: int) -> list[dict]:
     return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
 
 
+def case_forest_sparse(repeats: int) -> list[dict]:
+    X, target = sparse_rows(4_000, 1_000, 0.02)
+    y = (target > 0).astype(int)
+    both = pair("ensemble", "RandomForestClassifier", lambda kind: kind(50, random_state=0, n_jobs=-1).fit(X, y))
+    title = "random forest, sparse rows 4,000 x 1,000"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
+def case_forest_warm(repeats: int) -> list[dict]:
+    X, y = make_regression(4_000, 20, noise=1.0, random_state=0)
+    X = X.astype(np.float32)
+
+    def longer(kind: Any) -> Any:
+        model = kind(10, warm_start=True, random_state=0, n_jobs=-1)
+        for trees in (10, 20, 30, 40):
+            model.set_params(n_estimators=trees).fit(X, y)
+        return model
+
+    both = pair("ensemble", "RandomForestRegressor", longer)
+    title = "random forest, single precision, 4 warm starts, 4,000 x 20"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
+def case_tree_outputs(repeats: int) -> list[dict]:
+    X, target = make_regression(20_000, 20, n_targets=3, noise=1.0, random_state=0)
+    y = (target > 0).astype(int)
+    both = pair("tree", "DecisionTreeClassifier", lambda kind: kind(max_depth=10, random_state=0).fit(X, y))
+    title = "tree, three labels, 20,000 x 20"
+    return compare(title, both, lambda model: model.score(X, y), better="higher", repeats=repeats)
+
+
+def case_pca_covariance(repeats: int) -> list[dict]:
+    X, _ = sparse_rows(10_000, 1_000, 0.01)
+    both = pair("decomposition", "PCA", lambda kind: kind(10, svd_solver="covariance_eigh").fit(X))
+    title = "PCA by the covariance, sparse rows 10,000 x 1,000"
+    return compare(title, both, lambda model: model.explained_variance_.sum(), better="higher", repeats=repeats)
+
+
 def case_neighbours_outputs(repeats: int) -> list[dict]:
     X, y = make_regression(20_000, 8, n_targets=3, noise=1.0, random_state=0)
     X = X.astype(np.float32)
@@ -169,7 +207,7 @@ CASES = {name.removeprefix("case_"): run for name, run in list(globals().items()
 def main(arguments: list[str]) -> None:
     about = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="python -m bench dropin", description=__doc__, formatter_class=about)
-    parser.add_argument("--only", choices=sorted(CASES), nargs="+", help="some paths; all ten without it")
+    parser.add_argument("--only", choices=sorted(CASES), nargs="+", help="some paths; all of them without it")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs of each contestant (default 3)")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")

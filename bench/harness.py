@@ -48,22 +48,26 @@ def compare(
     repeats: int = 7,
     touched: float = 0.0,
 ) -> list[dict[str, Any]]:
-    """Time the contestants in turn and print a table: median seconds, quality, ratio to Assay.
+    """Time the contestants in turn and print a table: median seconds, quality, ratio to Assay of these and of the
+    processor's time, which others at work on the machine change less.
 
     `quality(result)` is computed here; `better` ("lower" or "higher") says which way it improves. So many gigabytes
     are touched before every run: a virtual machine hands freed pages back, and who asks for them next would pay.
     """
     results: dict[str, Any] = {}
     times: dict[str, list[float]] = {one.name: [] for one in contestants}
+    worked: dict[str, list[float]] = {one.name: [] for one in contestants}
     for turn in range(repeats + 1):
         for one in contestants:
             if turn > 0 and one.once:
                 continue
             touch_memory(touched)
-            began = time.perf_counter()
+            began, before = time.perf_counter(), time.process_time()
             results[one.name] = one.run()
             if turn > 0 or one.once:
                 times[one.name].append(time.perf_counter() - began)
+                worked[one.name].append(time.process_time() - before)
+    work = {name: float(np.median(seconds)) for name, seconds in worked.items()}
     medians = {name: float(np.median(seconds)) for name, seconds in times.items()}
     ours = next(one.name for one in contestants if not one.peer)
     rows = [
@@ -74,6 +78,8 @@ def compare(
             "spread": float(np.ptp(times[one.name])),
             "quality": float(quality(results[one.name])),
             "ratio": medians[one.name] / medians[ours],
+            "processor_seconds": work[one.name],
+            "processor_ratio": work[one.name] / max(work[ours], 1e-9),
         }
         for one in contestants
     ]
@@ -83,7 +89,7 @@ def compare(
 
 def _print(title: str, rows: list[dict[str, Any]], better: str) -> None:
     table = Table(title=title, title_justify="left")
-    for name in ("", "median s", "spread s", f"quality ({better} is better)", "time / Assay's"):
+    for name in ("", "median s", "spread s", f"quality ({better} is better)", "time / Assay's", "processor's"):
         table.add_column(name, justify="left" if not name else "right")
     for row in rows:
         numbers = (
@@ -91,6 +97,7 @@ def _print(title: str, rows: list[dict[str, Any]], better: str) -> None:
             f"{row['spread']:.4f}",
             f"{row['quality']:.12g}",
             f"{row['ratio']:.2f}",
+            f"{row['processor_ratio']:.2f}",
         )
         table.add_row(row["name"], *numbers)
     Console(width=110).print(table)

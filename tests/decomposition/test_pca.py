@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.decomposition import PCA as Peer
 from sklearn.decomposition import TruncatedSVD as PeerSVD
 
@@ -235,3 +236,21 @@ def test_coverage_needs_a_target():
     X = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises(ValueError, match="PCA: coverage is about predictions of a target"):
         PCA(2).fit(X).certify(X, holdout=(X, None), coverage=0.9)
+
+
+@pytest.mark.parametrize("solver", ["arpack", "covariance_eigh", "auto"])
+@pytest.mark.parametrize("size", [(400, 60, 0.05), (400, 60, 0.4), (60, 400, 0.05), (700, 600, 0.02)])
+def test_sparse_components_are_those_of_dense_rows(solver, size):
+    X = sp.random(*size, format="csr", random_state=0)
+    model, dense = PCA(4, svd_solver=solver, random_state=0).fit(X), PCA(4, svd_solver="full").fit(X.toarray())
+    np.testing.assert_allclose(model.explained_variance_, dense.explained_variance_, rtol=1e-10)
+    np.testing.assert_allclose(model.noise_variance_, dense.noise_variance_, rtol=1e-9)
+    np.testing.assert_allclose(model.components_, dense.components_, atol=1e-7)
+
+
+def test_sparse_columns_far_from_zero_keep_their_digits():
+    rng = np.random.default_rng(0)
+    X = np.zeros((200, 30))
+    X[:, :3] = 1e7 + rng.normal(size=(200, 3))
+    few, dense = (PCA(2, svd_solver="covariance_eigh").fit(rows) for rows in (sp.csr_array(X), X))
+    np.testing.assert_allclose(few.explained_variance_, dense.explained_variance_, rtol=1e-6)

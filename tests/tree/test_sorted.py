@@ -140,3 +140,14 @@ def test_a_member_of_a_forest_is_that_tree(outputs):
     for member, seed in zip(forest.estimators_, forest.seeds_):
         alone = DecisionTreeRegressor(max_features=4, random_state=int(seed)).fit(X, Y)
         assert_same(member.nodes_, alone.nodes_)
+
+
+@pytest.mark.parametrize("leaf", [1, 4])
+def test_drawn_thresholds_of_several_outputs_part_the_rows(leaf):
+    X, y, _ = draw()
+    Y = np.column_stack([y, X[:, 0]])
+    model = DecisionTreeRegressor(splitter="random", min_samples_leaf=leaf, random_state=0).fit(X, Y)
+    ends = model.apply(X)
+    assert np.bincount(ends)[model.tree_.children_left < 0].min() >= leaf
+    means = np.array([Y[ends == end].mean(axis=0) for end in ends])
+    np.testing.assert_allclose(model.predict(X), means)

@@ -37,7 +37,10 @@ from assay.scan import Rows, one_blas_thread
 from assay.scan.memory import MemoryRows
 
 _NARROW, _TALL = 1_000, 10  # svd_solver="auto": the covariance for at most so many columns, and so many rows a column
+_FEW_ONE_THREAD = 1_000  # the same, where a few of the components are found
 _ONE_THREAD = 300  # columns up to which threads of BLAS cost more than they save
+_SPARSE = 0.1  # share of entries up to which products of sparse rows are faster than of dense blocks
+_FAR = 100.0  # squared mean over variance from which a covariance is not formed about zero
 _SMALL = 500  # rows and columns up to which "auto" takes the whole decomposition
 
 
@@ -191,22 +194,18 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
         """Return what "auto" stands for."""
         n, d, k = rows.n_rows, rows.n_features, self.n_components
         few = isinstance(k, Integral) and int(k) < 0.8 * min(n, d)
-        if not isinstance(rows, MemoryRows) or (d <= _NARROW and n >= _TALL * d):
-            return "covariance_eigh"
         if sparse:
             return "arpack" if few else "covariance_eigh"
+        if not isinstance(rows, MemoryRows) or (d <= _NARROW and n >= _TALL * d):
+            return "covariance_eigh"
         return "full" if max(n, d) <= _SMALL or not few else "randomized"
 
     def _solve(self, rows: Any, solver: str) -> tuple[np.ndarray, np.ndarray, float]:
         """Return variances, falling, their directions as rows, and the variance of all columns together."""
-        n = rows.n_rows
-        if solver == "covariance_eigh":
-            self.center_, S = covariance(rows, self)
-            with one_blas_thread() if len(S) <= _ONE_THREAD else nullcontext():
-                variances, vectors = eigh(S, driver="evd", overwrite_a=True, check_finite=False)
-            variances = np.maximum(variances[::-1], 0.0)
-            directions = svd_flip(None, vectors.T[::-1], u_based_decision=False)[1]
-            return variances[: min(n, len(S))], directions[: min(n, len(S))], float(variances.sum())
+        n, d = rows.n_rows, rows.n_features
+        narrow = d <= min(n, _SMALL) and isinstance(self.n_components, Integral)
+        if solver == "covariance_eigh" or (narrow and solver == "arpack" and sp.issparse(rows.X)):
+            return self._of_covariance(rows)
         require_finite(rows, self)
         if solver == "arpack":
             lengths, directions, squares = self._by_arpack(rows.X)
@@ -218,6 +217,19 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
             squares = float(np.sum(lengths**2 if solver == "full" else A * A))
         directions = svd_flip(None, directions, u_based_decision=False)[1]
         return lengths**2 / (n - 1), directions, squares / (n - 1)
+
+    def _of_covariance(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the same from the covariance matrix; of a few components, if so many are asked for, alone."""
+        self.center_, S = covariance(rows, self)
+        n, d, k = rows.n_rows, len(S), self.n_components
+        few = isinstance(k, Integral) and 0 < int(k) <= d // 4
+        asked: Any = {"driver": "evr", "subset_by_index": (d - int(k), d - 1)} if few else {"driver": "evd"}
+        total = float(np.trace(S))
+        with one_blas_thread() if d <= (_FEW_ONE_THREAD if few else _ONE_THREAD) else nullcontext():
+            variances, vectors = eigh(S, overwrite_a=True, check_finite=False, **asked)
+        variances = np.maximum(variances[::-1], 0.0)
+        directions = svd_flip(None, vectors.T[::-1], u_based_decision=False)[1]
+        return variances[: min(n, d)], directions[: min(n, d)], total if few else float(variances.sum())
 
     def _sketched(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return directions of a random sketch of the centred rows, and the lengths of the rows' projections on them,
@@ -238,14 +250,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
     def _by_arpack(self, X: Any) -> tuple[np.ndarray, np.ndarray, float]:
         """Return singular values and directions, and the sum of squares of the centred rows, by products alone."""
         self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        mean, (n, d) = self.center_, X.shape
+        mean, (n, d), across = self.center_, X.shape, X.T
         centred = LinearOperator(
             X.shape,
             dtype=np.float64,
             matvec=lambda v: X @ np.ravel(v) - mean @ np.ravel(v),
-            rmatvec=lambda u: X.T @ np.ravel(u) - mean * np.sum(u),
+            rmatvec=lambda u: across @ np.ravel(u) - mean * np.sum(u),
             matmat=lambda V: X @ V - mean @ V,
-            rmatmat=lambda U: X.T @ U - np.outer(mean, U.sum(axis=0)),
+            rmatmat=lambda U: across @ U - np.outer(mean, U.sum(axis=0)),
         )
         k = min(n, d) - 1 if self.n_components is None else int(self.n_components)
         start = check_random_state(self.random_state).uniform(-1, 1, size=min(n, d))
@@ -349,12 +361,30 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FlatLearner):
 
 def covariance(rows: Rows, learner: Learner) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and covariance (divisor n - 1) of the rows in one pass, about the mean of the first ones."""
+    if isinstance(rows, MemoryRows) and sp.issparse(rows.X) and (found := _of_entries(rows.X)) is not None:
+        return found
     near = next(iter(rows.blocks())).X.mean(axis=0)
     M = scatter_about(rows, near)
     if not np.isfinite(M).all():
         require_finite(rows, learner)
     n, apart = rows.n_rows, M[:-1, -1] / rows.n_rows
     return near + apart, (M[:-1, :-1] - n * np.outer(apart, apart)) / (n - 1)
+
+
+def _of_entries(X: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return mean and covariance of sparse rows from the products of their entries alone; None if entries are many, not
+    finite, or a column's mean is so far from zero, in its deviations, that digits would cancel."""
+    n, d = X.shape
+    if X.nnz > _SPARSE * n * d:
+        return None
+    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    S = (X.T @ X).toarray()
+    variances = np.diag(S) / n - mean**2
+    if not np.isfinite(S).all() or np.any(mean**2 > _FAR * variances):
+        return None
+    S -= n * np.outer(mean, mean)
+    S /= n - 1
+    return mean, S
 
 
 def _log_likelihood(block: Block, mean: np.ndarray, precision: np.ndarray, constant: float) -> np.ndarray:

@@ -262,6 +262,50 @@ def _draw_of_column(rows, known, levels, task, total, limits, sign, within, room
 
 
 @compiled
+def _read_codes(codes, rows, code):
+    """Write the codes of a node's rows; return the smallest and the largest."""
+    low, high = np.int64(codes[rows[0]]), np.int64(codes[rows[0]])
+    for i in range(rows.shape[0]):
+        c = np.int64(codes[rows[i]])
+        low, high = min(low, c), max(high, c)
+        code[i] = c
+    return low, high
+
+
+@compiled
+def _draw_unsorted(rows, first, last, levels, task, total, limits, room, column, best):
+    """Try one threshold drawn evenly between levels first and last, of complete rows in any order."""
+    code, left, right, n = room.code, room.sides[0], room.sides[1], rows.shape[0]
+    y, weight, begins, classes, outputs = task.y, task.weight, task.first, task.classes, task.y.shape[1]
+    t = levels[first] + (levels[last] - levels[first]) * share(room.state)
+    t = t if t < levels[last] else levels[first]  # rounding
+    low, high, taken, light = first, last, 0, limits.min_weight_leaf
+    cut = first + np.searchsorted(levels[first : last + 1], t, side="right") - 1  # last code on the left
+    left[:] = 0.0
+    for i in range(n):  # a factor instead of a branch, which would be wrong half of the time
+        c, r = code[i], rows[i]
+        here = c <= cut
+        low, high = max(low, c if here else first), min(high, last if here else c)
+        taken += here
+        w = weight[r] * here
+        left[0] += w
+        for o in range(outputs):
+            if classes:
+                left[begins[o] + np.int64(y[r, o])] += w
+            else:
+                left[begins[o]] += w * y[r, o]
+    for k in range(total.shape[0]):
+        right[k] = total[k] - left[k]
+    if min(taken, n - taken) < limits.min_samples_leaf or not (left[0] > 0 and right[0] > 0):
+        return
+    if left[0] < light or right[0] < light:
+        return
+    purity = mean_children_purity(left, right, total, outputs, task.criterion)
+    if purity > best.purity:
+        best.purity, best.column, best.low, best.high, best.threshold = purity, column, low, high, t
+
+
+@compiled
 def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room, best):
     """Write the best split over `max_features` columns that are not constant; return the side of rows without a
     value, -1 if there are none."""
@@ -273,6 +317,14 @@ def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room
         f = room.order[j]
         room.order[j], room.order[drawn] = room.order[drawn], f
         drawn += 1
+        if limits.random and task.criterion != ABSOLUTE and gaps[f] < 0 and monotone.size == 0:
+            first, last = _read_codes(columns.codes[f], rows, room.code)
+            if first < last:
+                tried += 1
+                levels = columns.levels[columns.starts[f] :]
+                _draw_unsorted(rows, first, last, levels, task, total, limits, room, f, best)
+                side = -1 if best.column == f else side
+            continue
         known = _sort_places(columns.codes[f], rows, gaps[f], room)
         if known == 0 or room.code[room.places[0]] == room.code[room.places[n - 1]]:
             continue

@@ -297,8 +297,8 @@ WORDS = {
     "steps.backprop.about": "A network with four hidden units, seen on the plane that best holds its way through the space of weights: pale is low.",
     "said.perceptron": "{wrong} of {rows} rows are on the wrong side.",
     "said.kmeans": "Cost {cost}.",
-    "said.adaboost": "{members} members together answer {wrong} of {rows} rows wrongly.",
-    "said.smo": "After {pairs} steps {support} rows carry weight; {changed} weights changed.",
-    "said.em": "After {n} rounds the mean log-likelihood is {likelihood}.",
-    "said.backprop": "After {n} epochs the loss is {loss}.",
+    "said.adaboost": "Members: {members}. Together they answer {wrong} of {rows} rows wrongly.",
+    "said.smo": "Pairs moved: {pairs}. Rows that carry weight: {support}; weights that just changed: {changed}.",
+    "said.em": "Rounds: {n}. The mean log-likelihood is {likelihood}.",
+    "said.backprop": "Epochs: {n}. The loss is {loss}.",
 }

@@ -154,6 +154,7 @@ SAID: list[tuple[str, str, str]] = [
     ("{place} does not begin with a line of UTF-8 text; is it a CSV file?", "", "{place} 的开头不是一行 UTF-8 文字；它是 CSV 文件吗？"),
     ("{place} is empty; its first line must name the columns.", "", "{place} 是空的；第一行必须是各列的名称。"),
     ("{place} cannot be read as Parquet ({why}).", "", "{place} 不能作为 Parquet 读入（{why}）。"),
+    ("the table has {rows} rows and {columns} columns: there is not enough memory for so many cells; take fewer rows or columns.", "The table has {rows} rows and {columns} columns: there is not enough memory for so many cells; take fewer rows or columns.", "表格有 {rows} 行、{columns} 列：内存不够容纳这么多单元格；请减少行或列。"),
     ("the table has no columns.", "The table has no columns.", "表格没有列。"),
     ("the table has no rows, only the columns {names}.", "The table has no rows, only the columns {names}.", "表格没有行，只有列 {names}。"),
     ("column {i} has no name; give it one in the first line.", "Column {i} has no name; give it one in the first line.", "第 {i} 列没有名称；请在第一行给它一个。"),

@@ -26,7 +26,8 @@ def said(text: str, language: str) -> Markup:
     >>> said("Something <new>.", "zh")
     Markup('<span lang="en">Something &lt;new&gt;.</span>')
     """
-    parts, before = [], ""
+    parts: list[Markup] = []
+    before = ""
     for words, known in _parts(text[:_MOST], language):
         piece = (
             escape(shown(words))

@@ -169,6 +169,7 @@ SAID: list[tuple[str, str, str]] = [
     ("the training rows have one class only ({name}); learning needs two.", "The training rows have one class only ({name}); learning needs two.", "训练行只有一个类别（{name}）；学习需要两个。"),
     ("--holdout {share} of {n} rows leaves too few rows to fit or to test on.", "{n} rows are too few to fit to some and to keep others aside.", "{n} 行太少，不够一部分用于拟合、另一部分留出。"),
     ("no learner could be fitted and certified ({why}).", "No learner could be fitted and certified ({why}).", "没有学习器能被拟合并认证（{why}）。"),
+    ("{name} is not a learner for {task}; there are {listed}.", "", "{name} 不是适用于{task}的学习器；可用的有 {listed}。"),
     ("there is no learner {name}; did you mean {other}?", "There is no learner {name}; did you mean {other}?", "没有名为 {name} 的学习器；是指 {other} 吗？"),
     ("there is no learner {name}.", "There is no learner {name}.", "没有名为 {name} 的学习器。"),
     ("the column {name} needs a number; got {text}.", "The column {name} needs a number; got {text}.", "列 {name} 需要一个数；得到的是 {text}。"),
@@ -214,7 +215,7 @@ PHRASES = {
     "log loss": "对数损失", "(?P<kind>L\\d) penalty {value}": "{kind} 惩罚 {value}", "free intercept": "截距不受惩罚",
     "no intercept": "无截距", "intercept penalised as coefficient of a column of {value}": "截距作为常数列 {value} 的系数受惩罚",
     "first": "第一个", "second": "第二个", "one covariance": "共用一个协方差", "a covariance each": "各有协方差",
-    "gini": "基尼", "entropy": "熵",
+    "gini": "基尼", "entropy": "熵", "classification": "分类", "regression": "回归",
     "error rate of the first minus that of the second": "第一个的错误率减去第二个的",
     "share of rows in which the first is further off than the second, less one half,": "第一个比第二个偏差更大的行所占比例减去二分之一",
 }  # fmt: skip

@@ -182,7 +182,7 @@ def lines(
     area = Axes((min(xs), max(xs)), y_range or (min(ys), max(ys)), log_x=log_x)
     parts = area.frame(*axes, percent_y=percent_y)
     if diagonal:
-        parts.append(area.path([0, 1], [0, 1], "line dashed soft"))
+        parts.append(area.path(area.x_range, area.x_range, "line dashed soft"))
     for i, one in enumerate(series):
         colour = f"c{i % COLOURS}"
         if one.low is not None and one.high is not None:

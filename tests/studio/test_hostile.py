@@ -1,5 +1,8 @@
 """Ten hostile inputs and their relatives: each is refused, or shown as text."""
 
+import asyncio
+import gzip
+import io
 import re
 import socket
 import subprocess
@@ -7,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -47,6 +51,8 @@ def test_script_in_names_and_labels_is_text_on_every_page(person: Person) -> Non
     paths = (run, f"{run}/live", f"{run}/model", f"{run}/try", "/compare", "/", "/learn/em")
     answers = [person.get(path) for path in paths]
     answers += [person.post(f"{run}/try"), person.post(f"{run}/verify")]
+    person.post("/language", {"language": "zh"})
+    answers += [person.get(path) for path in (opened.url.path, *paths)]
     for answer in answers:
         assert answer.status_code == 200, answer.url
         harmless(answer.text)
@@ -54,9 +60,14 @@ def test_script_in_names_and_labels_is_text_on_every_page(person: Person) -> Non
 
 def test_a_report_of_a_nasty_table_has_no_script(person: Person) -> None:
     run = person.learn(person.upload(nasty_table()).url.path, learners="GaussianNB")
-    report = person.get(f"{run}/files/report.html").text
-    assert "<script" not in report
-    assert "<img" not in report
+    for language in ("en", "zh"):
+        person.post("/language", {"language": language})
+        answer = person.get(f"{run}/files/report.html")
+        assert answer.headers["content-disposition"] == 'attachment; filename="report.html"'
+        assert f'<html lang="{language}">' in answer.text
+        assert "<script" not in answer.text
+        assert "<img" not in answer.text
+        assert "default-src 'none'" in answer.text
 
 
 def test_an_upload_that_declares_two_gigabytes_is_refused_unread(person: Person) -> None:
@@ -153,13 +164,81 @@ def test_ten_thousand_columns_are_shown_in_parts(person: Person) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\0\1\2\3", b"PAR1 not a parquet file PAR1", b"a,a\n1,2\n", b"a,b\n1\n", b"\xff\xfe\xff"]
-)
+    "content",
+    [
+        b"", b"\0\1\2\3", b"PAR1 not a parquet file PAR1", b"a,a\n1,2\n", b"a,b\n1\n", b"\xff\xfe\xff",
+        gzip.compress(b"a,b\n" + b"1,2\n" * 100_000), b"PK\x03\x04" + bytes(100),
+    ],
+)  # fmt: skip
 def test_a_broken_table_is_refused_in_words(person: Person, content: bytes) -> None:
     page = person.upload(content)
     assert page.status_code in (200, 400)
     assert 'role="alert"' in page.text
     assert "Traceback" not in page.text
+    assert str(person.workspace.folder) not in page.text
+
+
+def test_a_small_file_that_unpacks_to_too_much_is_refused(person: Person) -> None:
+    """Eighty million equal cells are less than a megabyte of Parquet."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    person.workspace.most_bytes = 2**30
+    packed = io.BytesIO()
+    same = pa.chunked_array([pa.array(np.zeros(10_000_000, dtype=bool))] * 4)
+    parquet.write_table(pa.table({"a": same, "b": same}), packed)
+    assert len(packed.getvalue()) < 2**20
+    assert "not enough memory" in person.upload(packed.getvalue()).text
+
+
+def test_names_of_learners_run_nothing(person: Person) -> None:
+    table = person.upload(nasty_table()).url.path
+    path = person.post(f"{table}/learn", {"learners": f"os.system {SCRIPT} __import__('os') ../../x"}).url.path
+    run = person.workspace.runs[path.rsplit("/", 1)[1]]
+    person.client.portal.call(run.job.done)
+    assert run.job.status == "failed"
+    harmless(person.get(path).text)
+    assert "os.system" in person.get(path).text
+
+
+@pytest.mark.parametrize("path", ["/runs/x/events", "/runs/x/live", "/runs/x/files/model.assay", "/tables/x", "/plan"])
+def test_without_the_cookie_there_is_nothing(door: TestClient, path: str) -> None:
+    assert door.get(path).status_code == 403
+
+
+def test_questions_do_not_pile_up() -> None:
+    from assay.studio.jobs import Desk, Refused
+
+    class Silent:
+        async def ask(self, task: str, seconds: float, **arguments: Any) -> Any:
+            await asyncio.Event().wait()
+
+        async def end(self) -> None: ...
+
+    async def many() -> None:
+        desk = Desk(Silent())
+        asked = [desk.ask("plan", 1.0, rows=n % 20) for n in range(60)]
+        assert len(set(asked)) == 20
+        with pytest.raises(Refused, match="at once"):
+            desk.ask("plan", 1.0, rows=20)
+        await desk.end()
+
+    asyncio.run(many())
+
+
+def test_a_question_that_is_given_up_is_not_answered_with_the_next(person: Person) -> None:
+    """Whoever stops waiting leaves no answer behind that another page would take for its own."""
+    from assay.studio.jobs import Question
+
+    desk = person.workspace.desk
+
+    async def given_up() -> Any:
+        first = Question(desk.child.ask("methods", 60.0))
+        await first.wait(0.05)
+        await first.end()
+        return await desk.child.ask("plan", 60.0, error=0.1, width=0.02, confidence=0.95, candidates=1, dimension=3)
+
+    assert person.client.portal.call(given_up)["holdout"]["safe"] > 0
 
 
 def test_every_answer_has_the_strict_headers(person: Person) -> None:
@@ -184,13 +263,19 @@ def test_another_address_needs_its_password() -> None:
     with TestClient(studio(settings), base_url=here, raise_server_exceptions=False) as client:
         assert client.get("/").url.path == "/login"
         assert client.get(f"/open?token={settings.token}").status_code == 403
-        headers = {"origin": here}
+        found = re.search(r'name="csrf" value="([^"]+)"', client.get("/login").text)
+        assert found
+        assert client.get("/runs/x/events").url.path == "/login"
+
+        def enter(password: str, secret: str = found[1]) -> Any:
+            return client.post("/login", data={"password": password, "csrf": secret}, headers={"origin": here})
+
+        assert enter(settings.password, "").status_code == 403
         for _ in range(5):
-            assert "not the password" in client.post("/login", data={"password": "guess"}, headers=headers).text
-        known = client.post("/login", data={"password": settings.password}, headers=headers)
-        assert known.status_code == 429
+            assert "not the password" in enter("guess").text
+        assert enter(settings.password).status_code == 429
         client.app._closed_until = 0.0
-        assert client.post("/login", data={"password": settings.password}, headers=headers).url.path == "/"
+        assert enter(settings.password).url.path == "/"
 
 
 def test_another_address_without_a_password_is_refused(monkeypatch: Any) -> None:

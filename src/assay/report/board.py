@@ -15,7 +15,7 @@ def row(one: "Candidate") -> dict[str, Any]:
     return {name: _finite(getattr(one, name)) for name in errors} | {
         "name": one.name,
         "method": one.name if card is None else card.name,
-        "zh": "" if card is None else card.zh,
+        "zh": ("基线" if one.status == "baseline" else "") if card is None else card.zh,
         "settings": settings[:200],
         "status": one.status,
         "note": one.note,

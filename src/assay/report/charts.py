@@ -76,7 +76,7 @@ class Axes:
         log_x: bool = False,
     ) -> None:
         self.width, self.height, self.log_x = width, height, log_x
-        self.left, self.right, self.top, self.bottom = 52.0, width - 12.0, 12.0, height - 40.0
+        self.left, self.right, self.top, self.bottom = 52.0, width - (34.0 if log_x else 12.0), 26.0, height - 40.0
         self.x_range, self.y_range = _apart(x), _apart(y)
 
     def x(self, value: float) -> float:
@@ -103,8 +103,15 @@ class Axes:
         parts.append(tag("line", x1=self.left, x2=self.right, y1=self.bottom, y2=self.bottom, class_="axis"))
         middle = (self.left + self.right) / 2
         parts.append(tag("text", cut(x_label, 60), x=middle, y=self.height - 6, class_="label middle"))
-        parts.append(tag("text", cut(y_label, 40), x=4.0, y=self.top + 2, class_="label"))
+        parts.append(tag("text", cut(y_label, 40), x=4.0, y=12.0, class_="label"))
         return parts
+
+    def inside(self, parts: Iterable[Markup]) -> Markup:
+        """Return marks of which nothing reaches beyond the area, but for the half of a point at its edge."""
+        edge, wide, high = 6.0, self.right - self.left + 12.0, self.bottom - self.top + 12.0
+        place = {"x": self.left - edge, "y": self.top - edge, "width": wide, "height": high}
+        view = f"{self.left - edge:g} {self.top - edge:g} {wide:g} {high:g}"
+        return tag("svg", Markup("").join(parts), viewBox=view, **place)
 
     def path(self, x: Sequence[float], y: Sequence[float], class_: str) -> Markup:
         points = " ".join(f"{self.x(a):g},{self.y(b):g}" for a, b in zip(x, y) if math.isfinite(a) and math.isfinite(b))
@@ -175,7 +182,7 @@ def lines(
     area = Axes((min(xs), max(xs)), y_range or (min(ys), max(ys)), log_x=log_x)
     parts = area.frame(*axes, percent_y=percent_y)
     if diagonal:
-        parts.append(area.path([0, 1], [0, 1], "line dashed soft"))
+        parts.append(area.path(area.x_range, area.x_range, "line dashed soft"))
     for i, one in enumerate(series):
         colour = f"c{i % COLOURS}"
         if one.low is not None and one.high is not None:
@@ -312,9 +319,8 @@ def tree(nodes: Sequence[dict[str, Any]], label: str) -> Markup:
 def scene(answer: dict[str, Any], frame: dict[str, Any], label: str) -> Markup:
     """Return one step of an algorithm: points by class, and whatever the step has of regions, lines, rings, centres,
     ellipses and paths."""
-    points = answer["points"]
+    points, parts = answer["points"], []
     area = Axes(tuple(answer["x_range"]), tuple(answer["y_range"]), width=560, height=400)
-    parts = area.frame(answer["x"], answer["y"])
     parts += [_cells(area, answer["cells"], *run) for run in frame.get("regions", ())]
     parts += [_cells(area, answer["cells"], i, j, k, 0, shade) for i, j, k, shade in frame.get("surface", ())]
     colours, sizes = frame.get("codes", answer["codes"]), frame.get("sizes", [3.2] * len(points))
@@ -333,7 +339,7 @@ def scene(answer: dict[str, Any], frame: dict[str, Any], label: str) -> Markup:
     for k, (x, y) in enumerate(frame.get("centres", ())):
         parts.append(tag("rect", x=area.x(x) - 7, y=area.y(y) - 7, width=14, height=14, class_=f"c{k % COLOURS}"))
         parts.append(tag("circle", cx=area.x(x), cy=area.y(y), r=3, class_="cross c7"))
-    return picture(parts, area.width, area.height, label)
+    return picture([*area.frame(answer["x"], answer["y"]), area.inside(parts)], area.width, area.height, label)
 
 
 def _cells(area: Axes, n: int, i: int, j: int, k: int, code: int, shade: float | None = None) -> Markup:

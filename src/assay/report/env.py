@@ -32,7 +32,8 @@ def environment(*rooms: str) -> Environment:
         lstrip_blocks=True,
     )
     found.globals["charts"] = charts
-    found.filters |= {"cut": charts.cut, "bound": bound, "error": error, "count": count, "named": named, "said": said}
+    filters = (charts.cut, bound, error, count, named, judged, said)
+    found.filters |= {function.__name__: function for function in filters}
     return found
 
 
@@ -65,6 +66,13 @@ def error(value: float | None, task: str) -> str:
     if value is None or value != value:
         return "–"
     return f"{100 * value:.2f} %" if task == "classify" else f"{value:.5g}"
+
+
+def judged(value: float | None, metric: str) -> str:
+    """Return what cross-validation gave, in the metric: a share of wrong answers in per cent."""
+    if value is None or value != value:
+        return "–"
+    return f"{100 * value:.2f} %" if metric in ("error", "balanced") else f"{value:.4g}"
 
 
 def count(value: int) -> str:

@@ -253,7 +253,7 @@ WORDS = {
     "plan.width": "认证精度，百分点",
     "plan.confidence": "置信度，%",
     "plan.candidates": "比较的模型数",
-    "plan.dimension": "VC 维",
+    "plan.dimension": "VC 维（模型类的丰富程度）",
     "plan.holdout": "要留出的行数",
     "plan.holdout.about": "留出这么多行，若其中 {error} % 答错，则可认证新数据上的误差至多为 {most} %。",
     "plan.others": "按相对熵界为 {kl}，按 Hoeffding 不等式为 {hoeffding}。",

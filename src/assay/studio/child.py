@@ -7,6 +7,7 @@ too.
 """
 
 import json
+import math
 import os
 import queue
 import sys
@@ -71,6 +72,17 @@ def _limit(most: int) -> None:
         os.nice(5)
     except (ImportError, OSError, ValueError):
         return  # a system without these limits
+
+
+def most_bytes() -> float:
+    """Return the memory that this process may have."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        return math.inf if most == resource.RLIM_INFINITY else most
+    except (ImportError, OSError):
+        return math.inf
 
 
 def _task(name: str) -> Callable[..., Any]:

@@ -88,6 +88,7 @@ class Guard:
         self._sessions: dict[str, Session] = {}
         self._token: str | None = settings.token if settings.password is None else None
         self._wrong, self._closed_until = 0, 0.0
+        self._form = secrets.token_urlsafe(32)  # of the form that asks for the password
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -130,12 +131,17 @@ class Guard:
             return self._by_token(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0])
         if path == "/login" and method == "POST" and self.settings.password is not None:
             body = parse_qs((await _body(receive)).decode("utf-8", "replace"))
+            if not hmac.compare_digest(_digest(body.get("csrf", [""])[0]), _digest(self._form)):
+                return PlainTextResponse("Refused: the form is not the studio's. Load the page again.\n", 403)
             return self._by_password(body.get("password", [""])[0])
         if session is not None or path.startswith("/static/"):
             return None
         if self.settings.password is None:
             return PlainTextResponse("Open the address that the terminal printed; it works once.\n", 403)
-        return None if path == "/login" else RedirectResponse("/login", 303)
+        if path != "/login":
+            return RedirectResponse("/login", 303)
+        scope.setdefault("state", {})["form"] = self._form
+        return None
 
     def _known(self, headers: dict[str, list[str]]) -> Session | None:
         for line in headers.get("cookie", []):

@@ -109,4 +109,5 @@ async def choose_language(request: Request) -> Response:
 
 async def login(request: Request) -> Response:
     """Ask for the password of a studio that listens on another address than this machine's own."""
-    return page(request, "login.html", wrong=bool(request.query_params.get("wrong")))
+    secret = getattr(request.state, "form", "")
+    return page(request, "login.html", secret=secret, wrong=bool(request.query_params.get("wrong")))

@@ -83,6 +83,7 @@ def _standing(run: Run) -> dict[str, Any]:
         "notes": [event["text"] for event in events if event["kind"] == "note"],
         "seconds": time.monotonic() - run.job.began,
         "task": found["task"] if found else (run.table.seen or {}).get("task", "classify"),
+        "metric": found["metric"] if found else run.asked["metric"] or "error",
         "best": bounds[0] if bounds else None,
         "found": found,
     }

@@ -9,6 +9,7 @@ import numpy as np
 from assay import datasets
 from assay.data import Column, Table, read
 from assay.data.table import ColumnSummary
+from assay.studio.child import most_bytes
 
 SAMPLE = 50_000
 """Rows that a summary looks at."""
@@ -22,6 +23,7 @@ def open_table(source: Source, kinds: dict[str, Any]) -> Table:
     nominal, out = ([name for name, kind in kinds.items() if kind == word] for word in ("nominal", "out"))
     ordered = {name: kind for name, kind in kinds.items() if isinstance(kind, list)}
     if "file" in source:
+        _refuse_what_cannot_fit(source["file"])
         return read(source["file"], nominal=nominal, ordered=ordered, drop=out)
     table = datasets.load(source["bundled"])
     if not kinds:
@@ -29,6 +31,23 @@ def open_table(source: Source, kinds: dict[str, Any]) -> Table:
     known = {one.name: list(one.type.levels) for one in table.columns.values() if one.type.kind == "ordered"}
     ordered = {name: levels for name, levels in known.items() if name not in kinds} | ordered
     return read(table.to_arrow(), nominal=nominal, ordered=ordered, drop=out)
+
+
+def _refuse_what_cannot_fit(file: str) -> None:
+    """Refuse a Parquet file that would unpack to more than a quarter of the memory this process may have."""
+    if not file.endswith(".parquet"):
+        return
+    from pyarrow import parquet
+
+    try:
+        about = parquet.read_metadata(file)
+    except (OSError, ValueError):
+        return  # reading it says what is wrong
+    if 8 * about.num_rows * about.num_columns > most_bytes() / 4:
+        raise ValueError(
+            f"the table has {about.num_rows:,} rows and {about.num_columns:,} columns: there is not enough memory for "
+            "so many cells; take fewer rows or columns."
+        )
 
 
 def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dict[str, Any]:

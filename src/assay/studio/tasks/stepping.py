@@ -40,17 +40,20 @@ def steps(which: str, sample: str, x: str, y: str, target: str) -> dict[str, Any
         raise ValueError("these two columns have too few rows with values and two classes.")
     there = there[np.sort(np.random.default_rng(0).permutation(len(there))[:ROWS])]
     mean, scale = both[there].mean(axis=0), both[there].std(axis=0)
-    X = (both[there] - mean) / np.where(scale > 0, scale, 1.0)
+    scale = np.where(scale > 0, scale, 1.0)
+    X = (both[there] - mean) / scale
     pad = 0.06 * (X.max(axis=0) - X.min(axis=0) + 1e-9)
     scene = Scene(X, labels[there], X.min(axis=0) - pad, X.max(axis=0) + pad)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that is stopped says that it did not converge, and should
         frames = list(_MAKERS[which](scene))
-    ends = np.stack([scene.low, scene.high])
-    if which == "backprop":
-        ends = np.array([[-1.5, -1.5], [1.5, 1.5]])
+    ends = np.array([[-1.5, -1.5], [1.5, 1.5]])
+    if which != "backprop":
+        ends = np.stack([scene.low, scene.high]) * scale + mean
+        for frame in frames:
+            frame |= {name: [_placed(part, mean, scale) for part in frame.get(name, ())] for name in _PLACES}
     return {
-        "points": X.round(4).tolist(),
+        "points": both[there].round(6).tolist(),
         "codes": scene.y.tolist(),
         "classes": classes if which not in ("kmeans", "em", "backprop") else [],
         "x_range": ends[:, 0].tolist(),
@@ -60,6 +63,14 @@ def steps(which: str, sample: str, x: str, y: str, target: str) -> dict[str, Any
         "cells": CELLS,
         "frames": frames,
     }
+
+
+_PLACES = ("lines", "centres", "ellipses")
+
+
+def _placed(places: Any, mean: np.ndarray, scale: np.ndarray) -> Any:
+    """Return places in the units of the table's columns."""
+    return (np.asarray(places) * scale + mean).tolist()
 
 
 def _two_classes(target: Any) -> tuple[np.ndarray, list[str]]:

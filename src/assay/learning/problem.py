@@ -14,6 +14,11 @@ from assay.learning.split import hold_out, rungs
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
 _RARE = 0.2
+_LEAST = 1e-150
+_EXTREME = (
+    "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, or "
+    "multiply the column by a constant."
+)
 
 
 @dataclass
@@ -102,9 +107,19 @@ def posed(
 
 
 def of_use(features: Table, rows: np.ndarray) -> Table:
-    """Return the columns that are of use by what these rows hold, and no others."""
-    known = features.take(rows).useful()
+    """Return the columns that are of use by what these rows hold, and no others; nor those with numbers of a size at
+    which no certificate holds, in whichever row."""
+    extreme = {one.name: _EXTREME for one in features.columns.values() if _is_extreme(one)}
+    if len(extreme) == len(features.columns):
+        raise ValueError(f"there is no column to learn from. Column {next(iter(extreme))!r}: {_EXTREME}")
+    plain = (one for one in features.columns.values() if one.name not in extreme)
+    known = Table(plain, features.left_out | extreme, features.n_rows).take(rows).useful()
     return Table((features.column(name) for name in known.names), known.left_out, features.n_rows)
+
+
+def _is_extreme(column: Column) -> bool:
+    size = np.abs(column.data[column.data != 0]) if column.type.kind == "numeric" else np.empty(0)
+    return bool(((size > 1 / _LEAST) | (size < _LEAST)).any())
 
 
 def _task_of(target: Column, notes: list[str]) -> str:

@@ -90,7 +90,7 @@ def test_columns_are_judged_by_the_training_rows_alone():
 
 def test_a_duplicate_table_with_an_unnamed_index_dates_and_an_empty_column():
     frame = pytest.importorskip("pandas").DataFrame
-    x, z, y = rows(3)
+    x, _, y = rows(3)
     days = np.datetime64("2024-01-01") + np.arange(300).astype("timedelta64[D]")
     y = y.astype(object)
     y[:4] = None

@@ -124,8 +124,9 @@ class _GradientBoosting(Boosted):
         course = self.train_score_
         if len(course) > 1 and course[0] > 0 and not course[-1] <= 2 * course[0]:
             warnings.warn(
-                f"{type(self).__name__}: the training loss rose from {course[0]:.4g} to {course[-1]:.4g}: its steps are "
-                f"too long for these rows, and some probabilities are far off; lower learning_rate ({self.learning_rate:g}).",
+                f"{type(self).__name__}: the training loss rose from {course[0]:.4g} to {course[-1]:.4g}: its steps "
+                "are too long for these rows, and some probabilities are far off; lower learning_rate "
+                f"({self.learning_rate:g}).",
                 ConvergenceWarning,
                 stacklevel=4,
             )

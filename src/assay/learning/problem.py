@@ -16,8 +16,8 @@ _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 wi
 _RARE = 0.2
 _LEAST = 1e-150
 _EXTREME = (
-    "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, or "
-    "multiply the column by a constant."
+    "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, "
+    "or multiply the column by a constant."
 )
 
 

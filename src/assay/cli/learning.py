@@ -22,7 +22,7 @@ from assay.cli.screen import say
 from assay.data import Table, read
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
-from assay.learning.events import Event, Finished, Left, Started
+from assay.learning.events import Event, Finished, Left, Note, Started
 from assay.text import shown
 
 
@@ -166,6 +166,8 @@ def _learn_row_by_row(data: Table, target: str, options: Options, output: Output
             print(f"{datetime.now().isoformat(timespec='milliseconds')} {logged(event)}", file=log, flush=True)
         if isinstance(event, Finished):
             say(console, _line(event.candidate, options), "dim" if event.candidate.status == "left out" else None)
+        elif isinstance(event, Note) and event.passing:
+            say(console, event.text, "dim")
         elif isinstance(event, Started) and status is not None:
             status.update(f"Fitting {escape(shown(event.name))}")
 

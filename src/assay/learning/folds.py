@@ -74,7 +74,7 @@ class Folds:
         """Fill `models`. Who says stop gets the first learners alone for the folds that are left."""
         count = int(self.fold.max()) + 1
         for k in range(count):
-            self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it."))
+            self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it.", passing=True))
             part = self._problem(k)
             try:
                 found = self.search(part, self._metric(part), self._budget(count - k))

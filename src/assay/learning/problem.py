@@ -97,7 +97,10 @@ def posed(
     notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
     _tell_copies(features, held, notes)
     if group is not None:
-        notes.append(f"Rows of one {group!r} stay together: what is measured and bounded is about new groups.")
+        notes.append(
+            f"Rows of one {group!r} stay together: what is measured and bounded is about new groups. Limits in figures "
+            "and explanations count rows as independent draws, and are too narrow for rows of one group."
+        )
     if time is not None:
         notes.append(
             f"The newest rows by {time!r} are held out: the bound rests on new rows being like those, and is not "

@@ -216,6 +216,8 @@ def learn(
             _tell_opened(problem, *Scores(file, rows).opened(rows, delta), delta, tell)
             return _folds_study(problem, parts, confidence, source)
         search = searched(problem, wanted, budget)
+        if budget.stopped:
+            tell(Note("Stopped: the best so far is fitted to all training rows and certified.", passing=True))
         _tell_opened(problem, *search.scores.opened(rows, delta), delta, tell)
         chosen, result = Final(problem, search, pool, budget, tell, delta, clip).run()
     return _study(problem, search, chosen, result, confidence, clip, source)

@@ -219,7 +219,12 @@ def _record(found: Study, output: Output) -> dict[str, Any]:
         "task": found.task, "metric": found.metric.name, "target": found.model.target.name,
         "confidence": found.confidence, "chosen": found.chosen.name, "bound": found.chosen.bound,
         "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
-        "notes": found.notes, "model": str(output.out), "report": str(output.report), "leaderboard": rows,
+        "notes": found.notes, "certify": "folds" if found.folds else "holdout",
+        "claims": [
+            {"code": one.template, "value": one.value, "direction": one.direction, "says": one.statement}
+            for one in found.certificate.claims
+        ],
+        "model": str(output.out), "report": str(output.report), "leaderboard": rows,
     }  # fmt: skip
 
 

@@ -404,7 +404,8 @@ def _why(found: Study, problem: Problem) -> str:
         if classes
         else f"its mean absolute error (each counted up to {found.clip:.4g}) is at most {up(chosen.bound, 4)}"
     )
-    where = "On new data like these" if problem.group is None else "In new groups like these, on average,"
+    where = "On new data like these" if problem.time is None else "On new data like the newest of these"
+    where = where if problem.group is None else "In new groups like these, on average,"
     return f"{why} {where} {said}{_of_metric(found)}, with {sure} confidence; {_against_baseline(found)}"
 
 
@@ -419,6 +420,9 @@ def _of_metric(found: Study) -> str:
         return f", its error rate with every class counted alike is at most {percent_up(claims['P64/1'].value)}"
     if found.metric.name == "auc" and "P06/1" in claims:
         return f", its area under the ROC curve is at least {outward(claims['P06/1'].value, 'lower', 4)}"
+    brier = [one.value for one in found.certificate.claims if one.params.get("loss") == "brier"]
+    if found.metric.name == "brier" and brier:
+        return f", its Brier score is at most {up(min(brier), 4)}"
     if found.metric.name == "cost" and "P42/2" in claims:
         return f", its mean cost is at most {up(claims['P42/2'].value, 4)}"
     return ""

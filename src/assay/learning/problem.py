@@ -170,23 +170,29 @@ def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
 
 
 def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:
-    """Count hold-out rows whose columns are those of a training row."""
+    """Say how many hold-out rows have the columns of a training row, if they are many."""
+    part = np.zeros(features.n_rows, dtype=np.int64)
+    part[held] = 1
+    copies = copied(features, part)[1] if len(held) else 0
+    if copies > max(1, len(held) // 100):
+        notes.append(
+            f"{copies} of {len(held)} hold-out rows have the same columns as a training row; if they are copies rather "
+            "than coincidences, the errors measured are too small: remove them, or use --group."
+        )
+
+
+def copied(features: Table, part: np.ndarray) -> np.ndarray:
+    """Return how many rows of each part of the table have the columns of a row of another part."""
+    count = int(part.max()) + 1
     if len(features.columns) >= 64:
-        return
+        return np.zeros(count, dtype=np.int64)
     random = np.random.default_rng(0)
     digests = np.zeros(features.n_rows, dtype=np.uint64)
     for column in features.columns.values():  # bits of the numbers, mixed, times an odd number that is the column's own
         bits = np.ascontiguousarray(column.data, dtype=np.float64).view(np.uint64)
         digests += (bits ^ (bits >> np.uint64(29))) * np.uint64(2 * int(random.integers(2**63)) + 1)
         digests ^= digests >> np.uint64(31)
-    train = np.ones(len(digests), dtype=bool)
-    train[held] = False
-    copies = int(np.isin(digests[held], digests[train]).sum())
-    if copies > max(1, len(held) // 100):
-        notes.append(
-            f"{copies} of {len(held)} hold-out rows have the same columns as a training row; if they are copies rather "
-            "than coincidences, the errors measured are too small: remove them, or use --group."
-        )
+    return np.array([np.isin(digests[part == k], digests[part != k]).sum() for k in range(count)])
 
 
 def default_clip(y: np.ndarray) -> float:

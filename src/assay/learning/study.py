@@ -293,7 +293,6 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     name = f"{'Vote' if problem.task == 'classify' else 'Mean'} of {len(own)} fold models"
     chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
     chosen.cv = parts.metric.shown(chosen.loss)
-    chosen.training_error = _mean_error(problem, slice(None), model.predict(problem.table))
     chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))
     chosen.seconds = sum(one.seconds for one in own)
     claim = next((one for one in certificate.claims if one.template.startswith("P22/")), None)

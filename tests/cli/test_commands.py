@@ -246,6 +246,26 @@ def test_scripts_read_json_and_a_log(tmp_path):
     assert quiet.output == ""
 
 
+def test_json_tells_every_claim_and_a_second_run_by_folds_resumes(tmp_path):
+    rng = np.random.default_rng(20_26)
+    lines = [f"{x:.6f},{'a' if x + 0.2 * e > 0 else 'b'}" for x, e in rng.normal(size=(150, 2))]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *lines]))
+    words = ["learn", tmp_path / "t.csv", "--target", "y", "--learners", "GaussianNB", "--certify", "folds"]
+    words += ["--json", "--quiet", "--resume"]
+    files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html", "--log", tmp_path / "log.txt"]
+    first = json.loads(run(*words, *files).stdout)
+    scores = (tmp_path / "m.assay.scores").read_text().splitlines()
+    assert first["certify"] == "folds"
+    assert [one["code"] for one in first["claims"]] == ["D01/1", "P22/1", "P62/1"]
+    assert all(one["says"] for one in first["claims"])
+    with pytest.warns(UserWarning, match="opened 1 time before"):
+        second = json.loads(run(*words, *files).stdout)
+    again = (tmp_path / "m.assay.scores").read_text().splitlines()
+    assert len(again) == len(scores) + 1, "only that the rows were opened once more"
+    assert second["bound"] == first["bound"]
+    assert "Fold 3 of 3" in (tmp_path / "log.txt").read_text()
+
+
 def test_rows_appear_as_learners_finish_without_a_terminal(tmp_path):
     files = ["--out", tmp_path / "m.assay", "--report", tmp_path / "r.html"]
     done = run("learn", "iris", "--learners", "GaussianNB", *files)

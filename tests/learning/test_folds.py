@@ -129,6 +129,16 @@ def test_refusals(given, words):
         learnt(numbers(60, 0), learners=["Ridge"], clip=1.0)
 
 
+def test_rows_that_are_copied_into_other_folds_are_counted():
+    table = columns(90, 14)
+    twice = {name: [*values, *values[:40]] for name, values in table.items()}
+    fold = drawn(130, 3, 0)
+    apart = 2 * int(np.sum(fold[:40] != fold[90:]))
+    said = f"{apart} of 130 rows have the same columns as a row of another fold"
+    assert any(said in one for one in learnt(twice).notes)
+    assert not any("same columns" in one for one in learnt(table).notes)
+
+
 def test_dates_and_text_keep_their_own_words_in_each_fold():
     rng = np.random.default_rng(5)
     words = np.array(["red", "green", "blue", "rare"])[rng.integers(0, 4, 150)]

@@ -9,6 +9,7 @@ import pytest
 
 import assay
 from assay.fitlog import Interrupts
+from assay.learning.events import Note
 from assay.linear_model import LogisticRegression, Perceptron
 
 X = np.random.default_rng(0).normal(size=120)
@@ -57,6 +58,34 @@ def test_the_second_one_quits_and_one_before_any_fit_too(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "fit", lambda self, *words: ctrl_c())
     with pytest.raises(KeyboardInterrupt):
         assay.learn(TABLE, "y", learners=["LogisticRegression", "GaussianNB"], trials=9, workers=0)
+
+
+def test_a_study_by_folds_gives_the_folds_that_are_left_the_first_learners(monkeypatch):
+    """Ctrl-C in the second fold: what is done is kept, and the rest is done in short."""
+    fit, count, told = Perceptron.fit, [], []
+
+    def interrupted(self, *words, **options):
+        count.append(True)
+        if len(count) == 7:
+            with contextlib.suppress(KeyboardInterrupt):
+                ctrl_c()
+        return fit(self, *words, **options)
+
+    monkeypatch.setattr(Perceptron, "fit", interrupted)
+    names = ["LogisticRegression", "Perceptron", "GaussianNB", "LinearDiscriminantAnalysis"]
+    more = {"certify": "folds", "tell": lambda event: told.append(event)}
+    found = assay.learn(TABLE, "y", learners=names, trials=4, workers=0, **more)
+    assert len(found.folds) == 3
+    notes = [one.text for one in told if isinstance(one, Note) and one.passing]
+    assert notes == [f"Fold {k} of 3: a model is chosen and fitted without it." for k in (1, 2, 3)]
+    raw = found.model.encoding.raw(found.table)[0]
+    assert assay.verify(found.certificate, found.model, raw, found.model.labels(found.table)).holds
+
+
+def test_who_stops_a_study_by_folds_twice_or_before_its_first_model_quits(monkeypatch):
+    monkeypatch.setattr(LogisticRegression, "fit", lambda self, *words: ctrl_c())
+    with pytest.raises(KeyboardInterrupt):
+        assay.learn(TABLE, "y", learners=["LogisticRegression"], trials=9, workers=0, certify="folds")
 
 
 def test_requests_are_counted_and_the_handler_comes_back():

@@ -22,7 +22,7 @@ from assay.cli.screen import say
 from assay.data import Table, read
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
-from assay.learning.events import Event, Finished, First, Left, Started
+from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.text import shown
 
 
@@ -166,6 +166,8 @@ def _learn_row_by_row(data: Table, target: str, options: Options, output: Output
             print(f"{datetime.now().isoformat(timespec='milliseconds')} {logged(event)}", file=log, flush=True)
         if isinstance(event, (Finished, First)):
             say(console, _line(event.candidate, options), "dim" if event.candidate.status == "left out" else None)
+        elif isinstance(event, Note) and event.passing:
+            say(console, event.text, "dim")
         elif isinstance(event, Started):
             if status is not None:
                 status.update(f"Fitting {escape(shown(event.name))}")
@@ -221,7 +223,12 @@ def _record(found: Study, output: Output) -> dict[str, Any]:
         "task": found.task, "metric": found.metric.name, "target": found.model.target.name,
         "confidence": found.confidence, "chosen": found.chosen.name, "bound": found.chosen.bound,
         "baseline": found.baseline.holdout_error, "clip": found.clip, "rows": list(found.rows), "why": found.why,
-        "notes": found.notes, "model": str(output.out), "report": str(output.report), "leaderboard": rows,
+        "notes": found.notes, "certify": "folds" if found.folds else "holdout",
+        "claims": [
+            {"code": one.template, "value": one.value, "direction": one.direction, "says": one.statement}
+            for one in found.certificate.claims
+        ],
+        "model": str(output.out), "report": str(output.report), "leaderboard": rows,
     }  # fmt: skip
 
 

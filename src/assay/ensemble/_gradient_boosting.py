@@ -15,6 +15,7 @@ import sklearn.ensemble as scikit
 from sklearn.base import clone, is_classifier
 from sklearn.callback import with_callbacks
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -116,6 +117,19 @@ class _GradientBoosting(Boosted):
         ]
         with one_blas_thread(), FitLog(self, self.n_estimators, *self._shown(data)) as log:
             Course(self, parts[0], parts[1] if held is not None else None, data).run(monitor, log)
+        self._tell_divergence()
+
+    def _tell_divergence(self) -> None:
+        """Warn if the training loss ends far above where it began: then steps throw each other back."""
+        course = self.train_score_
+        if len(course) > 1 and course[0] > 0 and not course[-1] <= 2 * course[0]:
+            warnings.warn(
+                f"{type(self).__name__}: the training loss rose from {course[0]:.4g} to {course[-1]:.4g}: its steps "
+                "are too long for these rows, and some probabilities are far off; lower learning_rate "
+                f"({self.learning_rate:g}).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _scores(self, X: np.ndarray, more: bool) -> np.ndarray:
         return self._raw(X) if more else self._first(X)

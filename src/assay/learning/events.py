@@ -38,9 +38,10 @@ class Left:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence about the table or about what is done now."""
+    """A sentence about the table, which the study keeps; or, `passing`, about what is done now."""
 
     text: str
+    passing: bool = False
 
 
 Event = Started | Finished | First | Left | Note

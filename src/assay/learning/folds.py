@@ -26,7 +26,7 @@ from assay.learning.jobs import Answer, Fit
 from assay.learning.memory import remember
 from assay.learning.metrics import Metric
 from assay.learning.model import TableModel
-from assay.learning.problem import Problem, of_use
+from assay.learning.problem import Problem, copied, of_use
 from assay.learning.search import Budget, Candidate, Search
 from assay.learning.workers import Pool
 from assay.model_selection._folds import mean_of_folds
@@ -73,8 +73,9 @@ class Folds:
     def run(self) -> None:
         """Fill `models`. Who says stop gets the first learners alone for the folds that are left."""
         count = int(self.fold.max()) + 1
+        self._tell_copies()
         for k in range(count):
-            self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it."))
+            self.tell(Note(f"Fold {k + 1} of {count}: a model is chosen and fitted without it.", passing=True))
             part = self._problem(k)
             try:
                 found = self.search(part, self._metric(part), self._budget(count - k))
@@ -87,6 +88,16 @@ class Folds:
             self.budget.stopped = self.budget.stopped or found.budget.stopped
             self.models.append(self._fitted(k, part, found))
             self.candidates += found.all
+
+    def _tell_copies(self) -> None:
+        copies = int(copied(self.problem.features, self.fold).sum())
+        if copies > max(1, len(self.fold) // 100):
+            note = (
+                f"{copies} of {len(self.fold)} rows have the same columns as a row of another fold; if they are copies "
+                "rather than coincidences, the errors measured are too small: remove them."
+            )
+            self.problem.notes.append(note)
+            self.tell(Note(note))
 
     def _budget(self, folds_left: int) -> Budget:
         """Return what the search of the next fold may take."""
@@ -124,7 +135,7 @@ class Folds:
                 made.append(TableModel(part.target.type, encoding, answer.result["learner"]))
                 one.seconds = answer.result["seconds"]
 
-        for one in found.finishable():
+        for one in _in_time(found):
             assert one.recipe is not None
             encoding, view = part.view(one.kind, one.plain)
             self.tell(Started(one.name, one.settings, "final"))
@@ -135,9 +146,7 @@ class Folds:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
         one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
-        one.training_error, one.holdout_error = (
-            _error(part, rows, made[0].predict(part.table.take(rows))) for rows in (part.train, part.held)
-        )
+        one.holdout_error = _error(part, part.held, made[0].predict(part.table.take(part.held)))
         self.tell(Finished(one))
         return FoldModel(one, made[0], part.held, baseline.constant(own, part.task))
 
@@ -233,6 +242,21 @@ class Folds:
         else:
             value, direction = difference + slack, "upper"
         return claim(template, value, params, "train", delta, direction=direction, witness=witness)
+
+
+def _in_time(found: Search) -> list[Candidate]:
+    """Return what was judged, best first: those whose fit, and answers to the fold, end in the time that is left before
+    the others, of which the fastest comes first."""
+    ranked, left, part = found.ranked(), found.budget.left(), found.problem
+    if left is None:
+        return ranked
+
+    def needed(one: Candidate) -> float:
+        grown = len(part.train) / len(part.rungs[one.step][0].fit)
+        return 0.3 + 1.3 * (one.seconds * grown**1.1 + one.per_row * len(part.y))
+
+    slow = [one for one in ranked if needed(one) > left + 0.08 * (found.budget.seconds or 0.0)]
+    return [one for one in ranked if one not in slow] + sorted(slow, key=needed)
 
 
 def ranges(y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,11 @@ from assay.learning.split import hold_out, rungs
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
 _RARE = 0.2
+_LEAST = 1e-150
+_EXTREME = (
+    "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, "
+    "or multiply the column by a constant."
+)
 
 
 @dataclass
@@ -92,7 +97,10 @@ def posed(
     notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
     _tell_copies(features, held, notes)
     if group is not None:
-        notes.append(f"Rows of one {group!r} stay together: what is measured and bounded is about new groups.")
+        notes.append(
+            f"Rows of one {group!r} stay together: what is measured and bounded is about new groups. Limits in figures "
+            "and explanations count rows as independent draws, and are too narrow for rows of one group."
+        )
     if time is not None:
         notes.append(
             f"The newest rows by {time!r} are held out: the bound rests on new rows being like those, and is not "
@@ -102,9 +110,19 @@ def posed(
 
 
 def of_use(features: Table, rows: np.ndarray) -> Table:
-    """Return the columns that are of use by what these rows hold, and no others."""
-    known = features.take(rows).useful()
+    """Return the columns that are of use by what these rows hold, and no others; nor those with numbers of a size at
+    which no certificate holds, in whichever row."""
+    extreme = {one.name: _EXTREME for one in features.columns.values() if _is_extreme(one)}
+    if len(extreme) == len(features.columns):
+        raise ValueError(f"there is no column to learn from. Column {next(iter(extreme))!r}: {_EXTREME}")
+    plain = (one for one in features.columns.values() if one.name not in extreme)
+    known = Table(plain, features.left_out | extreme, features.n_rows).take(rows).useful()
     return Table((features.column(name) for name in known.names), known.left_out, features.n_rows)
+
+
+def _is_extreme(column: Column) -> bool:
+    size = np.abs(column.data[column.data != 0]) if column.type.kind == "numeric" else np.empty(0)
+    return bool(((size > 1 / _LEAST) | (size < _LEAST)).any())
 
 
 def _task_of(target: Column, notes: list[str]) -> str:
@@ -152,23 +170,29 @@ def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
 
 
 def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:
-    """Count hold-out rows whose columns are those of a training row."""
+    """Say how many hold-out rows have the columns of a training row, if they are many."""
+    part = np.zeros(features.n_rows, dtype=np.int64)
+    part[held] = 1
+    copies = copied(features, part)[1] if len(held) else 0
+    if copies > max(1, len(held) // 100):
+        notes.append(
+            f"{copies} of {len(held)} hold-out rows have the same columns as a training row; if they are copies rather "
+            "than coincidences, the errors measured are too small: remove them, or use --group."
+        )
+
+
+def copied(features: Table, part: np.ndarray) -> np.ndarray:
+    """Return how many rows of each part of the table have the columns of a row of another part."""
+    count = int(part.max()) + 1
     if len(features.columns) >= 64:
-        return
+        return np.zeros(count, dtype=np.int64)
     random = np.random.default_rng(0)
     digests = np.zeros(features.n_rows, dtype=np.uint64)
     for column in features.columns.values():  # bits of the numbers, mixed, times an odd number that is the column's own
         bits = np.ascontiguousarray(column.data, dtype=np.float64).view(np.uint64)
         digests += (bits ^ (bits >> np.uint64(29))) * np.uint64(2 * int(random.integers(2**63)) + 1)
         digests ^= digests >> np.uint64(31)
-    train = np.ones(len(digests), dtype=bool)
-    train[held] = False
-    copies = int(np.isin(digests[held], digests[train]).sum())
-    if copies > max(1, len(held) // 100):
-        notes.append(
-            f"{copies} of {len(held)} hold-out rows have the same columns as a training row; if they are copies rather "
-            "than coincidences, the errors measured are too small: remove them, or use --group."
-        )
+    return np.array([np.isin(digests[part == k], digests[part != k]).sum() for k in range(count)])
 
 
 def default_clip(y: np.ndarray) -> float:

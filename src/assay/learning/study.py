@@ -220,6 +220,8 @@ def learn(
         if not learners:
             first_answer.begin(problem, wanted, pool, tell, delta, clip)
         search = searched(problem, wanted, budget)
+        if budget.stopped:
+            tell(Note("Stopped: the best so far is fitted to all training rows and certified.", passing=True))
         _tell_opened(problem, *search.scores.opened(rows, delta), delta, tell)
         chosen, result = Final(problem, search, pool, budget, tell, delta, clip).run()
     return _study(problem, search, chosen, result, confidence, clip, source)
@@ -295,7 +297,6 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     name = f"{'Vote' if problem.task == 'classify' else 'Mean'} of {len(own)} fold models"
     chosen = Candidate(name, status="chosen", losses=[loss for one in own for loss in one.losses])
     chosen.cv = parts.metric.shown(chosen.loss)
-    chosen.training_error = _mean_error(problem, slice(None), model.predict(problem.table))
     chosen.holdout_error = float(np.average([one.holdout_error for one in own], weights=np.bincount(parts.fold)))
     chosen.seconds = sum(one.seconds for one in own)
     claim = next((one for one in certificate.claims if one.template.startswith("P22/")), None)
@@ -406,7 +407,8 @@ def _why(found: Study, problem: Problem) -> str:
         if classes
         else f"its mean absolute error (each counted up to {found.clip:.4g}) is at most {up(chosen.bound, 4)}"
     )
-    where = "On new data like these" if problem.group is None else "In new groups like these, on average,"
+    where = "On new data like these" if problem.time is None else "On new data like the newest of these"
+    where = where if problem.group is None else "In new groups like these, on average,"
     return f"{why} {where} {said}{_of_metric(found)}, with {sure} confidence; {_against_baseline(found)}"
 
 
@@ -421,6 +423,9 @@ def _of_metric(found: Study) -> str:
         return f", its error rate with every class counted alike is at most {percent_up(claims['P64/1'].value)}"
     if found.metric.name == "auc" and "P06/1" in claims:
         return f", its area under the ROC curve is at least {outward(claims['P06/1'].value, 'lower', 4)}"
+    brier = [one.value for one in found.certificate.claims if one.params.get("loss") == "brier"]
+    if found.metric.name == "brier" and brier:
+        return f", its Brier score is at most {up(min(brier), 4)}"
     if found.metric.name == "cost" and "P42/2" in claims:
         return f", its mean cost is at most {up(claims['P42/2'].value, 4)}"
     return ""

@@ -127,7 +127,7 @@ class Search:
         where nothing is done yet it goes on to the caller."""
         try:
             with self.budget.heard:
-                self._judge([self._new(kind, {}) for kind in first], 0)
+                self._judge([self._new(kind, spaces.start(kind, len(self.problem.train))) for kind in first], 0)
                 waited, best = 0, self._best()
                 while not self._is_over() and waited < (_PATIENCE if self.thorough else 1):
                     self._judge(self._going_on(), 1)
@@ -324,8 +324,10 @@ class Search:
                 best.setdefault(one.name, one)
         if not self.thorough:
             best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
-        found = []
-        for place, one in enumerate(list(best.values())[:_TUNED]):
+        found, tuned = [], list(best.values())[:_TUNED]
+        if self.thorough:  # boosting gains most by its settings: it need not be among the best with its own
+            tuned += [one for one in list(best.values())[_TUNED:] if one.name.startswith("HistGradientBoosting")]
+        for place, one in enumerate(tuned):
             for _ in range(_NEW if place == 0 else 2):
                 number = self.numbers[one.name] = self.numbers.get(one.name, 0) + 1
                 settings = (

@@ -25,8 +25,8 @@ def compiled(function: Callable | None = None, *, reduction: bool = False) -> An
     """Compile a block function; `reduction=True` lets sums be re-ordered so that they vectorise."""
 
     def wrap(body: Callable) -> Any:
-        # What Python, or C, never calls needs no door for it, which costs to compile.
-        doors: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": body.__name__.startswith("_")}
+        inner = body.__name__.startswith("_")  # what Python never calls needs no door for it, which costs to compile
+        doors: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
         loop = njit(nogil=True, error_model="numpy", fastmath=_REDUCTION if reduction else False, **doors)(body)
         if loop is not body:  # with NUMBA_DISABLE_JIT it is
             keep(loop)

@@ -1,4 +1,4 @@
-"""Statements about new data from hold-out rows (P01, P03 to P07, P25, P61, P65, P66).
+"""Statements about new data from hold-out rows (P01, P03 to P07, P25, P61, P63 to P66).
 
 Losses of a regression are absolute errors clipped at `clip`. Where several models were compared on the same
 rows, each statement is made at delta divided by their number.
@@ -21,7 +21,6 @@ from assay.theory import concentration, conformal
 from assay.theory.holdout import auc_lower, threshold_width
 
 _NO_ROWS = "No hold-out rows were given; they usually give the tightest bound."
-_MANY_GROUPS = 30  # from which betting on them does better than Chernoff's bound
 _NO_SCORES = "It needs a score of each row with a bound on its rounding, and this learner has none."
 
 
@@ -42,6 +41,8 @@ def of_classifier(
         yield partial(_selected, errors, predictions)
     else:
         yield partial(_binomial, errors, holdout.n_rows)
+    if asked.metric in ("f1", "balanced"):
+        yield partial(_f1 if asked.metric == "f1" else _balanced, decided, len(classes), holdout, asked.positive)
     if asked.scores:
         yield from _brier(scores, holdout, compared)
         yield from _curve(len(classes), scores, holdout, compared)
@@ -142,6 +143,44 @@ def _label_positions(classes: np.ndarray, compared: Sequence[np.ndarray], rows: 
     return positions.astype(np.int32)
 
 
+# Classes apart ----------------------------------------------------------------------------------------------
+
+
+def _f1(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Claim | NotApplicable:
+    """Return a lower bound of F1 = 2 J/(1 + J): of the rows that are of a class or called so, a share J is both."""
+    found, codes = decided.positions(holdout), labels(holdout)
+    wanted = list(range(classes)) if positive is None else [positive]
+    limits = []
+    for k in wanted:
+        both = int(np.sum((found == k) & (codes == k)))
+        either = int(np.sum((found == k) | (codes == k) | (found < 0)))
+        limit = concentration.clopper_pearson_lower(both, either, float(delta) / len(wanted)) if either else 0.0
+        limits.append(max(0.0, limit - OUTWARD))
+    J = np.array(limits)
+    value = float(np.mean(2 * J / (1 + J))) * (1 - 1e-12)
+    if value <= 0:
+        return Vacuous("P63/1", "There are too few hold-out rows of the class for any bound of F1.", delta)
+    params = {"rows": holdout.n_rows} | ({} if positive is None else {"label": positive})
+    return claim("P63/1", value, params, "holdout", delta, direction="lower", witness={"limits": J})
+
+
+def _balanced(decided: Decided, classes: int, holdout: Rows, positive: int | None, delta: str) -> Any:
+    """Return an upper bound of the mean over classes of the error rates within them."""
+    found, codes = decided.positions(holdout), labels(holdout)
+    sizes = np.bincount(codes, minlength=classes).tolist()
+    errors = np.bincount(codes[found != codes], minlength=classes).tolist()
+    at = float(delta) / classes
+    limits = [
+        min(1.0, concentration.clopper_pearson_upper(e, m, at) + OUTWARD) if m else 1.0
+        for e, m in zip(errors, sizes, strict=True)
+    ]
+    value = float(np.mean(limits)) * (1 + 1e-12)
+    if value >= 1:
+        return Vacuous("P64/1", "There are too few hold-out rows of each class.", delta)
+    params = {"rows": holdout.n_rows}
+    return claim("P64/1", value, params, "holdout", delta, witness={"limits": np.array(limits)})
+
+
 # Probabilities, the ROC curve, and two models ---------------------------------------------------------------
 
 
@@ -225,32 +264,6 @@ def against_median(predicted: Predictions, train: Rows, holdout: Rows, clip: flo
     return replace(
         claim("P65/1", abs(most), params, "holdout", delta, direction=direction), data=("train", "holdout")
     )
-
-
-def of_groups(found: Gathered, holdout: Rows, asked: CertifyOptions, delta: str) -> Claim | NotApplicable:
-    """Return a bound of the mean over groups of the mean loss within a group; hold-out groups are the draws."""
-    assert asked.groups is not None
-    groups = np.unique(np.asarray(asked.groups), return_inverse=True)[1]
-    count = int(groups.max()) + 1
-    params: dict[str, Any] = {"clip": 1.0, "rows": holdout.n_rows}
-    if decided := found.get(Decided):
-        losses = (decided.positions(holdout) != labels(holdout)).astype(np.float64)
-    elif asked.clip is None or not (predicted := found.get(Predictions)) or predicted.targets(holdout) > 1:
-        return NotApplicable("P66/1", "It needs an error of each row with a range: pass clip=, and predict one target.")
-    else:
-        params |= {"clip": float(asked.clip), "loss": "absolute"}
-        rounding = predicted.largest_radius(holdout)
-        losses = np.minimum(predicted.clipped_errors(holdout, params["clip"]) + 2 * rounding, params["clip"])
-    clip = params["clip"]
-    if count < 2:
-        return Vacuous("P66/1", "One hold-out group says next to nothing about new groups.", delta)
-    means = np.minimum(np.bincount(groups, losses) / np.bincount(groups) / clip * (1 + 1e-12), 1.0)
-    how = "kl" if count < _MANY_GROUPS else "betting"  # by the number alone, which is known before any loss is
-    bounding = MEAN_LOSS["P03/1" if how == "kl" else "P05/1"]
-    bound = clip * (bounding(means, float(delta)) + 2 * OUTWARD)
-    if bound >= clip:
-        return Vacuous("P66/1", f"With {count} hold-out groups the bound is {clip:g}, the largest loss.", delta)
-    return claim("P66/1", bound, {**params, "groups": count, "how": how}, "holdout", delta, witness={"group": groups})
 
 
 def _paired(decided: Decided, holdout: Rows, other: np.ndarray, delta: str) -> Claim:

@@ -43,6 +43,8 @@ class CertifyOptions:
     radius: float | None = None
     baseline: bool = False
     groups: np.ndarray | None = None  # of the hold-out rows, if rows of one group are no independent draws
+    metric: str = ""  # "f1" or "balanced": also a bound of that
+    positive: int | None = None  # the class that F1 is of; None: the mean over all
 
 
 class Beside(NamedTuple):

@@ -11,6 +11,7 @@ from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees import holdout
 from assay.guarantees.distances import by_radius, of_distances
 from assay.guarantees.evidence import Decided, Density, Distances, Gathered, Predictions, labels
+from assay.guarantees.groups import of_groups
 from assay.guarantees.ledger import Beside, CertifyOptions, Prepared, Vacuous, error_rate
 from assay.guarantees.norm import by_norm
 from assay.guarantees.stability import in_ball
@@ -27,7 +28,7 @@ def make_statements(
     `found` holds the evidence about each data set; bounds use the largest number of errors that rounding leaves open.
     """
     if asked.groups is not None:
-        return [holdout.of_groups(found["holdout"], cut.holdout, asked, str(delta))]
+        return of_groups(found["holdout"], cut.train, cut.holdout, asked, delta)
     prepared = prepare(learner, cut, found, asked)
     shares = prepared.shares(delta)
     made = [one(shares[place]) if place in shares else one for place, one in enumerate(prepared.all())]

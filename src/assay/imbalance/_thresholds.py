@@ -31,6 +31,8 @@ from assay.scan import Rows
 from assay.theory.concentration import kl_upper
 from assay.theory.spaces import Unbounded
 
+_FOLDS = 3  # on which a threshold is chosen for a metric
+
 
 class Weighing(ClassifierMixin, OfLearners):
     """What both share: one member with probabilities, a matrix that weighs them, and costs."""
@@ -111,10 +113,13 @@ class ThresholdClassifier(Weighing):
     ----------
     estimator : classifier or None
         Any classifier with probabilities; None is `LogisticRegression`.
-    threshold : "prior", a number in (0, 1), or numbers > 0
+    threshold : "prior", "f1", "balanced", a number in (0, 1), or numbers > 0
         "prior": probabilities are rescaled as if classes were equally frequent, so that of two classes the second is
-        decided iff p / (1 - p) > m+ / m-. A number: the probability of the second class that must be exceeded. Numbers:
-        a weight for each class, the largest p_k w_k decides.
+        decided iff p / (1 - p) > m+ / m-. "f1", "balanced", of two classes: the one among 1/100, ..., 99/100 that is
+        best for F1 of the rarer class, or for the mean of the error rates of both, by the probabilities of rows in
+        three folds that were not fitted to; the classifier is then fitted to all rows. With fewer than six rows of a
+        class it is "prior". A number: the probability of the second class that must be exceeded. Numbers: a weight for
+        each class, the largest p_k w_k decides.
     n_jobs : int or None
         Threads; changes the time, never a bit.
 
@@ -154,17 +159,48 @@ class ThresholdClassifier(Weighing):
         check(self)
         X = self._rows(X, reset=True)
         codes, _ = self._targets(X, y, None)
-        weights = self._weights(np.bincount(codes))
+        counts = np.bincount(codes)
+        weights = None if self._by_folds(counts) else self._weights(counts)
         with FitLog(self, 1, X, y) as log:
+            if weights is None:
+                t = self._best_threshold(X, codes)
+                weights = np.array([t, 1 - t])
             self._fit_member(X, codes)
             self.matrix_, self.cost_ = np.diag(weights), 1 - np.eye(len(weights))
             log.step(float(np.mean(self._positions(X) != codes)), 0.0)
         return self
 
+    def _by_folds(self, counts: np.ndarray) -> bool:
+        """Tell whether the threshold is chosen on folds."""
+        if not isinstance(self.threshold, str) or self.threshold not in ("f1", "balanced"):
+            return False
+        if len(counts) != 2:
+            raise refuse(self, f"threshold={self.threshold!r} is for two classes; there are {len(counts)}.")
+        return bool(counts.min() >= 2 * _FOLDS)
+
+    def _best_threshold(self, X: Any, codes: np.ndarray) -> float:
+        """Return the threshold that is best on rows of folds which their member was not fitted to."""
+        self._check_kinds(self._bases(), True)
+        fold = np.empty(len(codes), dtype=np.int64)
+        for k in range(2):
+            own = np.flatnonzero(codes == k)
+            fold[np.random.default_rng([k, len(codes)]).permutation(own)] = np.arange(len(own)) % _FOLDS
+        outside = [np.flatnonzero(fold != k) for k in range(_FOLDS)]
+        tasks = [Task("estimator", self._base(), _safe_indexing(X, rows), codes[rows]) for rows in outside]
+        second = np.empty(len(codes))
+        for k, one in enumerate(fit_members(self, tasks, self.n_jobs)):
+            if not hasattr(one, "predict_proba"):
+                raise refuse(self, f"it needs probabilities, which {type(one).__name__} does not have.")
+            mine = np.flatnonzero(fold == k)
+            second[mine] = np.asarray(one.predict_proba(_safe_indexing(X, mine)))[:, 1]
+        paid = [_loss(self.threshold, codes, second > t / GRID) for t in range(1, GRID)]
+        return (_middle(np.array(paid)) + 1) / GRID
+
     def _weights(self, counts: np.ndarray) -> np.ndarray:
         if isinstance(self.threshold, str):
-            if self.threshold != "prior":
-                raise refuse(self, f"threshold must be 'prior', a number or numbers; got {self.threshold!r}.")
+            if self.threshold not in ("prior", "f1", "balanced"):
+                known = "'prior', 'f1', 'balanced', a number or numbers"
+                raise refuse(self, f"threshold must be {known}; got {self.threshold!r}.")
             return 1 / counts / np.sum(1 / counts)
         given = np.asarray(self.threshold, dtype=np.float64)
         if given.ndim == 0 and len(counts) == 2 and 0 < given < 1:
@@ -396,6 +432,15 @@ class CostClassifier(Weighing):
 def held_rows(seed: int, rows: int, held: int) -> np.ndarray:
     """Return which rows the choice is made on: the first of a permutation that the seed fixes, in order."""
     return np.sort(np.random.RandomState(seed).permutation(rows)[:held])
+
+
+def _loss(name: str, codes: np.ndarray, called: np.ndarray) -> float:
+    """Return 1 - F1 of the rarer of two classes, the second of equals; or the mean of the error rates of both."""
+    if name == "balanced":
+        return 0.5 * float(np.mean(called[codes == 0]) + np.mean(~called[codes == 1]))
+    rare = int(np.sum(codes == 1) <= np.sum(codes == 0))
+    own, said = codes == rare, called == bool(rare)
+    return 1 - 2 * float(np.sum(own & said)) / max(1, int(own.sum() + said.sum()))
 
 
 def _middle(paid: np.ndarray) -> int:

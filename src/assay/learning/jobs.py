@@ -38,6 +38,7 @@ class Recipe:
     members: tuple["Recipe", ...] = ()
     wrapped: str = ""
     cost: Any = None
+    threshold: str = ""
 
     def make(self, nominal: list[int]) -> Learner:
         """Return the learner, not fitted."""
@@ -52,6 +53,7 @@ class Recipe:
         if not self.wrapped:
             return made
         options = {"cost": self.cost} if self.cost is not None else {}
+        options |= {"threshold": self.threshold} if self.threshold else {}
         return find(self.wrapped)(estimator=made, **options)
 
 

@@ -18,10 +18,12 @@ _LEAST = 1e-15
 
 @dataclass(frozen=True)
 class Metric:
-    """A loss by its name; `cost` is a matrix (classes, classes) for "cost"."""
+    """A loss by its name; `cost` is a matrix (classes, classes) for "cost", `positive` the class that F1 is of: the
+    rarer of two; of more classes it is the mean over all."""
 
     name: str
     cost: Any = None
+    positive: int | None = None
 
     @property
     def needs_probabilities(self) -> bool:
@@ -46,7 +48,7 @@ class Metric:
         if self.name == "cost":
             return float(np.asarray(self.cost)[y, predicted].mean())
         if self.name in ("balanced", "f1"):
-            return _by_class(self.name, y, predicted, n_classes)
+            return _by_class(self.name, y, predicted, n_classes, self.positive)
         if shares is None:
             raise ValueError(f"it has no probabilities, which --metric {self.name} needs.")
         if self.name == "brier":
@@ -56,13 +58,12 @@ class Metric:
         return 1 - _area(y, shares, n_classes)
 
 
-def _by_class(name: str, y: np.ndarray, predicted: np.ndarray, n_classes: int) -> float:
+def _by_class(name: str, y: np.ndarray, predicted: np.ndarray, n_classes: int, positive: int | None) -> float:
     """Return the mean error of the classes that occur, or 1 - F1."""
     there = np.flatnonzero(np.bincount(y, minlength=n_classes))
     if name == "balanced":
         return float(np.mean([np.mean(predicted[y == k] != k) for k in there]))
-    if n_classes == 2:
-        there = np.array([np.bincount(y, minlength=2).argmin()])
+    there = there if positive is None else np.array([positive])
     hits = [(np.sum((y == k) & (predicted == k)), np.sum(y == k) + np.sum(predicted == k)) for k in there]
     return 1 - float(np.mean([2 * both / max(1, either) for both, either in hits]))
 
@@ -80,8 +81,8 @@ def _area(y: np.ndarray, shares: np.ndarray, n_classes: int) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
-def chosen_metric(name: str | None, cost: Any, task: str, n_classes: int) -> Metric:
-    """Return the metric that was asked for; refuse one of the other task."""
+def chosen_metric(name: str | None, cost: Any, task: str, codes: np.ndarray, n_classes: int) -> Metric:
+    """Return the metric that was asked for; refuse one of the other task. `codes` are classes of the training rows."""
     if cost is not None:
         matrix = np.asarray(cost, dtype=np.float64)
         if task != "classify":
@@ -97,4 +98,6 @@ def chosen_metric(name: str | None, cost: Any, task: str, n_classes: int) -> Met
     allowed = CLASSES if task == "classify" else NUMBERS
     if name is not None and name not in allowed:
         raise ValueError(f"--metric for {task} must be one of {', '.join(allowed)}; got {name!r}.")
+    if name == "f1" and n_classes == 2:
+        return Metric(name, positive=int(np.sum(codes == 1) <= np.sum(codes == 0)))
     return Metric(name or allowed[0])

@@ -199,13 +199,14 @@ class Search:
         plain = bool(members or recipe.wrapped)
         return Candidate(name, settings, kind=kind, recipe=recipe, plain=plain, number=self.made)
 
-    def _wrapping(self, kind: type[Learner]) -> tuple[str, Any]:
+    def _wrapping(self, kind: type[Learner]) -> tuple[str, Any, str]:
         """Return the learner that moves the threshold for the metric, where the probabilities are there for it."""
-        if self.metric.name not in ("balanced", "cost") or not hasattr(kind, "predict_proba"):
-            return "", None
-        if self.metric.name == "balanced":
-            return "imbalance.ThresholdClassifier", None
-        return "imbalance.CostClassifier", self.metric.cost.tolist()
+        two, name = len(self.problem.classes) == 2, self.metric.name
+        if not hasattr(kind, "predict_proba") or name not in ("balanced", "f1", "cost") or (name == "f1" and not two):
+            return "", None, ""
+        if name == "cost":
+            return "imbalance.CostClassifier", self.metric.cost.tolist(), ""
+        return "imbalance.ThresholdClassifier", None, name if two else "prior"
 
     def _judge(self, candidates: list[Candidate], step: int) -> None:
         """Judge candidates on the pairs of a step, side by side."""
@@ -375,5 +376,7 @@ class Search:
 
 def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None) -> CertifyOptions:
     """Return what certificates of the finalists are asked for; `groups` are those of the hold-out rows."""
-    scores = metric.name in ("auc", "brier")
-    return CertifyOptions(clip=clip, scores=scores, hypothesis_class_fixed=False, baseline=True, groups=groups)
+    return CertifyOptions(
+        clip=clip, scores=metric.name in ("auc", "brier"), hypothesis_class_fixed=False, baseline=True, groups=groups,
+        metric=metric.name, positive=metric.positive,
+    )  # fmt: skip

@@ -198,7 +198,7 @@ def learn(
         share = 0.0 if certify == "folds" else holdout
         problem = posed(known, target, task, share, seed, group, time_column, Path(folder))
         clip = _clip(problem, clip) if share else None
-        wanted = chosen_metric(metric, cost, problem.task, len(problem.classes))
+        wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
         spaces.check_names(problem.task, [*learners, *exclude])
         _tell_notes(problem, tell)
         rows = fingerprint(problem.table, target, problem.task)
@@ -407,13 +407,30 @@ def _why(found: Study, problem: Problem) -> str:
         else f"its mean absolute error (each counted up to {found.clip:.4g}) is at most {up(chosen.bound, 4)}"
     )
     where = "On new data like these" if problem.group is None else "In new groups like these, on average,"
-    return f"{why} {where} {said}, with {sure} confidence; {_against_baseline(found)}"
+    return f"{why} {where} {said}{_of_metric(found)}, with {sure} confidence; {_against_baseline(found)}"
+
+
+def _of_metric(found: Study) -> str:
+    """Return what is proved of the metric that was asked for, beside the error rate."""
+    claims = {one.template: one for one in found.certificate.claims}
+    if found.metric.name == "f1" and "P63/1" in claims:
+        positive = found.metric.positive
+        which = "" if positive is None else f" of {found.model.classes_[positive]!s}"
+        return f", its F1{which} is at least {outward(claims['P63/1'].value, 'lower', 4)}"
+    if found.metric.name == "balanced" and "P64/1" in claims:
+        return f", its error rate with every class counted alike is at most {percent_up(claims['P64/1'].value)}"
+    if found.metric.name == "auc" and "P06/1" in claims:
+        return f", its area under the ROC curve is at least {outward(claims['P06/1'].value, 'lower', 4)}"
+    if found.metric.name == "cost" and "P42/2" in claims:
+        return f", its mean cost is at most {up(claims['P42/2'].value, 4)}"
+    return ""
 
 
 def _against_baseline(found: Study) -> str:
     base = found.baseline
     rival = base.note.removeprefix("always ")
-    claim = next((one for one in found.certificate.claims if one.template in ("P61/1", "P65/1")), None)
+    beside = ("P61/1", "P65/1", "P66/2")
+    claim = next((one for one in found.certificate.claims if one.template in beside), None)
     if claim is not None and claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if found.task == "classify" else outward(claim.value, "lower", 4)
         return f"it is proved to beat always answering {rival}, by at least {by}."

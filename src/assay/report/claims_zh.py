@@ -99,6 +99,31 @@ def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return f"大小为 {up(value, 6)} 的预测集{what}至少包含 {share} 的新数据的真值{_compared(params)}。"
 
 
+def _f1(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f"第 {params['label']} 类的" if "label" in params else "各类平均的 "
+    return f"{which} F1 在新数据上不低于 {outward(value, direction, 4)}（{params['rows']} 个留出行）。"
+
+
+def _balanced(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return f"各类同等看待时，新数据上的错误率不超过 {percent(value)}（{params['rows']} 个留出行）。"
+
+
+def _in_groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return outward(value, direction, 6) if "loss" in params else percent(value, direction)
+
+
+def _groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    what = f"平均绝对误差（误差截断于 {params['clip']:g}）" if "loss" in params else "错误率"
+    rows = f"（{params['groups']} 个留出组，每组为一次抽取）"
+    return f"新组内{what}的平均值不超过 {_in_groups(value, direction, params)}{rows}。"
+
+
+def _groups_baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    how = "低" if direction == "lower" else "高"
+    bound = f"{_SIDES[direction]} {_in_groups(value, direction, params)}"
+    return f"新组内的平均损失比不看任何列的基线{how}，相差{bound}（{params['groups']} 个留出组）。"
+
+
 def _folds(value: float, direction: str, params: Mapping[str, Any]) -> str:
     folds = params["folds"]
     return (
@@ -138,6 +163,10 @@ _SENTENCES: dict[str, Sentence] = {
     "P07/1": _rate,
     "P25/1": _coverage,
     "P61/1": _baseline,
+    "P63/1": _f1,
+    "P64/1": _balanced,
+    "P66/1": _groups,
+    "P66/2": _groups_baseline,
     "P22/1": _folds,
     "P22/2": _folds_loss,
     "P62/1": _folds_baseline,

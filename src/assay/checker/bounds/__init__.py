@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from assay.checker.bounds import error_rate, holdout, margins, norm, pac_bayes
+from assay.checker.bounds import by_class, error_rate, groups, holdout, margins, norm, pac_bayes
 from assay.claims.definitions import (
     HOLDOUT,
     PRIOR,
@@ -70,6 +70,31 @@ def _groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
     )
 
 
+def _against_groups(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    bound = percent(value, direction) if "label" in params else outward(value, direction, 6)
+    what, answer = "share of errors", "the commonest class of the training rows"
+    if "constant" in params:
+        what = f"mean absolute error, errors clipped at {params['clip']:g},"
+        answer = f"the median of the training rows, {params['constant']:.6g}"
+    rows = f"({params['groups']} hold-out groups of {params['rows']} rows, each group one draw)"
+    mean, other = f"The mean over new groups of the {what}", f"that of always answering with {answer}"
+    if direction == "upper":
+        return f"{mean} exceeds {other} by at most {bound} {rows}."
+    return f"{mean} is at least {bound} below {other} {rows}."
+
+
+def _f1(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    which = f"of the class of number {params['label']}" if "label" in params else "with every class counted alike"
+    return f"F1 on new data, {which}, is at least {outward(value, direction, 4)} ({params['rows']} hold-out rows)."
+
+
+def _balanced(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    return (
+        f"The error rate on new data with every class counted alike is at most {percent(value)} ({params['rows']} "
+        "hold-out rows)."
+    )
+
+
 def _coverage(value: float, direction: str, params: Mapping[str, Any]) -> str:
     return (
         f"Prediction sets of size {up(value, 6)} (the interval prediction -+ size; the classes whose score is at most "
@@ -133,6 +158,15 @@ CLAIMS = {
         ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
         quantity="mean loss of groups",
     ),
+    "P66/2": Definition(
+        "holdout.groups-baseline",
+        groups.GroupBaseline,
+        _against_groups,
+        ("A-GROUPS(holdout)", *HOLDOUT[1:], "A-RANGE", "A-ORDER"),
+        _BOTH,
+    ),
+    "P63/1": Definition("holdout.f1", by_class.F1, _f1, HOLDOUT, ("lower",), "F1"),
+    "P64/1": Definition("holdout.balanced", by_class.Balanced, _balanced, HOLDOUT, quantity="balanced error rate"),
     "P61/1": Definition("holdout.baseline", holdout.Baseline, _baseline, HOLDOUT, _BOTH),
     "P25/1": Definition("conformal.coverage", holdout.Coverage, _coverage, HOLDOUT),
 }

@@ -1,0 +1,198 @@
+"""F1 and the error rate with every class counted alike: thresholds chosen for them, and bounds at the chosen one."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import balanced_accuracy_score, f1_score
+
+import assay
+from assay import verify
+from assay.guarantees.ledger import CertifyOptions
+from assay.guarantees.seal import issue
+from assay.imbalance import ThresholdClassifier
+from assay.linear_model import LogisticRegression
+
+
+def rare(seed, n=400, share=0.1, classes=2):
+    """Classes that overlap; the second is rare. Given the class, x is normal around its number."""
+    rng = np.random.default_rng(seed)
+    p = np.array([1 - share, share]) if classes == 2 else np.array([0.6, 0.3, 0.1])
+    y = rng.choice(classes, size=n, p=p)
+    return (1.5 * y + rng.normal(size=n))[:, None], y
+
+
+def certified(seed, metric, positive=None, delta=0.05, model=None, **more):
+    X, y = rare(seed, **more)
+    half = len(y) // 2
+    model = (LogisticRegression() if model is None else model).fit(X[:half], y[:half])
+    cut = model._cut(X, y, None, np.arange(half, len(y)))
+    asked = CertifyOptions(metric=metric, positive=positive, hypothesis_class_fixed=False)
+    return model, issue(model, cut, delta=Decimal(str(delta)), asked=asked), X, y
+
+
+def status(certificate, model, X, y, name):
+    return next(one for one in verify(certificate, model, X, y).verdicts if one.claim == name).status
+
+
+def lower(k, m, delta):
+    return stats.beta.ppf(delta, k, m - k + 1) if k else 0.0
+
+
+def upper(k, m, delta):
+    return stats.beta.ppf(1 - delta, k + 1, m - k) if k < m else 1.0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_f1_by_hand(classes):
+    model, certificate, X, y = certified(0, "f1", 1 if classes == 2 else None, classes=classes, n=900, share=0.3)
+    claim, half = certificate.find("P63"), 450
+    guess, truth = model.predict(X[half:]), y[half:]
+    wanted = [1] if classes == 2 else range(3)
+    limits = []
+    for k in wanted:
+        both, either = np.sum((guess == k) & (truth == k)), np.sum((guess == k) | (truth == k))
+        limits.append(lower(both, either, float(claim.delta) / len(wanted)))
+    by_hand = np.mean([2 * one / (1 + one) for one in limits])
+    assert claim.value == pytest.approx(by_hand, abs=1e-7)
+    seen = f1_score(truth, guess, **({} if classes == 2 else {"average": "macro"}))
+    assert 0 < claim.value < seen
+    assert status(certificate, model, X, y, "holdout.f1") == "PROVED-GIVEN"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_balanced_by_hand(classes):
+    model, certificate, X, y = certified(1, "balanced", classes=classes, n=900, share=0.3)
+    claim, half = certificate.find("P64"), 450
+    guess, truth = model.predict(X[half:]), y[half:]
+    own = [truth == k for k in range(classes)]
+    at = float(claim.delta) / classes
+    limits = [upper(int(np.sum(guess[one] != k)), int(one.sum()), at) for k, one in enumerate(own)]
+    assert claim.value == pytest.approx(np.mean(limits), abs=1e-7)
+    assert claim.value > 1 - balanced_accuracy_score(truth, guess)
+    assert status(certificate, model, X, y, "holdout.balanced") == "PROVED-GIVEN"
+
+
+@pytest.mark.parametrize(("metric", "code"), [("f1", "P63"), ("balanced", "P64")])
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_the_constants_are_noticed(metric, code, factor):
+    model, certificate, X, y = certified(2, metric, n=900, classes=3)
+    claim = certificate.find(code)
+    guess, truth = model.predict(X[450:]), y[450:]
+    at, limits = float(claim.delta) / 3 * factor, claim.witness["limits"].copy()
+    if metric == "f1":
+        limits[0] = lower(np.sum((guess == 0) & (truth == 0)), np.sum((guess == 0) | (truth == 0)), at) - 1e-12
+        value = float(np.mean(2 * limits / (1 + limits))) - 1e-9
+    else:
+        limits[0] = upper(int(np.sum(guess[truth == 0] != 0)), int(np.sum(truth == 0)), at) + 1e-12
+        value = float(np.mean(limits)) + 1e-9
+    moved = replace(claim, witness={"limits": limits}, value=value)
+    claims = [moved if one is claim else one for one in certificate.claims]
+    found = status(replace(certificate, claims=tuple(claims)), model, X, y, claim.kind)
+    assert found == ("PROVED-GIVEN" if factor < 1 else "REJECTED")
+
+
+@pytest.mark.parametrize(("metric", "code"), [("f1", "P63"), ("balanced", "P64")])
+def test_forgeries_are_rejected(metric, code):
+    model, certificate, X, y = certified(3, metric, 0 if metric == "f1" else None, n=900, share=0.3)
+    claim = certificate.find(code)
+    better = 1.001 if metric == "f1" else 0.999
+    limits = claim.witness["limits"]
+    for change in (
+        {"value": claim.value * better},
+        {"witness": {"limits": limits * better}, "value": claim.value * better},
+        {"witness": {"limits": limits[:0]}},
+        {"witness": {"limits": np.append(limits, limits)}},
+        {"params": {**claim.params, "rows": 5}},
+        {"params": {**claim.params, "label": 1}},
+        {"params": {**claim.params, "label": 7}},
+        {"params": {**claim.params, "more": 1}},
+    ):
+        claims = [replace(one, **change) if one is claim else one for one in certificate.claims]
+        assert status(replace(certificate, claims=tuple(claims)), model, X, y, claim.kind) == "REJECTED", change
+
+
+def truths(model, share):
+    """The true F1 of the second class and the true balanced error: x is normal around 0 or 1.5, and the decision is
+    that x exceeds a number."""
+    grid = np.linspace(-6, 8, 14001)[:, None]
+    called = model.predict(grid) == 1
+    cut = grid[called.argmax(), 0] if called.any() else np.inf
+    hit, alarm = stats.norm.sf(cut - 1.5), stats.norm.sf(cut)
+    f1 = 2 * share * hit / (share + share * hit + (1 - share) * alarm)
+    return f1, 0.5 * (alarm + 1 - hit)
+
+
+@pytest.mark.parametrize(("metric", "place"), [("f1", 0), ("balanced", 1)])
+def test_bounds_hold_as_often_as_they_say(metric, place):
+    """Half of delta is the error rate's: a bound at 0.25 fails at most a quarter of the time."""
+    draws, failed, stated = 150, 0, 0
+    for seed in range(draws):
+        model, certificate, _, _ = certified(seed, metric, 1 if metric == "f1" else None, 0.5, n=160, share=0.25)
+        claims = [one for one in certificate.claims if one.template in ("P63/1", "P64/1")]
+        truth, stated = truths(model, 0.25)[place], stated + len(claims)
+        failed += any(truth < one.value - 1e-3 if metric == "f1" else truth > one.value + 1e-3 for one in claims)
+    assert stated > draws / 2
+    assert failed <= stats.binom.ppf(0.9999, draws, 0.25)
+
+
+# The threshold
+
+
+@pytest.mark.parametrize("metric", ["f1", "balanced"])
+def test_the_threshold_is_the_best_of_its_grid_on_rows_not_fitted_to(metric):
+    X, y = rare(5, n=1500)
+    model = ThresholdClassifier(LogisticRegression(), threshold=metric).fit(X, y)
+    t = model.class_weights_[0]
+    assert t * 100 == pytest.approx(round(t * 100))
+    second = model.estimator_.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(model.predict(X), (second > t).astype(int))
+    score = f1_score if metric == "f1" else balanced_accuracy_score
+    best = max(score(y, second > k / 100) for k in range(1, 100))
+    assert score(y, second > t) > best - 0.03
+    new, truth = rare(6, n=5000)
+    plain = LogisticRegression().fit(X, y)
+    assert score(truth, model.predict(new)) > score(truth, plain.predict(new)) + 0.05
+
+
+def test_few_rows_of_a_class_and_many_classes():
+    X, y = rare(7, n=100, share=0.5)
+    few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]
+    prior, chosen = (ThresholdClassifier(threshold=one).fit(X[few], y[few]) for one in ("prior", "f1"))
+    np.testing.assert_array_equal(prior.class_weights_, chosen.class_weights_)
+    with pytest.raises(ValueError, match="two classes"):
+        ThresholdClassifier(threshold="f1").fit(*rare(8, classes=3))
+    with pytest.raises(ValueError, match="'balanced'"):
+        ThresholdClassifier(threshold="f2").fit(X, y)
+
+
+@pytest.mark.parametrize("metric", ["f1", "balanced"])
+@pytest.mark.parametrize("learner", ["LogisticRegression", "RandomForestClassifier", "MixedNB"])
+def test_a_study_moves_the_threshold_and_bounds_the_metric(metric, learner):
+    X, y = rare(9, n=900)
+    table = {"x": X[:, 0], "z": np.random.default_rng(0).normal(size=900), "y": np.where(y, "yes", "no")}
+    study = assay.learn(table, "y", metric=metric, learners=[learner], trials=1, workers=0)
+    plain = assay.learn(table, "y", learners=[learner], trials=1, workers=0)
+    assert type(study.model.learner).__name__ == "ThresholdClassifier"
+    X, y = rare(10, n=5000)
+    rows = {"x": X[:, 0], "z": np.random.default_rng(1).normal(size=5000)}
+    score = f1_score if metric == "f1" else balanced_accuracy_score
+    own, other = (score(y == 1, one.model.predict(rows) == "yes") for one in (study, plain))
+    assert own > other
+    claim = study.certificate.find("P63" if metric == "f1" else "P64")
+    assert (claim.value < own) if metric == "f1" else (claim.value > 1 - own)
+    assert ("its F1 of yes is at least" if metric == "f1" else "every class counted alike is at most") in study.why
+    raw = study.model.encoding.raw(study.table)[0]
+    assert verify(study.certificate, study.model, raw, study.model.labels(study.table)).holds
+
+
+def test_f1_is_of_the_class_that_is_rare_among_the_training_rows():
+    from assay.learning.metrics import chosen_metric
+
+    assert chosen_metric("f1", None, "classify", np.array([0, 0, 1]), 2).positive == 1
+    assert chosen_metric("f1", None, "classify", np.array([0, 1, 1]), 2).positive == 0
+    assert chosen_metric("f1", None, "classify", np.array([0, 1, 2]), 3).positive is None
+    mostly = chosen_metric("f1", None, "classify", np.array([0, 0, 1]), 2)
+    assert mostly.of(np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0]), None, 2) == pytest.approx(1 - 0.8)

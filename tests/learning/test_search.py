@@ -111,3 +111,29 @@ def test_equal_losses_are_ranked_by_order_not_by_who_was_done_first():
     late, early = candidate([0.2], number=1), candidate([0.2], number=2)
     rounds.all = [early, late]
     assert rounds.ranked() == [late, early]
+
+
+def test_boosting_begins_with_leaves_that_fit_few_rows():
+    """On 90 rows leaves of 20 leave a tree four of them: such boosting was taken for the worst learner of Servo."""
+    from assay.ensemble import HistGradientBoostingRegressor
+    from assay.learning import spaces
+    from assay.linear_model import Ridge
+
+    assert spaces.start(HistGradientBoostingRegressor, 87) == {"min_samples_leaf": 2}
+    assert spaces.start(HistGradientBoostingRegressor, 600) == {"min_samples_leaf": 15}
+    assert spaces.start(HistGradientBoostingRegressor, 5_000) == {} == spaces.start(Ridge, 87)
+
+
+def test_only_the_first_list_is_loaded_unless_learners_are_named():
+    from assay.learning import spaces
+
+    first, slow = spaces.suitable("classify", [], ["SVC"], 500, False)
+    others = {kind.__name__ for kind in spaces.others("classify", [], ["SVC"], 500, first)}
+    names = {kind.__name__ for kind in first}
+    assert not slow
+    assert "SVC" not in others | names
+    assert "QuadraticDiscriminantAnalysis" in others
+    assert not others & names
+    assert spaces.others("classify", ["SVC"], [], 500, []) == []
+    with pytest.raises(ValueError, match="is not a learner for classification"):
+        spaces.suitable("classify", [], ["Ridge"], 500, False)

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from assay.base import streams
-from assay.card import Card, log
+from assay.card import Card, log, options
 from assay.ensemble._boosted import Boosted, BoostedClassifier, BoostedRegressor
 from assay.ensemble._hist_reading import as_asked, check_levels, groups_of, signs_of
 from assay.ensemble._losses import Loss
@@ -405,7 +405,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
         algorithm="gradient boosting on histograms with packed integer sums, leaf-wise trees",
         guarantee=(),
         input=("numbers", "nominal", "missing"),
-        search=_SEARCH,
+        search={**_SEARCH, "loss": options("squared_error", "absolute_error")},
     )
     loss: str = "squared_error"
     _: KW_ONLY

@@ -127,7 +127,7 @@ class Search:
         where nothing is done yet it goes on to the caller."""
         try:
             with self.budget.heard:
-                self._judge([self._new(kind, {}) for kind in first], 0)
+                self._judge([self._new(kind, spaces.start(kind, len(self.problem.train))) for kind in first], 0)
                 waited, best = 0, self._best()
                 while not self._is_over() and waited < (_PATIENCE if self.thorough else 1):
                     self._judge(self._going_on(), 1)
@@ -325,8 +325,10 @@ class Search:
                 best.setdefault(one.name, one)
         if not self.thorough:
             best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
-        found = []
-        for place, one in enumerate(list(best.values())[:_TUNED]):
+        found, tuned = [], list(best.values())[:_TUNED]
+        if self.thorough:  # boosting gains most by its settings: it need not be among the best with its own
+            tuned += [one for one in list(best.values())[_TUNED:] if one.name.startswith("HistGradientBoosting")]
+        for place, one in enumerate(tuned):
             for _ in range(_NEW if place == 0 else 2):
                 number = self.numbers[one.name] = self.numbers.get(one.name, 0) + 1
                 settings = (
@@ -339,10 +341,12 @@ class Search:
 
     def _combined(self) -> list[Candidate]:
         """Return the vote and the stack of the best learners of different kinds that certificates can join, but no
-        longer than a quarter of what the search took so far, or half of the time that is left of what was asked for."""
+        longer than a quarter of what the search took so far, or half of the time that is left of what was asked for.
+        Votes read numbers alone: unless a time was asked for, who was judged on other columns is no member."""
         best: dict[str, Candidate] = {}
         for one in self.ranked():
-            if one.recipe is not None and not one.recipe.wrapped and self._joins(one):
+            alike = self.thorough or self._reads_numbers(one)
+            if one.recipe is not None and not one.recipe.wrapped and alike and self._joins(one):
                 best.setdefault(one.name, one)
         members = list(best.values())[:3]
         if len(members) < 2 or len(self.problem.train) > 30_000:
@@ -355,6 +359,11 @@ class Search:
         room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, spent)
         kinds = [name for name, fits in (("Voting", 1), ("Stacking", _STACKED)) if one_fit * fits / workers <= room]
         return [self._new(find(f"ensemble.{name}{ending}"), {}, recipes) for name in kinds]
+
+    def _reads_numbers(self, one: Candidate) -> bool:
+        """Tell whether a learner was judged on numbers alone, none of them missing."""
+        encoding, path = self.problem.view(one.kind, one.plain)
+        return not encoding.nominal() and not np.isnan(np.load(path, mmap_mode="r")).any()
 
     def _joins(self, one: Candidate) -> bool:
         """Tell whether the probabilities of a learner are ones that certificates of votes and stacks can read."""

@@ -4,21 +4,18 @@ A compiled loop is a top-level function on arrays that does one block of work: i
 disk, starts no thread and keeps IEEE arithmetic for NaN and infinity. `scan` spreads blocks over threads.
 
 Modules that hold compiled loops are imported by a learner when it first fits, so that `import assay` needs no Numba.
+A private function, `_name`, is called by other compiled loops alone.
 """
 
-import logging
-import os
-import stat
-import time
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils, event
-from numba.core.caching import NullCache
+from numba.core import cgutils
 from numba.extending import intrinsic
+
+from assay.loop_cache import keep
 
 # Re-association and fused multiply-add let a reduction use vector registers; NaN and infinity keep their meaning.
 _REDUCTION = {"reassoc", "contract"}
@@ -28,85 +25,14 @@ def compiled(function: Callable | None = None, *, reduction: bool = False) -> An
     """Compile a block function; `reduction=True` lets sums be re-ordered so that they vectorise."""
 
     def wrap(body: Callable) -> Any:
-        loop = njit(nogil=True, error_model="numpy", fastmath=_REDUCTION if reduction else False)(body)
+        inner = body.__name__.startswith("_")  # what Python never calls needs no door for it, which costs to compile
+        doors: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+        loop = njit(nogil=True, error_model="numpy", fastmath=_REDUCTION if reduction else False, **doors)(body)
         if loop is not body:  # with NUMBA_DISABLE_JIT it is
-            _cache(loop)
+            keep(loop)
         return loop
 
     return wrap if function is None else wrap(function)
-
-
-class _Clock(event.Listener):
-    """Adds up the seconds in which loops are compiled; loops read from the disk cost next to nothing."""
-
-    def __init__(self) -> None:
-        self.depth, self.began, self.seconds = 0, 0.0, 0.0
-
-    def on_start(self, event: Any) -> None:
-        self.began = time.perf_counter() if self.depth == 0 else self.began
-        self.depth += 1
-
-    def on_end(self, event: Any) -> None:
-        self.depth -= 1
-        self.seconds += time.perf_counter() - self.began if self.depth == 0 else 0.0
-
-
-_clock = _Clock()
-event.register("numba:compile", _clock)
-
-
-def seconds_compiling() -> float:
-    """Return for how long this process has compiled loops so far."""
-    return _clock.seconds
-
-
-def _cache(loop: Any) -> None:
-    """Keep what is compiled on disk, unless there is no place for it, or others could put their code there."""
-    try:
-        loop.enable_caching()
-    except RuntimeError:
-        _tell_once("there is no folder that this process may write to")
-        return
-    folder = loop.stats.cache_path
-    if not _is_private(folder):
-        loop._cache = NullCache()
-        _tell_once(f"{folder!r} can be written to by others, whose code would be run")
-
-
-_told: list[str] = []
-
-
-def _tell_once(reason: str) -> None:
-    if not _told:
-        _told.append(reason)
-        logging.getLogger("assay").warning(
-            "assay: compiled loops are not cached, so that each process compiles them anew: %s. "
-            "Set NUMBA_CACHE_DIR to a folder that only you can write to.",
-            reason,
-        )
-
-
-@cache
-def _is_private(folder: str) -> bool:
-    """Tell whether a folder belongs to this user, and nobody else can write to it."""
-    if not hasattr(os, "geteuid"):  # Windows: folders below the user's own are private
-        return True
-    status = os.stat(folder)
-    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
-        return False
-    return not status.st_mode & stat.S_IWGRP or _is_own_group(status.st_gid)
-
-
-def _is_own_group(number: int) -> bool:
-    """Tell whether a group is the user's private one: of the user's name, with no other member."""
-    import grp
-    import pwd
-
-    try:
-        user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(number)
-    except KeyError:
-        return False
-    return group.gr_name == user and {*group.gr_mem} <= {user}
 
 
 @intrinsic

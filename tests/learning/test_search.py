@@ -104,3 +104,10 @@ def test_members_of_votes_are_ones_that_certificates_read():
     votes = [one for one in study.candidates if one.recipe is not None and one.recipe.members]
     assert votes
     assert all("MLPClassifier" not in one.name and one.status != "left out" for one in votes)
+
+
+def test_equal_losses_are_ranked_by_order_not_by_who_was_done_first():
+    rounds = search()
+    late, early = candidate([0.2], number=1), candidate([0.2], number=2)
+    rounds.all = [early, late]
+    assert rounds.ranked() == [late, early]

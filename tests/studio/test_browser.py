@@ -225,9 +225,8 @@ const words = /[A-Za-z]{2,}(?: [A-Za-z]{2,}){3,}/, found = [];
 const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walk.nextNode()) {
   const near = walk.currentNode.parentElement;
-  if (!near.closest("[lang=en], code, pre, script, option") && words.test(walk.currentNode.data)) {
-    found.push(walk.currentNode.data.trim());
-  }
+  const text = walk.currentNode.data, may = "pre, code, script, option, .facts, details [lang=en], .soft[lang=en]";
+  if (!near.closest(may) && words.test(text)) found.push(text.trim());
 }
 return found;
 """

@@ -7,10 +7,13 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from assay import persist
 from assay.report.words import LANGUAGES, translator
-from tests.studio.conftest import Person
+from assay.studio.app import studio
+from assay.studio.security import Settings
+from tests.studio.conftest import HERE, PORT, Person
 
 
 def test_a_table_is_opened_and_summed_up(person: Person) -> None:
@@ -30,6 +33,40 @@ def test_types_and_target_are_corrected(person: Person) -> None:
     assert "Predict “y”" in page.text
     seen = next(iter(person.workspace.tables.values())).seen
     assert [one["kind"] for one in seen["columns"]] == ["nominal", "numeric", "ordered"]
+
+
+def test_columns_of_a_bundled_table_are_corrected_left_out_and_taken_back(person: Person) -> None:
+    table = person.post("/tables", {"bundled": "credit"}, files={"file": ("", b"")}).url.path
+    entry = next(iter(person.workspace.tables.values()))
+    names = [one["name"] for one in entry.seen["columns"]]
+    late, age = names.index("late"), names.index("age")
+    person.post(f"{table}/look", {f"kind{late}": "nominal", f"kind{age}": "out"})
+    kinds = {one["name"]: one["kind"] for one in entry.seen["columns"]}
+    assert kinds["late"] == "nominal"
+    assert kinds["history"] == "ordered"
+    assert "age" not in kinds
+    run = person.learn(table, learners="GaussianNB")
+    assert "age" not in [one["name"] for one in person.workspace.runs[run.rsplit("/", 1)[1]].found["columns"]]
+    assert "The certificate holds" in person.post(f"{run}/verify").text
+    page = person.post(f"{table}/look", {"back": "age"}).text
+    assert "age" in [one["name"] for one in entry.seen["columns"]]
+    assert "Left out by you" not in page
+
+
+def test_a_page_is_shown_before_its_answer_and_filled_in() -> None:
+    """Nobody waits for a process that loads: the page says that it is being worked out, and asks again by itself."""
+    known = Settings(("127.0.0.1",), PORT, patience=0.0)
+    with TestClient(studio(known, "iris"), base_url=HERE) as client:
+        client.get(f"/open?token={known.token}")
+        places = ["/plan", "/learn", "/learn?name=SVC", *re.findall(r'href="(/tables/[^"]+)"', client.get("/").text)]
+        for place in places:
+            first = client.get(place).text
+            assert "data-wait" in first
+            assert '<noscript><meta http-equiv="refresh" content="1">' in first
+        for place in places:
+            while "data-wait" in (page := client.get(place).text):
+                assert 'role="alert"' not in page
+        assert "species" in page
 
 
 def test_a_column_that_gives_the_answer_away_is_named(person: Person) -> None:

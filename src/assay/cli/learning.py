@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from assay import datasets, learning
+from assay import datasets, learning, report
 from assay.claims.definitions import percent as percent_up
 from assay.claims.definitions import up
 from assay.cli import columns
@@ -22,7 +22,7 @@ from assay.cli.screen import say
 from assay.data import Table, read
 from assay.data.table import listed
 from assay.learning import TASKS, Candidate, Study, percent
-from assay.learning.events import Event, Finished, Left, Note, Started
+from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.text import shown
 
 
@@ -164,12 +164,15 @@ def _learn_row_by_row(data: Table, target: str, options: Options, output: Output
     def tell(event: Event) -> None:
         if log is not None:
             print(f"{datetime.now().isoformat(timespec='milliseconds')} {logged(event)}", file=log, flush=True)
-        if isinstance(event, Finished):
+        if isinstance(event, (Finished, First)):
             say(console, _line(event.candidate, options), "dim" if event.candidate.status == "left out" else None)
         elif isinstance(event, Note) and event.passing:
             say(console, event.text, "dim")
-        elif isinstance(event, Started) and status is not None:
-            status.update(f"Fitting {escape(shown(event.name))}")
+        elif isinstance(event, Started):
+            if status is not None:
+                status.update(f"Fitting {escape(shown(event.name))}")
+            if event.what == "final":  # a worker is at it: time to make the report's templates ready
+                report.prepare()
 
     try:
         if status is not None:
@@ -184,7 +187,7 @@ def _learn_row_by_row(data: Table, target: str, options: Options, output: Output
 
 def logged(event: Event) -> str:
     """Return an event as a line of a log."""
-    if isinstance(event, Finished):
+    if isinstance(event, (Finished, First)):
         one = event.candidate
         return f"finished {one.name} {one.settings} {one.status} cv={one.cv:.6g} bound={one.bound} {one.note}".rstrip()
     if isinstance(event, Started):
@@ -200,7 +203,8 @@ def _line(one: Candidate, options: Options) -> str:
     if one.status == "left out":
         return f"{name}: left out: {one.note}"
     if one.bound is not None:
-        return f"{name}: certified at most {one.bound:.4g} (hold-out {one.holdout_error:.4g})"
+        first = f"; {one.note}" if one.status == "first" else ""
+        return f"{name}: certified at most {one.bound:.4g} (hold-out {one.holdout_error:.4g}){first}"
     measured = "" if options.metric is None else f"{options.metric} "
     return f"{name}: {measured}{one.cv:.4g} in cross-validation, {one.seconds:.2f} s"
 

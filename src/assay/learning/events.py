@@ -22,6 +22,13 @@ class Finished:
 
 
 @dataclass(frozen=True)
+class First:
+    """A first certified answer is there, which is no candidate of the search (`learning.first`)."""
+
+    candidate: Any
+
+
+@dataclass(frozen=True)
 class Left:
     """Seconds of the budget that are left (None: no limit), and how many settings were judged."""
 
@@ -37,4 +44,4 @@ class Note:
     passing: bool = False
 
 
-Event = Started | Finished | Left | Note
+Event = Started | Finished | First | Left | Note

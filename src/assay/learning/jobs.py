@@ -25,6 +25,8 @@ from assay.learning.model import TableModel
 from assay.learning.split import Pair
 from assay.registry import find
 
+_SMALL = 30_000  # rows up to which a fit is not spread over threads while other processes have work
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -66,6 +68,11 @@ class Judge:
     pairs: Sequence[Pair]
     metric: Metric
     n_classes: int
+
+    @property
+    def small(self) -> bool:
+        """Tell whether threads gain little."""
+        return len(self.pairs[0].fit) <= _SMALL
 
     def run(self) -> dict[str, Any]:
         X, y = (np.load(path, mmap_mode="r") for path in (self.view, self.target))
@@ -124,6 +131,7 @@ class Certify:
     delta: Decimal
     others: Others
     asked: CertifyOptions
+    small = False
 
     def run(self) -> dict[str, Any]:
         table, target, y, held = pickle.loads(Path(self.problem).read_bytes())
@@ -166,7 +174,7 @@ def run(job: Any) -> Answer:
 
 def _compiling() -> float:
     """Return for how long this process has compiled loops, if it has loaded any."""
-    return sys.modules["assay.jit"].seconds_compiling() if "assay.jit" in sys.modules else 0.0
+    return sys.modules["assay.loop_cache"].seconds_compiling() if "assay.loop_cache" in sys.modules else 0.0
 
 
 def together(answers: Sequence[Answer]) -> Answer:

@@ -28,6 +28,7 @@ from assay.learning.jobs import Answer, Judge, Recipe, together
 from assay.learning.metrics import Metric
 from assay.learning.problem import Problem
 from assay.learning.resume import Scores
+from assay.learning.split import FOLDS
 from assay.learning.workers import Pool
 from assay.registry import find
 from assay.stored import class_name
@@ -43,7 +44,9 @@ _GOING_ON = 4  # candidates that may go on to the next step in one round
 class Candidate:
     """One learner with its settings. `loss` is the mean over the pairs judged so far; smaller is better.
 
-    `status` is "ranked", "finalist", "chosen", "baseline" or "left out"; `note` says why, or what the fit warned of.
+    `status` is "ranked", "finalist", "chosen", "baseline", "left out" or "first" (a certified answer that is told while
+    the search runs, `learning.first`); `note` says why, or what the fit warned of. `number` counts them as they are
+    made.
     Errors are shares of rows (classes) or mean absolute errors (numbers).
     """
 
@@ -63,6 +66,7 @@ class Candidate:
     plain: bool = False
     per_row: float = 0.0
     share: float = 0.0
+    number: int = 0
 
     @property
     def loss(self) -> float:
@@ -110,12 +114,15 @@ class Search:
         self.thorough, self.scores = thorough, scores
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
+        self.made = 0
+        if not thorough and budget.trials is None and len(problem.train) > 400:  # a second look, not a third
+            problem.rungs[1] = problem.rungs[1][:FOLDS]
 
     def leave_out(self, names: Sequence[str], why: str) -> None:
         """List learners that are not tried, with the reason."""
         self.all += [Candidate(name, status="left out", note=why) for name in names]
 
-    def run(self, first: list[type[Learner]], rest: list[type[Learner]]) -> None:
+    def run(self, first: list[type[Learner]], others: Callable[[], list[type[Learner]]]) -> None:
         """Fill `all`. The first Ctrl-C ends the current fits and keeps what is done, also where a fit swallows it;
         where nothing is done yet it goes on to the caller."""
         try:
@@ -129,8 +136,8 @@ class Search:
                         self._judge(self._going_on(), 1)
                     before, best = best, self._best()
                     waited = 0 if self._improves(best, before) else waited + 1
-                if self.thorough and rest and not self._is_over():
-                    self._judge([self._new(kind, {}) for kind in rest], 0)
+                if self.thorough and not self._is_over():
+                    self._judge([self._new(kind, {}) for kind in others()], 0)
                     self._judge(self._going_on(), 1)
                 if not self._is_over():
                     self._judge(self._combined(), 0)
@@ -144,7 +151,7 @@ class Search:
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""
         judged = [one for one in self.all if one.losses and one.status != "left out"]
-        return sorted(judged, key=lambda one: (-one.step, one.loss))
+        return sorted(judged, key=lambda one: (-one.step, one.loss, one.number))  # not by who was done first
 
     def _best(self) -> Candidate | None:
         return next(iter(self.ranked()), None)
@@ -188,7 +195,9 @@ class Search:
         name = kind.__name__
         if members:
             name = f"{'Vote' if 'Voting' in name else 'Stack'} of " + ", ".join(m.kind.split(".")[-1] for m in members)
-        return Candidate(name, settings, kind=kind, recipe=recipe, plain=bool(members or recipe.wrapped))
+        self.made += 1
+        plain = bool(members or recipe.wrapped)
+        return Candidate(name, settings, kind=kind, recipe=recipe, plain=plain, number=self.made)
 
     def _wrapping(self, kind: type[Learner]) -> tuple[str, Any, str]:
         """Return the learner that moves the threshold for the metric, where the probabilities are there for it."""
@@ -243,7 +252,7 @@ class Search:
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
         pairs = len(self.problem.rungs[step]) if step < len(self.problem.rungs) else 1
-        return max(1, min(pairs, self.pool.size)) if candidates < 4 * self.pool.size else 1
+        return max(1, min(pairs, self.pool.size)) if candidates < 8 * self.pool.size else 1
 
     def _out_of_time(self) -> bool:
         """Tell whether to stop; the time does not end before there is something to return."""
@@ -284,7 +293,7 @@ class Search:
         """Return the best that have not come to the last step: those that may be better than the best that have."""
         if len(self.problem.rungs) < 2 or not self.problem.rungs[1]:
             return []
-        judged = sorted(self.ranked(), key=lambda one: one.loss)
+        judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
         waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
         best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.problem.rungs[0])])), default=None)
@@ -308,11 +317,14 @@ class Search:
         return bool(behind.mean() <= (2 if self.thorough else 1) * behind.std(ddof=1) / np.sqrt(common))
 
     def _tuned(self) -> list[Candidate]:
-        """Return new settings of the best learners that have any."""
+        """Return new settings of the best learners that have any, and that are not clearly behind the best one."""
         best: dict[str, Candidate] = {}
-        for one in sorted(self.ranked(), key=lambda one: one.loss):
+        judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
+        for one in judged:
             if spaces.tunable(one.kind) and not (one.recipe and one.recipe.members):
                 best.setdefault(one.name, one)
+        if not self.thorough:
+            best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
         found = []
         for place, one in enumerate(list(best.values())[:_TUNED]):
             for _ in range(_NEW if place == 0 else 2):

@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.base import Learner
 from assay.card import Options, Range
+from assay.registry import find
 from assay.registry import learners as all_learners
 
 TASKS = {"classify": "classification", "regress": "regression"}
@@ -19,12 +20,15 @@ TOO_SLOW = "it would take long for {} training rows; name it with --learners and
 
 _FIRST = {
     "classify": (
-        "LogisticRegression", "LinearDiscriminantAnalysis", "MixedNB", "KNeighborsClassifier", "SVC",
-        "RandomForestClassifier", "HistGradientBoostingClassifier", "MLPClassifier", "TAN", "ExtraTreesClassifier",
+        "discriminant_analysis.LinearDiscriminantAnalysis", "naive_bayes.MixedNB", "linear_model.LogisticRegression",
+        "neighbors.KNeighborsClassifier", "svm.SVC", "ensemble.RandomForestClassifier",
+        "ensemble.HistGradientBoostingClassifier", "neural_network.MLPClassifier", "naive_bayes.TAN",
+        "ensemble.ExtraTreesClassifier",
     ),
     "regress": (
-        "Ridge", "ElasticNet", "KNeighborsRegressor", "SVR", "RandomForestRegressor", "HistGradientBoostingRegressor",
-        "MLPRegressor", "ExtraTreesRegressor",
+        "linear_model.Ridge", "linear_model.ElasticNet", "neighbors.KNeighborsRegressor", "svm.SVR",
+        "ensemble.RandomForestRegressor", "ensemble.HistGradientBoostingRegressor", "neural_network.MLPRegressor",
+        "ensemble.ExtraTreesRegressor",
     ),
 }  # fmt: skip
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked
@@ -34,28 +38,50 @@ _COMBINED = ("Voting", "Stacking", "Cost", "Threshold", "OneVs", "OutputCode", "
 
 def suitable(
     task: str, names: Sequence[str], without: Sequence[str], rows: int, force: bool
-) -> tuple[list[type[Learner]], list[type[Learner]], list[str]]:
-    """Return the learners to try first, those to try if time is left, and which are too slow for so many rows."""
+) -> tuple[list[type[Learner]], list[str]]:
+    """Return the learners to try first, and which are too slow for so many rows. All others are not even loaded, unless
+    learners are named."""
+    check_names(task, [*names, *without])
+    if names and "all" not in [name.lower() for name in names]:
+        known = {kind.__name__.lower(): kind for kind in all_learners(task)}
+        first = [known[name.lower()] for name in dict.fromkeys(names)]
+    else:
+        first = [find(name) for name in _FIRST[task]]
+        if rows > _MANY:
+            first = [kind for kind in first if kind.__name__.startswith(_LIGHT)]
+        first += [kind for kind in _alone_of(task) if kind not in first] if names else []
+    first = _without(first, without)
+    slow = [] if force else [kind for kind in first if too_slow(kind, rows)]
+    return [kind for kind in first if kind not in slow], [kind.__name__ for kind in slow]
+
+
+def others(
+    task: str, names: Sequence[str], without: Sequence[str], rows: int, first: Sequence[type[Learner]]
+) -> list[type[Learner]]:
+    """Return the learners to try if time is left after those of the first list; none where learners are named."""
+    if names:
+        return []
+    return [kind for kind in _without(_alone_of(task), without) if kind not in first and not too_slow(kind, rows)]
+
+
+def check_names(task: str, names: Sequence[str]) -> None:
+    """Refuse names that are no learners for the task."""
+    if not names:
+        return
     known = {kind.__name__.lower(): kind for kind in all_learners(task)}
-    for name in (*names, *without):
+    for name in names:
         if name.lower() not in known and name.lower() != "all":
             listed = ", ".join(kind.__name__ for kind in known.values())
             raise ValueError(f"{name!r} is not a learner for {TASKS[task]}; there are {listed}.")
+
+
+def _without(kinds: Sequence[type[Learner]], without: Sequence[str]) -> list[type[Learner]]:
     left_out = {name.lower() for name in without}
-    others = [kind for kind in known.values() if _alone(kind)]
-    if names and "all" not in [name.lower() for name in names]:
-        first, rest = [known[name.lower()] for name in dict.fromkeys(names)], []
-    else:
-        first = [known[name.lower()] for name in _FIRST[task]]
-        if rows > _MANY:
-            first = [kind for kind in first if kind.__name__.startswith(_LIGHT)]
-        rest = [kind for kind in others if kind not in first]
-        if names:
-            first, rest = [*first, *rest], []
-    first, rest = ([kind for kind in part if kind.__name__.lower() not in left_out] for part in (first, rest))
-    slow = [] if force else [kind for kind in first if too_slow(kind, rows)]
-    rest = [kind for kind in rest if not too_slow(kind, rows)]
-    return [kind for kind in first if kind not in slow], rest, [kind.__name__ for kind in slow]
+    return [kind for kind in kinds if kind.__name__.lower() not in left_out]
+
+
+def _alone_of(task: str) -> list[type[Learner]]:
+    return [kind for kind in all_learners(task) if _alone(kind)]
 
 
 def _alone(kind: type[Learner]) -> bool:

@@ -25,6 +25,7 @@ from assay.data import Table, read
 from assay.explain import Explanation, explain
 from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning import baseline, spaces
+from assay.learning import first as first_answer
 from assay.learning.events import Event, Note
 from assay.learning.finalists import Final
 from assay.learning.folds import FoldModel, Folds
@@ -198,16 +199,17 @@ def learn(
         problem = posed(known, target, task, share, seed, group, time_column, Path(folder))
         clip = _clip(problem, clip) if share else None
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
-        spaces.suitable(problem.task, learners, exclude, len(problem.train), force)  # refuses names before any work
+        spaces.check_names(problem.task, [*learners, *exclude])
         _tell_notes(problem, tell)
         rows = fingerprint(problem.table, target, problem.task)
 
         def searched(part: Problem, judge: Metric, allowed: Budget) -> Search:
             about = fingerprint(Table({}), rows, part.held, seed, group, time_column, judge.name, judge.cost)
-            first, rest, slow = spaces.suitable(problem.task, learners, exclude, len(part.train), force)
+            asked = (problem.task, learners, exclude, len(part.train))
+            first, slow = spaces.suitable(*asked, force)
             search = Search(part, judge, pool, allowed, tell, time is not None, Scores(file, about))
             search.leave_out(slow, spaces.TOO_SLOW.format(len(part.train)))
-            search.run(first, rest)
+            search.run(first, lambda: spaces.others(*asked, first))
             return search
 
         if not share:
@@ -215,6 +217,8 @@ def learn(
             parts.run()
             _tell_opened(problem, *Scores(file, rows).opened(rows, delta), delta, tell)
             return _folds_study(problem, parts, confidence, source)
+        if not learners:
+            first_answer.begin(problem, wanted, pool, tell, delta, clip)
         search = searched(problem, wanted, budget)
         if budget.stopped:
             tell(Note("Stopped: the best so far is fitted to all training rows and certified.", passing=True))
@@ -272,7 +276,7 @@ def _study(
 ) -> Study:  # fmt: skip
     base = _baseline(problem, search.metric)
     order = {"chosen": 0, "finalist": 1, "ranked": 2, "left out": 4}
-    rest = sorted(search.all, key=lambda one: (order[one.status], -one.step, one.loss))
+    rest = sorted(search.all, key=lambda one: (order[one.status], -one.step, one.loss, one.number))
     place = next(
         (i for i, one in enumerate(rest) if i and (one.status == "left out" or one.loss > base.loss)), len(rest)
     )

@@ -1,18 +1,20 @@
 """Worker processes that fit learners side by side and can be ended when they take too long.
 
-A worker is forked by a process of its own (`assay.nursery`), reads jobs from a pipe and writes answers. Where there
-are no such processes (Windows), or none are asked for, jobs run here, one after the other.
+A worker is forked by a process of its own (`assay.nursery`), reads jobs from a pipe and writes answers. While all
+workers are busy, a small job keeps to one thread. Where there are no such processes (Windows), or none are asked for,
+jobs run here, one after the other.
 """
 
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
 from assay.learning import jobs
 from assay.nursery import LEARNERS, Nursery, can_fork, nursery
+from assay.scan.memory import one_thread
 
 _ENDED = "its process ended, most likely for want of memory."
 _LATE = "it was stopped after {:.0f} s."
@@ -23,7 +25,10 @@ def answer(pipe: int) -> None:
     with Connection(pipe) as jobs_in, suppress(EOFError, OSError):
         jobs_in.send(os.getpid())
         while True:
-            jobs_in.send(jobs.run(jobs_in.recv()))
+            job, alone = jobs_in.recv()
+            with one_thread() if alone else nullcontext():
+                found = jobs.run(job)
+            jobs_in.send(found)
 
 
 class _Worker:
@@ -35,6 +40,7 @@ class _Worker:
         home.fork(other.fileno())
         other.close()
         self.place: int | None = None
+        self.aside: Callable[[jobs.Answer], None] | None = None  # takes the answer to a job beside all others
         self.began = 0.0
         self.number = 0  # known when it is ready
 
@@ -66,6 +72,16 @@ class Pool:
         self._workers = []
         if self._home is not None:
             self._home.close()
+
+    def start(self, job: Any, done: Callable[[jobs.Answer], None]) -> None:
+        """Have a job done beside those that follow; its answer is taken in while they run, or never."""
+        if self.size == 0:
+            done(jobs.run(job))
+            return
+        worker = self._new_worker()
+        worker.aside = done
+        with suppress(OSError):
+            worker.pipe.send((job, True))
 
     def run(
         self,
@@ -100,33 +116,42 @@ class Pool:
 
     def _hand_out(self, work: list[Any], waiting: list[int], begun: Callable[[int], None]) -> None:
         while waiting:
-            free = [one for one in self._workers if one.place is None]
+            free = [one for one in self._workers if one.place is None and one.aside is None]
             if not free and len(self._workers) >= self.size:
                 return
-            assert self._home is not None
-            worker = free[0] if free else _Worker(self._home)
-            if not free:
-                self._workers.append(worker)
+            worker = free[0] if free else self._new_worker()
             worker.place, worker.began = waiting.pop(0), time.monotonic()
-            begun(worker.place)
+            job = work[worker.place]
             with suppress(OSError):  # it has ended; reading from it says so
-                worker.pipe.send(work[worker.place])
+                worker.pipe.send((job, getattr(job, "small", False) and len(waiting) + self._busy() >= self.size))
+            begun(worker.place)
+
+    def _new_worker(self) -> _Worker:
+        assert self._home is not None
+        self._workers.append(_Worker(self._home))
+        return self._workers[-1]
+
+    def _busy(self) -> int:
+        return sum(one.place is not None or one.aside is not None for one in self._workers)
 
     def _collect(self, done: Callable[[int, jobs.Answer], None], limit: float | None) -> None:
-        busy = {one.pipe: one for one in self._workers if one.place is not None}
+        busy = {one.pipe: one for one in self._workers if one.place is not None or one.aside is not None}
         for pipe in wait(list(busy), timeout=0.1):
             worker = busy[pipe]  # type: ignore[index]
-            place = worker.place
+            place, aside = worker.place, worker.aside
             try:
                 answer = worker.pipe.recv()
                 if isinstance(answer, int):  # it is ready: its first job begins now
                     worker.number, worker.began = answer, time.monotonic()
                     continue
-                worker.place = None
+                worker.place = worker.aside = None
             except (EOFError, OSError):
                 answer = jobs.Answer(None, _ENDED)
                 self._drop([worker])
-            done(place, answer)  # type: ignore[arg-type]
+            if aside is not None:
+                aside(answer)
+            else:
+                done(place, answer)  # type: ignore[arg-type]
         for worker in [one for one in busy.values() if one.place is not None and one in self._workers]:
             if limit is not None and time.monotonic() - worker.began > limit:
                 place = worker.place

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from assay.learning import Study
 
-__all__ = ["write_report"]
+__all__ = ["prepare", "write_report"]
 
 
 def write_report(result: "Study", path: str | os.PathLike[str], source: str) -> None:
@@ -15,3 +15,12 @@ def write_report(result: "Study", path: str | os.PathLike[str], source: str) -> 
     from assay.report.views import shown_of
 
     write_page(shown_of(result), path, source)
+
+
+def prepare() -> None:
+    """Make the templates ready, while others still work on what they will show."""
+    from assay.report.env import environment
+
+    templates = environment("report")
+    for name in templates.list_templates(extensions=["html"]):
+        templates.get_template(name)

@@ -32,7 +32,7 @@ class Series(NamedTuple):
 def tag(name: str, content: Any = "", **attributes: Any) -> Markup:
     """Return an element; `class_` is class, `_` in a name is -, None leaves an attribute out."""
     parts = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(shown(_short(value)))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -57,8 +57,10 @@ def cut(text: object, most: int = 24) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _attribute(value: Any) -> str:
+    if isinstance(value, (float, int)):
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return escape(shown(value))
 
 
 class Axes:
@@ -313,10 +315,8 @@ def scene(answer: dict[str, Any], frame: dict[str, Any], label: str) -> Markup:
     points = answer["points"]
     area = Axes(tuple(answer["x_range"]), tuple(answer["y_range"]), width=560, height=400)
     parts = area.frame(answer["x"], answer["y"])
-    for i, j, code in frame.get("regions", ()):
-        parts.append(_cell(area, answer, i, j, code))
-    for i, j, shade in frame.get("surface", ()):
-        parts.append(_cell(area, answer, i, j, 0, shade))
+    parts += [_cells(area, answer["cells"], *run) for run in frame.get("regions", ())]
+    parts += [_cells(area, answer["cells"], i, j, k, 0, shade) for i, j, k, shade in frame.get("surface", ())]
     colours, sizes = frame.get("codes", answer["codes"]), frame.get("sizes", [3.2] * len(points))
     rings = set(frame.get("rings", ()))
     for i, (x, y) in enumerate(points if "surface" not in frame else ()):
@@ -336,12 +336,11 @@ def scene(answer: dict[str, Any], frame: dict[str, Any], label: str) -> Markup:
     return picture(parts, area.width, area.height, label)
 
 
-def _cell(area: Axes, answer: dict[str, Any], i: int, j: int, code: int, shade: float | None = None) -> Markup:
-    """Return one cell of the grid over the area, coloured by class or shaded by a value in [0, 1]."""
-    n = answer["cells"]
+def _cells(area: Axes, n: int, i: int, j: int, k: int, code: int, shade: float | None = None) -> Markup:
+    """Return the cells j .. k - 1 of column i of an n by n grid, coloured by class or shaded by a value in [0, 1]."""
     (x0, x1), (y0, y1) = area.x_range, area.y_range
-    left, right = (area.x(x0 + (x1 - x0) * k / n) for k in (i, i + 1))
-    bottom, top = (area.y(y0 + (y1 - y0) * k / n) for k in (j, j + 1))
+    left, right = (area.x(x0 + (x1 - x0) * at / n) for at in (i, i + 1))
+    bottom, top = (area.y(y0 + (y1 - y0) * at / n) for at in (j, k))
     size = {"x": left, "y": top, "width": round(right - left, 2), "height": round(bottom - top, 2)}
     if shade is not None:
         return tag("rect", class_="c0", fill_opacity=round(0.85 * shade, 3), **size)

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from assay.claims.definitions import percent, up
 from assay.report import charts
+from assay.report.said import said
 from assay.report.words import translator
 from assay.text import shown
 
@@ -31,7 +32,7 @@ def environment(*rooms: str) -> Environment:
         lstrip_blocks=True,
     )
     found.globals["charts"] = charts
-    found.filters |= {"cut": charts.cut, "bound": bound, "error": error, "count": count, "named": named}
+    found.filters |= {"cut": charts.cut, "bound": bound, "error": error, "count": count, "named": named, "said": said}
     return found
 
 

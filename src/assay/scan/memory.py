@@ -231,6 +231,16 @@ def is_crew() -> bool:
     return getattr(_local, "working", False)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep to this thread inside: other processes have the other cores. Results are the same, to the bit."""
+    before, _local.working = is_crew(), True
+    try:
+        yield
+    finally:
+        _local.working = before
+
+
 def spread(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call work(0), ..., work(count - 1), each once, on at most `threads` threads, the caller's among them.
 

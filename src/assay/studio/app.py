@@ -37,6 +37,7 @@ ROUTES = [
     Route("/language", more.choose_language, methods=["POST"]),
     Route("/login", more.login),
 ]
+_SENTENCES = {"Not Found": "There is no such page.", "Method Not Allowed": "The page takes no such request."}
 _TYPES = {"style.css": "text/css; charset=utf-8", "studio.js": "text/javascript; charset=utf-8"}
 
 
@@ -86,7 +87,8 @@ async def _static(request: Request) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return page(request, "refused.html", error.status_code, sentence=str(error.detail))
+    sentence = _SENTENCES.get(error.detail, str(error.detail))
+    return page(request, "refused.html", error.status_code, sentence=sentence)
 
 
 async def _busy(request: Request, error: Exception) -> Response:

@@ -118,6 +118,9 @@ class Workspace:
                 seen = await child.ask("look", LOOK_SECONDS, **asked)
             entry.target = seen["target"]
             return seen
+        except Refused as error:
+            own = entry.source.get("file", "")
+            raise Refused(str(error).replace(own, entry.name) if own else str(error)) from None
         finally:
             await child.end()
 

@@ -72,16 +72,19 @@ async def look(request: Request) -> Response:
     """Take a target and corrections of types, and look again."""
     entry = table_of(request)
     given = await form(request)
-    names = {one["name"]: one["kind"] for one in entry.seen["columns"]} if entry.seen else {}
+    names = [one["name"] for one in entry.seen["columns"]] if entry.seen else []
     for i, name in enumerate(names):
         kind = text_of(given, f"kind{i}")
         levels = [word.strip() for word in text_of(given, f"levels{i}").split(",") if word.strip()]
         if kind == "ordered" and len(levels) > 1:
             entry.kinds[name] = levels
-        elif kind == "nominal":
-            entry.kinds[name] = "nominal"
-        elif kind == "numeric":
+        elif kind in ("nominal", "out"):
+            entry.kinds[name] = kind
+        elif kind in ("numeric", "date", "text"):
             entry.kinds.pop(name, None)
+    for name in given.getlist("back"):
+        if entry.kinds.get(str(name)) == "out":
+            del entry.kinds[str(name)]
     if text_of(given, "target") in names:
         entry.target = text_of(given, "target")
     workspace(request).look(entry)

@@ -5,7 +5,7 @@ from typing import Any
 
 from assay import learning, persist
 from assay.explain import compare as compared
-from assay.learning.events import Event, Finished, Left, Note, Started
+from assay.learning.events import Event, Finished, First, Left, Note, Started
 from assay.report.board import row
 from assay.report.views import shown_of
 from assay.studio import child
@@ -33,7 +33,7 @@ def _event(event: Event) -> dict[str, Any]:
     match event:
         case Started():
             return {"kind": "started", "name": event.name, "what": event.what}
-        case Finished():
+        case Finished() | First():
             return {"kind": "finished", "row": row(event.candidate)}
         case Left():
             return {"kind": "left", "seconds": event.seconds, "done": event.done}

@@ -17,13 +17,18 @@ Source = dict[str, str]
 
 
 def open_table(source: Source, kinds: dict[str, Any]) -> Table:
-    """Return the table of a file or of a bundled name; `kinds` are the corrections of a person: column -> "nominal", or
-    the levels of an ordered column from lowest to highest."""
-    if "bundled" in source:
-        return datasets.load(source["bundled"])
-    nominal = [name for name, kind in kinds.items() if kind == "nominal"]
+    """Return the table of a file or of a bundled name; `kinds` are the corrections of a person: column -> "nominal",
+    "out" to leave it out, or the levels of an ordered column from lowest to highest."""
+    nominal, out = ([name for name, kind in kinds.items() if kind == word] for word in ("nominal", "out"))
     ordered = {name: kind for name, kind in kinds.items() if isinstance(kind, list)}
-    return read(source["file"], nominal=nominal, ordered=ordered)
+    if "file" in source:
+        return read(source["file"], nominal=nominal, ordered=ordered, drop=out)
+    table = datasets.load(source["bundled"])
+    if not kinds:
+        return table
+    known = {one.name: list(one.type.levels) for one in table.columns.values() if one.type.kind == "ordered"}
+    ordered = {name: levels for name, levels in known.items() if name not in kinds} | ordered
+    return read(table.to_arrow(), nominal=nominal, ordered=ordered, drop=out)
 
 
 def look(source: Source, kinds: dict[str, Any], target: str, sample: str) -> dict[str, Any]:

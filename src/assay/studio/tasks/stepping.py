@@ -79,9 +79,20 @@ def _two_classes(target: Any) -> tuple[np.ndarray, list[str]]:
     return labels, [names[int(np.argmax(counts))], " / ".join(others[:3])]
 
 
-def _regions(scene: Scene, model: Any) -> list[list[int]]:
-    codes = model.predict(scene.grid)
-    return [[i // CELLS, i % CELLS, int(code)] for i, code in enumerate(codes)]
+def _regions(scene: Scene, model: Any) -> list[list[Any]]:
+    return _runs(model.predict(scene.grid).reshape(CELLS, CELLS))
+
+
+def _runs(cells: np.ndarray) -> list[list[Any]]:
+    """Return cells of one value that lie above each other as one: column, first, end, value."""
+    found = []
+    for i, column in enumerate(cells.tolist()):
+        first = 0
+        for j in range(1, len(column) + 1):
+            if j == len(column) or column[j] != column[first]:
+                found.append([i, first, j, column[first]])
+                first = j
+    return found
 
 
 def _line(scene: Scene, w: np.ndarray, b: float) -> list[Any]:
@@ -222,7 +233,7 @@ def _backprop(scene: Scene) -> Iterator[Frame]:
         [[_loss(made[0], origin + a * size[0] * axes[0] + b * size[1] * axes[1], scene) for b in cells] for a in cells]
     )
     shades = np.sqrt((losses - losses.min()) / max(float(np.ptp(losses)), 1e-12))
-    surface = [[i, j, float(shades[i, j])] for i in range(CELLS) for j in range(CELLS)]
+    surface = _runs(np.round(shades * 20) / 20)
     drawn = (places / size).round(4).tolist()
     for k, n in enumerate(epochs):
         loss = f"{_loss(made[0], ways[k], scene):.4f}"

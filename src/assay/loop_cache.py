@@ -1,0 +1,153 @@
+"""Compiled loops on disk: where they are kept, who compiles one that is not there, and for how long that took.
+
+Of several processes that need a loop which is not there, one compiles it; the others wait and read it.
+"""
+
+import logging
+import os
+import stat
+import time
+import zlib
+from functools import cache
+from typing import Any
+
+from numba.core import event
+from numba.core.caching import FunctionCache, NullCache
+
+
+class _Clock(event.Listener):
+    """Adds up the seconds in which loops are compiled; loops read from the disk cost next to nothing."""
+
+    def __init__(self) -> None:
+        self.depth, self.began, self.seconds = 0, 0.0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        self.began = time.perf_counter() if self.depth == 0 else self.began
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        self.seconds += time.perf_counter() - self.began if self.depth == 0 else 0.0
+        failed = (getattr(event, "_exc_details", None) or (None,))[0] is not None
+        if failed and isinstance(event.data["dispatcher"]._cache, _SharedCache):
+            event.data["dispatcher"]._cache.end_turn()
+
+    def add(self, seconds: float) -> None:
+        """Add time spent waiting for another process that compiles."""
+        self.seconds += seconds if self.depth == 0 else 0.0
+
+
+_clock = _Clock()
+event.register("numba:compile", _clock)
+
+
+def seconds_compiling() -> float:
+    """Return for how long this process has compiled loops so far."""
+    return _clock.seconds
+
+
+_LONGEST_WAIT = 60.0  # seconds; then a loop is compiled here too
+
+
+class _SharedCache(FunctionCache):
+    """The loops of one function on disk. Who finds one lacking has its turn to compile it, once nobody else has."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            self._wait()
+            found = super().load_overload(sig, target_context)  # if another process had the turn
+            if found is not None:
+                self.end_turn()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        finally:
+            self.end_turn()
+
+    def _wait(self) -> None:
+        """Take the turn."""
+        began = time.perf_counter()
+        while not _take(self._turn) and time.perf_counter() - began < _LONGEST_WAIT:
+            time.sleep(0.01)
+        _clock.add(time.perf_counter() - began)
+
+    def end_turn(self) -> None:
+        """Let the next process compile, or read."""
+        _take(self._turn, end=True)
+
+    @property
+    def _turn(self) -> tuple[str, int]:
+        """A file, and the place in it whose lock says whose turn it is."""
+        return self.cache_path, zlib.crc32(self._impl.filename_base.encode())
+
+
+@cache
+def _turns(folder: str) -> int:
+    """Return the number of the open file of turns in a folder; a lock of it ends with its process."""
+    return os.open(os.path.join(folder, "turns"), os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+
+
+def _take(turn: tuple[str, int], end: bool = False) -> bool:
+    """Take a turn, or end it; tell whether it could be had. Where files have no locks everybody has it."""
+    try:
+        import fcntl
+
+        kind = fcntl.LOCK_UN if end else fcntl.LOCK_EX | fcntl.LOCK_NB
+        fcntl.lockf(_turns(turn[0]), kind, 1, turn[1])
+    except (BlockingIOError, PermissionError):
+        return False
+    except (ImportError, OSError):
+        return True
+    return True
+
+
+def keep(loop: Any) -> None:
+    """Keep what is compiled on disk, unless there is no place for it, or others could put their code there."""
+    try:
+        loop._cache = _SharedCache(loop.py_func)
+    except RuntimeError:
+        _tell_once("there is no folder that this process may write to")
+        return
+    folder = loop.stats.cache_path
+    if not _is_private(folder):
+        loop._cache = NullCache()
+        _tell_once(f"{folder!r} can be written to by others, whose code would be run")
+
+
+_told: list[str] = []
+
+
+def _tell_once(reason: str) -> None:
+    if not _told:
+        _told.append(reason)
+        logging.getLogger("assay").warning(
+            "assay: compiled loops are not cached, so that each process compiles them anew: %s. "
+            "Set NUMBA_CACHE_DIR to a folder that only you can write to.",
+            reason,
+        )
+
+
+@cache
+def _is_private(folder: str) -> bool:
+    """Tell whether a folder belongs to this user, and nobody else can write to it."""
+    if not hasattr(os, "geteuid"):  # Windows: folders below the user's own are private
+        return True
+    status = os.stat(folder)
+    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+        return False
+    return not status.st_mode & stat.S_IWGRP or _is_own_group(status.st_gid)
+
+
+def _is_own_group(number: int) -> bool:
+    """Tell whether a group is the user's private one: of the user's name, with no other member."""
+    import grp
+    import pwd
+
+    try:
+        user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(number)
+    except KeyError:
+        return False
+    return group.gr_name == user and {*group.gr_mem} <= {user}

@@ -1,0 +1,34 @@
+"""The first certified answer: told early, of training rows alone, and no candidate."""
+
+import numpy as np
+import pytest
+
+import assay
+from assay.learning import first
+from assay.learning.events import Finished, First
+
+
+def table(n=400):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(n, 2))
+    return {"a": x[:, 0], "b": x[:, 1], "y": np.where(x[:, 0] + rng.normal(size=n) > 0, "yes", "no")}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_certified_row_is_told_before_the_finalists(workers):
+    told = []
+    study = assay.learn(table(), "y", exclude=["MLPClassifier"], trials=1, workers=workers, tell=told.append)
+    rows = [one.candidate for one in told if isinstance(one, (Finished, First)) and one.candidate.bound is not None]
+    assert rows[0].status == "first"
+    assert rows[0].holdout_error < rows[0].bound < 1
+    assert "fitted to 225 of the training rows, certified on 75 others" in rows[0].note
+    assert all(one.status != "first" for one in study.candidates)
+
+
+def test_it_sees_no_holdout_row_and_judges_on_rows_that_it_does_not_fit(monkeypatch):
+    seen = []
+    monkeypatch.setattr(first, "begin", lambda problem, *rest: seen.append(problem))
+    assay.learn(table(), "y", trials=1, workers=0)
+    fit, judge = first._parts(seen[0])
+    assert not np.intersect1d(fit, judge).size
+    assert not np.intersect1d(np.concatenate([fit, judge]), seen[0].held).size

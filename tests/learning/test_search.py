@@ -137,3 +137,15 @@ def test_only_the_first_list_is_loaded_unless_learners_are_named():
     assert spaces.others("classify", ["SVC"], [], 500, []) == []
     with pytest.raises(ValueError, match="is not a learner for classification"):
         spaces.suitable("classify", [], ["Ridge"], 500, False)
+
+
+def test_votes_of_a_quick_search_have_members_that_were_judged_on_what_votes_read():
+    """A forest reads nominal columns as they are, and a vote does not: it was judged on other columns."""
+    rng = np.random.default_rng(1)
+    x, word = rng.normal(size=240), rng.choice(["a", "b", "c"], size=240)
+    table = {"x": x, "word": word, "y": np.where(x + (word == "a") + rng.normal(size=240) > 0, "yes", "no")}
+    names = ["RandomForestClassifier", "LogisticRegression", "LinearDiscriminantAnalysis"]
+    study = assay.learn(table, "y", learners=names, trials=30, workers=0)
+    votes = [one for one in study.candidates if one.recipe is not None and one.recipe.members]
+    assert votes
+    assert all("RandomForest" not in one.name for one in votes)

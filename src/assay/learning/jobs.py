@@ -74,6 +74,11 @@ class Judge:
         """Tell whether threads gain little."""
         return len(self.pairs[0].fit) <= _SMALL
 
+    @property
+    def alike(self) -> str:
+        """What jobs have in common that run the same compiled loops."""
+        return self.recipe.kind
+
     def run(self) -> dict[str, Any]:
         X, y = (np.load(path, mmap_mode="r") for path in (self.view, self.target))
         losses, seconds, predicting = [], [], 0.0

@@ -120,11 +120,18 @@ class Pool:
             if not free and len(self._workers) >= self.size:
                 return
             worker = free[0] if free else self._new_worker()
-            worker.place, worker.began = waiting.pop(0), time.monotonic()
+            worker.place, worker.began = waiting.pop(self._next(work, waiting)), time.monotonic()
             job = work[worker.place]
             with suppress(OSError):  # it has ended; reading from it says so
                 worker.pipe.send((job, getattr(job, "small", False) and len(waiting) + self._busy() >= self.size))
             begun(worker.place)
+
+    def _next(self, work: list[Any], waiting: list[int]) -> int:
+        """Return which of the waiting jobs is next: the first whose like is at no other worker, which may be compiling
+        what both need; or else the first."""
+        running = {getattr(work[one.place], "alike", None) for one in self._workers if one.place is not None} - {None}
+        others = (at for at, place in enumerate(waiting) if getattr(work[place], "alike", None) not in running)
+        return next(others, 0)
 
     def _new_worker(self) -> _Worker:
         assert self._home is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import assay
 from assay.guarantees.evidence import Decided
 from assay.linear_model import Perceptron, VotedPerceptron
-from assay.plot import frames
+from assay.plot import frames, mistakes
 from tests.evidence import evidence
 
 
@@ -177,6 +177,7 @@ def test_the_picture_shows_the_mistakes():
     assert frame["share"][-1] == model.n_updates_ / 100
     assert frame["share"][0] == 1.0  # the first row is a mistake of the hypothesis zero
     assert frame["voting"] == 30
-    assert len(model.plot().axes[0].lines) == 1
+    assert len(mistakes(model).axes[0].lines) == 1
+    assert model.plot().axes[0].patches
     with pytest.raises(ValueError, match="made no pass"):
         frames.mistakes(Perceptron(max_iter=1000).fit([[1.0], [-1.0]], [0, 1]))

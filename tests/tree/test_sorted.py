@@ -78,7 +78,7 @@ def test_several_outputs_are_those_of_the_general_way(criterion):
 def test_threads_change_nothing():
     X, y, _ = draw(3_000, 20)
     entries = as_entries(sort_columns(Read(X, y, None), 1), False)
-    one, two = (grow_sorted(entries, y, None, NONE, "squared_error", Limits(), n_jobs=k) for k in (1, 2))
+    one, two = (grow_sorted(entries, y, None, NONE, "squared_error", Limits(), in_parts=True, n_jobs=k) for k in (1, 2))
     assert_same(one, two)
 
 

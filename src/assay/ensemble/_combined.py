@@ -99,10 +99,10 @@ def _fitted(owner: Any, task: Task, tasks: int) -> Any:
         with _print_elapsed_time(type(owner).__name__.removesuffix("Classifier").removesuffix("Regressor"), task.note):
             learner.fit(task.X, task.y, **task.more)
         return learner
-    except (TypeError, AttributeError) as error:
-        error.add_note(f"in the member {task.name!r} of {type(owner).__name__}")
-        raise
     except Exception as error:
+        if isinstance(error, (TypeError, AttributeError)) and not isinstance(error, ValueError):
+            error.add_note(f"in the member {task.name!r} of {type(owner).__name__}")
+            raise
         raise MemberError(
             f"{type(owner).__name__}: the member {task.name!r} ({type(task.learner).__name__}) failed: {error}"
         ) from error

@@ -93,7 +93,7 @@ class Problem(NamedTuple):
         if thin is None:
             value, slope, pull = self.rows.sum(statistic, coef, intercept, self.cost)
         else:
-            value, slope, pull = sparse.value_slopes(thin, coef, intercept, self.cost)
+            value, slope, pull = sparse.value_slopes(thin, coef, intercept, self.cost, self.rows.n_jobs)
         w = self.penalised(x)
         gradient = self.pack(slope, pull) + self.penalty * w
         return float(value) + 0.5 * self.penalty * float(w @ x), gradient
@@ -136,7 +136,7 @@ class Problem(NamedTuple):
         """Return a function that multiplies the Hessian of the losses with (V, v0)."""
         thin = sparse.thin_block(self.rows)
         if thin is not None:
-            return sparse.products(thin, coef, intercept, self.cost)
+            return sparse.products(thin, coef, intercept, self.cost, self.rows.n_jobs)
         statistic = sums.binary_product if self.n_classes == 2 else sums.multinomial_product
         return partial(self.rows.sum, statistic, coef, intercept, self.cost)
 

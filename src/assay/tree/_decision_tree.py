@@ -120,7 +120,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             K = int(n_classes.sum())
             return grow_exact(codes, data.y, data.weight, np.arange(n), K, *asked, self.n_jobs)
         entries = as_entries(columns, len(n_classes) > 0 and is_whole(data.weight))
-        return grow_sorted(entries, data.y, data.weight, n_classes, *asked, self.n_jobs)
+        return grow_sorted(entries, data.y, data.weight, n_classes, *asked, in_parts=True, n_jobs=self.n_jobs)
 
     def _grow_levels(self, data: Read, n_classes: np.ndarray, levels: dict[int, int], limits: Limits) -> Nodes:
         """Return the unpruned tree on nominal columns, by the gain ratio, or with C4.5's shares of missing values."""

@@ -122,9 +122,11 @@ def grow_sorted(
     criterion: str,
     limits: Limits,
     seed: int = 0,
-    n_jobs: int | None = 1,
+    in_parts: bool = False,
+    n_jobs: int | None = None,
 ) -> Nodes:
-    """Return one tree on the rows of positive weight.
+    """Return one tree on the rows of positive weight; `in_parts` has the subtrees of a large one grown on threads, the
+    same ones for any number of them.
 
     y : (rows,) or (rows, outputs) numbers of classes, or numbers
     n_classes : (outputs,) classes of each output; empty for numbers
@@ -143,7 +145,7 @@ def grow_sorted(
     def tree(grown: tuple) -> Nodes:
         return nodes_of(grown[0], grown[1], criterion)
 
-    if limits.max_leaves or limits.max_features < d or len(keys) < _WORTH or n_jobs == 1:
+    if not in_parts or limits.max_leaves or limits.max_features < d or len(keys) < _WORTH:
         return tree(call(keys, rows, limits))
     top = call(keys, rows, limits._replace(max_leaves=_TOP))
     nodes, _, waiting, reach = top

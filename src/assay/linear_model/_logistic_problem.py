@@ -22,6 +22,7 @@ from assay.scan import Rows
 _SAMPLE = 20_000  # rows on whose optimum Newton starts, when there are at least ten times as many
 _WIDE = 1_500  # columns beyond which the Hessian is not formed
 _FORCING = 0.02  # residual that conjugate gradients leave of a Newton step; the next step sees to the rest
+_FORCING_SPARSE = 0.1  # of rows with few entries, where a new Hessian costs next to nothing
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
 _ROUNDING = 1e-15  # of the objective at zero: a smaller gap is hidden by rounding
 _LEAST = 1e-26  # of the objective at zero: no smaller gap is asked for
@@ -117,7 +118,8 @@ class Problem(NamedTuple):
             return self._factored(x)
         multiply = partial(self._multiply, self._products(*self.unpack(x)))
         precondition = self.precondition or self.preconditioner()
-        return lambda g: conjugate_gradients(multiply, precondition, g, rtol=_FORCING, max_iter=250)
+        rtol = _FORCING if sparse.thin_block(self.rows) is None else _FORCING_SPARSE
+        return lambda g: conjugate_gradients(multiply, precondition, g, rtol=rtol, max_iter=250)
 
     @property
     def by_products(self) -> bool:

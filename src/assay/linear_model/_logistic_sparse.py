@@ -76,9 +76,10 @@ def _has_many(X: Any) -> bool:
 
 def _over_parts(loop: Any, X: Any, n_jobs: int | None, *arguments: Any) -> tuple[Any, ...]:
     """Return the sums of a loop over all rows, part by part."""
-    ends = [round(k * X.shape[0] / _PARTS) for k in range(_PARTS + 1)]
+    cuts = [round(k * X.shape[0] / _PARTS) for k in range(_PARTS + 1)]
+    columns, ends = (own.view(f"u{own.itemsize}") for own in (X.indices, X.indptr))  # none is asked for its sign
     found = thread_map(
-        lambda k: loop(X.data, X.indices, X.indptr, ends[k], ends[k + 1], *arguments), range(_PARTS), n_jobs=n_jobs
+        lambda k: loop(X.data, columns, ends, cuts[k], cuts[k + 1], *arguments), range(_PARTS), n_jobs=n_jobs
     )
     return tuple(sum(parts[1:], parts[0]) for parts in zip(*found))
 

@@ -173,6 +173,14 @@ def test_a_study_that_is_told_to_stop_keeps_what_it_has(columns):
     assert len(found.candidates) == 2  # and the baseline
 
 
+def test_a_stop_that_is_asked_for_before_there_is_a_result_waits_for_one(columns):
+    table = {name: columns[name] for name in ("size", "town", "y")}
+    found = learn(table, "y", trials=None, time=60, stop=lambda: True)
+    assert len(found.candidates) == 2  # and the baseline
+    assert found.certificate is not None
+
+
+
 def test_classes_that_no_training_row_has_are_left_out_with_a_sentence(columns):
     held = np.sort(np.random.default_rng(0).permutation(240)[:60])
     y = columns["y"].astype(object).copy()

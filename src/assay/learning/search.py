@@ -188,7 +188,11 @@ class Search:
     def _is_over(self) -> bool:
         left = self.budget.left()
         full = self.budget.trials is not None and self.budget.done >= self.budget.trials
-        return full or self.budget.is_stopped() or (left is not None and left < self.reserve())
+        return full or self._is_stopped() or (left is not None and left < self.reserve())
+
+    def _is_stopped(self) -> bool:
+        """Tell whether to stop: at Ctrl-C at once, where the caller asks for it once there is a result to keep."""
+        return self.budget.is_stopped() and (bool(self.budget.heard.asked) or bool(self.ranked()))
 
     def _new(self, kind: type[Learner], settings: dict[str, Any], members: tuple[Recipe, ...] = ()) -> Candidate:
         recipe = Recipe(class_name(kind), settings, self.problem.seed, members, *self._wrapping(kind))
@@ -257,7 +261,7 @@ class Search:
     def _out_of_time(self) -> bool:
         """Tell whether to stop; the time does not end before there is something to return."""
         left = self.budget.left()
-        return self.budget.is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
+        return self._is_stopped() or (left is not None and left < self.reserve() and bool(self.ranked()))
 
     def _jobs(self, one: Candidate, step: int, count: int) -> list[Judge]:
         assert one.recipe is not None

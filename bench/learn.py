@@ -27,7 +27,9 @@ import numpy as np
 from assay import datasets
 from assay.data import Encoding, Table, read
 from assay.learning import learn
-from bench.harness import save
+from assay.learning.baseline import constant
+from assay.learning.model import target_values
+from bench.harness import RESULTS, save
 
 TABLES = Path(os.environ.get("ASSAY_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "tables"
 TARGETS = {
@@ -123,49 +125,67 @@ class _Flaml:
         return predicted if self.asked["task"] == "regression" else self.classes[predicted.astype(int)]
 
 
-def one_split(table: Table, target: str, seconds: float, seed: int) -> dict[str, Any]:
-    """Return the test error and the seconds of everybody on one outer split."""
-    table = table.take(~table.column(target).missing)
-    order = np.random.default_rng([7, seed]).permutation(table.n_rows)
-    cut = round(0.7 * len(order))
-    train, test = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
+class Split:
+    """Outer training and test rows of a table, and what a prediction of the test rows loses."""
+
+    def __init__(self, table: Table, target: str, seed: int) -> None:
+        table = table.take(~table.column(target).missing)
+        order = np.random.default_rng([7, seed]).permutation(table.n_rows)
+        cut = round(0.7 * len(order))
+        self.train, test = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
+        self.task = "regress" if table.column(target).type.kind == "numeric" else "classify"
+        self.labels, y = (target_values(part.column(target), self.task) for part in (self.train, test))
+        known = np.ones(len(y), bool) if self.task == "regress" else np.isin(y, self.labels)
+        self.test, self.y, self.target, self.seed = test.take(known), y[known], target, seed
+
+    def losses(self, predicted: Any) -> np.ndarray:
+        """Return the loss of each test row: wrong or not, or the absolute error."""
+        return self.y != predicted if self.task == "classify" else np.abs(self.y - predicted)
+
+
+def run_assay(split: Split, seconds: float) -> dict[str, Any]:
+    """Return our test error, seconds, bound and choice on one outer split."""
     began = time.perf_counter()
-    study = learn(train, target, time=seconds, seed=seed)
-    spent = {"Assay": time.perf_counter() - began}
-    test = test.take(study.model.own_rows(test))
-    y = study.model.labels(test)
-    loss = (lambda p: y != p) if study.task == "classify" else (lambda p: np.abs(y - p))
-    losses = {"Assay": loss(study.model.predict(test))}
-    features = train.split_target(target)[0]
-    own = train.take(study.model.own_rows(train))
-    encoding = Encoding.fit(features)
-    X, labels, new = encoding.apply(own), study.model.labels(own), encoding.apply(test)
-    for name, make in peers(study.task, seconds, seed).items():
-        began = time.perf_counter()
-        losses[name] = loss(make().fit(X, labels).predict(new))
-        spent[name] = time.perf_counter() - began
-    errors = {name: float(np.mean(values)) for name, values in losses.items()}
-    clipped = losses["Assay"] if study.clip is None else np.minimum(losses["Assay"], study.clip)
+    study = learn(split.train, split.target, time=seconds, seed=split.seed, task=split.task)
+    spent = time.perf_counter() - began
+    losses = split.losses(study.model.predict(split.test))
+    clipped = losses if study.clip is None else np.minimum(losses, study.clip)
     slack = 3 * float(np.std(clipped)) / np.sqrt(len(clipped))
     bound = study.chosen.bound
     return {
-        "errors": errors, "seconds": spent, "bound": bound, "chosen": study.chosen.name, "held": study.rows[1],
-        "task": study.task, "baseline": float(np.mean(loss(_constant(study, own, target)))),
-        "violated": bool(bound is not None and clipped.mean() > bound + slack),
+        "error": float(np.mean(losses)), "seconds": spent, "bound": bound, "chosen": study.chosen.name,
+        "held": study.rows[1], "violated": bool(bound is not None and clipped.mean() > bound + slack),
     }  # fmt: skip
 
 
-def _constant(study: Any, own: Table, target: str) -> Any:
-    from assay.learning.baseline import constant
+def run_peer(split: Split, make: Callable[[], Any]) -> dict[str, Any]:
+    """Return a peer's test error and seconds on one outer split, on one-hot columns."""
+    features = split.train.split_target(split.target)[0]
+    encoding = Encoding.fit(features)
+    X, new = encoding.apply(split.train), encoding.apply(split.test)
+    began = time.perf_counter()
+    losses = split.losses(make().fit(X, split.labels).predict(new))
+    return {"error": float(np.mean(losses)), "seconds": time.perf_counter() - began}
 
-    return constant(study.model.labels(own), study.task)
+
+def one_split(split: Split, seconds: float, kept: dict[str, Any], wanted: list[str]) -> dict[str, Any]:
+    """Return what everybody who is wanted reached on one outer split; what was kept of the others is added."""
+    runs = dict(kept)
+    contest = {"Assay": lambda: run_assay(split, seconds)}
+    for name, make in peers(split.task, seconds, split.seed).items():
+        contest[name] = lambda make=make: run_peer(split, make)
+    for name, run in contest.items():
+        if name in wanted or (not wanted and (name not in kept or name == "Assay")):
+            runs[name] = run()
+    return runs
 
 
 def proves_too_little(row: dict[str, Any]) -> bool:
     """Tell whether a bound of an error rate is not below the baseline's error although FLAML is better by five points
     and 200 rows or more were held out."""
-    found = row["baseline"] - row["errors"].get("FLAML", np.inf) >= 0.05 and row["held"] >= 200
-    return bool(found and row["task"] == "classify" and row["bound"] >= row["baseline"])
+    ours, theirs = row["runs"]["Assay"], row["runs"].get("FLAML", {"error": np.inf})
+    found = row["baseline"] - theirs["error"] >= 0.05 and ours["held"] >= 200
+    return bool(found and row["task"] == "classify" and ours["bound"] >= row["baseline"])
 
 
 def ranks(errors: dict[str, float]) -> dict[str, float]:
@@ -180,32 +200,53 @@ def main(words: list[str]) -> None:
     parser.add_argument("--tables", default="", help="names with commas; all if left out")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--time", type=float, default=60.0)
+    parser.add_argument("--keep", action="store_true", help="peers' results of an earlier run are not measured again")
+    parser.add_argument("--only", default="", help="who runs (Assay, FLAML, ...), with commas; all if left out")
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
-    found: list[dict[str, Any]] = []
-    wanted = [name for name in options.tables.split(",") if name]
-    for name, table, target in tables(wanted):
+    rows = _earlier(options.time) if options.keep else {}
+    asked, only = (list(filter(None, text.split(","))) for text in (options.tables, options.only))
+    for name, table, target in tables(asked):
         for seed in range(options.splits):
-            row = {"table": name, "split": seed, **one_split(table, target, options.time, seed)}
-            found.append(row)
-            bound = "none" if row["bound"] is None else f"{row['bound']:.4g}"
-            listed = "  ".join(
-                f"{who} {error:.4g} ({row['seconds'][who]:.0f} s)" for who, error in row["errors"].items()
-            )
-            mark = "  VIOLATED" if row["violated"] else ""
-            print(
-                f"{name} {seed}: bound {bound}  baseline {row['baseline']:.4g}  {listed}  [{row['chosen']}]{mark}",
-                flush=True,
-            )
-    if not found:
-        print("no table is there.")
+            split = Split(table, target, seed)
+            runs = one_split(split, options.time, rows.get((name, seed), {}).get("runs", {}), only)
+            baseline = float(np.mean(split.losses(constant(split.labels, split.task))))
+            row = {"table": name, "split": seed, "time": options.time, "task": split.task, "baseline": baseline}
+            rows[name, seed] = {**row, "runs": runs}
+            print(_line(rows[name, seed]), flush=True)
+            save("learn", list(rows.values()))
+    _summary([row for row in rows.values() if "Assay" in row["runs"]], options.time)
+
+
+def _earlier(seconds: float) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the rows of the last run with the same seconds."""
+    path = RESULTS / "learn.json"
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return {(row["table"], row["split"]): row for row in rows if row["time"] == seconds}
+
+
+def _line(row: dict[str, Any]) -> str:
+    runs = row["runs"]
+    parts = [f"{row['table']} {row['split']}: baseline {row['baseline']:.4g}"]
+    parts += [f"{who} {run['error']:.4g} ({run['seconds']:.0f} s)" for who, run in runs.items()]
+    if ours := runs.get("Assay"):
+        bound = "none" if ours["bound"] is None else f"{ours['bound']:.4g}"
+        parts.append(f"bound {bound} [{ours['chosen']}]" + (" VIOLATED" if ours["violated"] else ""))
+    return "  ".join(parts)
+
+
+def _summary(rows: list[dict[str, Any]], seconds: float) -> None:
+    """Print mean ranks of those who ran everywhere, and how the bounds and the budget held."""
+    if not rows:
+        print("Assay ran on no table.")
         return
-    names = [who for who in found[0]["errors"] if all(who in row["errors"] for row in found)]
-    mean = {who: np.mean([ranks(row["errors"])[who] for row in found]) for who in names}
+    names = [who for who in rows[0]["runs"] if all(who in row["runs"] for row in rows)]
+    table = [ranks({who: row["runs"][who]["error"] for who in names}) for row in rows]
+    mean = {who: np.mean([one[who] for one in table]) for who in names}
     print("mean ranks:", "  ".join(f"{who} {rank:.2f}" for who, rank in sorted(mean.items(), key=lambda one: one[1])))
-    bounded = [row for row in found if row["bound"] is not None]
-    late = sum(row["seconds"]["Assay"] > 1.1 * options.time for row in found)
-    print(f"violated bounds: {sum(row['violated'] for row in found)} of {len(bounded)}; over time by 10 %: {late}")
+    bounded = [row for row in rows if row["runs"]["Assay"]["bound"] is not None]
+    violated = sum(row["runs"]["Assay"]["violated"] for row in bounded)
+    late = sum(row["runs"]["Assay"]["seconds"] > 1.1 * seconds for row in rows)
+    print(f"violated bounds: {violated} of {len(bounded)}; over time by 10 %: {late}")
     idle = [f"{row['table']} {row['split']}" for row in bounded if proves_too_little(row)]
     print("bounds not below the baseline where FLAML beats it by 5 points:", ", ".join(idle) or "none")
-    save("learn", found)

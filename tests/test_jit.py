@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from assay import loop_cache
+
 LOOPS = """
 from assay.jit import compiled
 
@@ -69,6 +71,30 @@ def test_the_cache_of_another_user_is_not_loaded(run, tmp_path):
     printed, said = run(RUN)
     assert printed == ["8", "15", "0"]
     assert "can be written to by others" in said
+
+
+def test_a_loop_is_made_of_the_files_that_its_own_imports_from(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop_cache, "_PACKAGE", tmp_path)
+    (tmp_path / "room").mkdir()
+    texts = {
+        "inner": "from assay.jit import compiled\nfrom assay.room.plain import ONE\n@compiled\ndef one(): return ONE\n",
+        "outer": "from assay.room.inner import one\n@compiled\ndef two(): return 2 * one()\n",
+        "plain": "from assay.room.far import TWO\nONE = 1\n",
+        "far": "TWO = 2\n",
+    }
+    files = {name: tmp_path / "room" / f"{name}.py" for name in texts}
+    for name, text in texts.items():
+        files[name].write_text(text)
+    stamps = {}
+    for changed in (None, "far", "plain", "inner", "outer"):
+        if changed:
+            os.utime(files[changed], (1, 1))
+        for found in (loop_cache._stamps, loop_cache._imported, loop_cache._has_loops):
+            found.cache_clear()
+        stamps[changed] = loop_cache._stamps(files["outer"])
+    found = list(stamps.values())
+    assert found[0] == found[1]  # a file without loops is no way to others: what it computes is a number by then
+    assert len({*found[1:]}) == 4
 
 
 SLOW = """

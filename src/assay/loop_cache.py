@@ -1,18 +1,21 @@
 """Compiled loops on disk: where they are kept, who compiles one that is not there, and for how long that took.
 
-Of several processes that need a loop which is not there, one compiles it; the others wait and read it.
+Of several processes that need a loop which is not there, one compiles it; the others wait and read it. A loop is
+compiled anew when its file has changed, or a file that its loops and constants come from: their code is part of it.
 """
 
 import logging
 import os
+import re
 import stat
 import time
 import zlib
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numba.core import event
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 
 class _Clock(event.Listener):
@@ -52,6 +55,12 @@ _LONGEST_WAIT = 60.0  # seconds; then a loop is compiled here too
 class _SharedCache(FunctionCache):
     """The loops of one function on disk. Who finds one lacking has its turn to compile it, once nobody else has."""
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp(), _stamps(Path(function.__code__.co_filename))
+        base = self._impl.filename_base
+        self._cache_file = IndexDataCacheFile(cache_path=self.cache_path, filename_base=base, source_stamp=stamp)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)
         if found is None:
@@ -82,6 +91,40 @@ class _SharedCache(FunctionCache):
     def _turn(self) -> tuple[str, int]:
         """A file, and the place in it whose lock says whose turn it is."""
         return self.cache_path, zlib.crc32(self._impl.filename_base.encode())
+
+
+_PACKAGE = Path(__file__).parent
+_IMPORTED = re.compile(r"^(?:from|import) assay\.([\w.]+)", re.MULTILINE)
+
+
+@cache
+def _stamps(file: Path) -> tuple[tuple[int, int], ...]:
+    """Return time and size of the files of the package that compiled loops of a file are made of, itself included."""
+    known: set[Path] = set()
+    if file.exists():  # not if the loop was typed in
+        _collect(file, known)
+    return tuple((status.st_mtime_ns, status.st_size) for status in map(os.stat, sorted(known)))
+
+
+def _collect(file: Path, known: set[Path]) -> None:
+    known.add(file)
+    for other in _imported(file) - known:
+        known.add(other)
+        if _has_loops(other):
+            _collect(other, known)
+
+
+@cache
+def _imported(file: Path) -> frozenset[Path]:
+    """Return the files of the package that a file imports from when it is loaded itself."""
+    names = _IMPORTED.findall(file.read_text(encoding="utf-8"))
+    found = [_PACKAGE.joinpath(*name.split(".")) for name in names]
+    return frozenset(path for one in found if (path := one.with_suffix(".py")).exists())
+
+
+@cache
+def _has_loops(file: Path) -> bool:
+    return "@compiled" in file.read_text(encoding="utf-8")
 
 
 @cache

@@ -4,6 +4,7 @@ from math import log
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy import stats
 from sklearn import ensemble as peer
 from sklearn.datasets import make_classification
@@ -72,6 +73,70 @@ def test_the_threshold_taken_has_the_largest_decrease_of_those_drawn(criterion, 
         assert purity[1] + purity[2] - purity[0] == pytest.approx(decrease[best], rel=1e-8)
         chosen.add(best)
     assert len(chosen) > 1
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
+def test_of_several_outputs_the_mean_decrease_counts(criterion):
+    classes = 3 if criterion in ("gini", "entropy") else 0
+    other = np.digitize(X[:, 3], [0.0]).astype(float) if classes else np.abs(X[:, 3]) + 0.1
+    Y = np.column_stack([CLASSES if classes else NUMBERS + 0.1, other])
+    chosen = set()
+    for seed in range(8):
+        drawn = [low + (high - low) * u for low, high, u in zip(X.min(0), X.max(0), uniforms(seed, 5))]
+
+        def total(part):
+            return sum(impurity(y[part], WEIGHT[part], criterion) for y in Y.T) / 2
+
+        every = np.ones(N, dtype=bool)
+        decrease = [total(every) - total(X[:, f] <= t) - total(X[:, f] > t) for f, t in enumerate(drawn)]
+        target = Target(Y, WEIGHT, classes, CRITERIA[criterion])
+        rows, limits = np.arange(N).astype(np.uint64), Limits(max_depth=1).record(6)
+        nodes, sums = grow_extra(X, target, rows, limits, np.uint64(seed))
+        best, purity = int(np.argmax(decrease)), nodes["purity"]
+        assert nodes["column"][0] == best
+        assert purity[1] + purity[2] - purity[0] == pytest.approx(decrease[best], rel=1e-8)
+        left = X[:, best] <= nodes["threshold"][0]
+        if not classes:
+            assert sums[1] == pytest.approx([WEIGHT[left].sum(), *(WEIGHT[left] @ Y[left])])
+        chosen.add(best)
+    assert len(chosen) > 1
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_several_outputs_and_sparse_rows_are_learnt_as_well_as_scikit_learn_learns_them(outputs):
+    thin = sp.random(3_000, 40, 0.1, format="csr", random_state=0)
+    signal = np.asarray(thin @ RNG.normal(size=(40, outputs))) + 0.1 * RNG.normal(size=(3_000, outputs))
+    labels = (signal > 0).astype(int) if outputs > 1 else (signal[:, 0] > 0).astype(int)
+    for rows in (thin, thin.toarray()):
+        for own, other, target in (
+            (ExtraTreesClassifier, peer.ExtraTreesClassifier, labels),
+            (ExtraTreesRegressor, peer.ExtraTreesRegressor, signal if outputs > 1 else signal[:, 0]),
+        ):
+            scores = [
+                np.mean([
+                    make(15, random_state=s, min_samples_leaf=2).fit(rows[:2_000], target[:2_000])
+                    .score(rows[2_000:], target[2_000:]) for s in range(3)
+                ]) for make in (own, other)
+            ]  # fmt: skip
+            assert scores[0] > scores[1] - 0.03
+
+
+def test_thresholds_of_sparse_rows_are_drawn_evenly_over_columns_and_values():
+    dense = np.zeros((40, 3))
+    dense[[0, 1], 0], dense[[2, 3, 4], 1], dense[[0, 5], 2] = (-2.0, 4.0), (1.0, 2.0, 3.0), (-1.0, 1.0)
+    y = np.arange(40) % 2
+    roots = [[tree_of(rows, y, seed) for seed in range(600)] for rows in (sp.csr_matrix(dense), dense)]
+    thin, full = (np.array(found) for found in roots)
+    assert stats.chi2_contingency([np.bincount(a[:, 0].astype(int), minlength=3) for a in (thin, full)]).pvalue > 0.001
+    for f in range(3):
+        assert stats.ks_2samp(*(a[a[:, 0] == f, 1] for a in (thin, full))).pvalue > 0.001
+
+
+def tree_of(rows, y, seed):
+    """Return column and threshold of the root of a tree that draws one column."""
+    model = ExtraTreesRegressor(1, max_depth=1, max_features=1, random_state=seed, n_jobs=1).fit(rows, y.astype(float))
+    tree = model.trees_
+    return tree["column"][0], tree["threshold"][0]
 
 
 def test_friedmans_criterion_chooses_like_squared_error():

@@ -1,6 +1,7 @@
 """Lasso, elastic net and their path: against scikit-learn, optimality conditions and a quadratic
 programme."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -179,6 +180,29 @@ def test_a_warm_start_goes_on_from_the_last_coefficients():
     again = model.set_params(warm_start=True).fit(X, y)
     assert again.n_iter_ < cold
     np.testing.assert_allclose(again.coef_, found, atol=1e-9)
+
+
+def test_a_warm_start_notices_rows_that_changed_in_place():
+    random = np.random.default_rng(3)
+    X, y, weight = random.normal(size=(60, 5)), random.normal(size=60), random.uniform(0.5, 2.0, 60)
+    model = Lasso(alpha=0.01, warm_start=True)
+
+    def agrees(**given):
+        peer = sk.Lasso(alpha=0.01, tol=1e-12, max_iter=100_000, fit_intercept=model.fit_intercept)
+        assert model.fit(X, y, **given).coef_ == pytest.approx(peer.fit(X, y, **given).coef_, abs=1e-6)
+
+    agrees()
+    agrees()
+    X[17, 3] += 1.0
+    agrees()
+    y[4] = -y[4]
+    agrees()
+    agrees(sample_weight=weight)
+    model.set_params(fit_intercept=False)
+    agrees()
+    X[[2, 3]] = X[[3, 2]]
+    agrees()
+    assert len(pickle.dumps(model)) < 4_000  # what it remembers of the rows is not part of the model
 
 
 def test_without_a_penalty_it_is_least_squares_and_says_so():

@@ -16,7 +16,7 @@ from assay.tree._reading import Read, nominal_levels
 from assay.tree.growth._bins import find_bins
 from assay.tree.growth._crew import grown_trees, tree_seed
 from assay.tree.growth._exact import Columns, encode, grow_exact
-from assay.tree.growth._forest_extra import grow_extra_trees
+from assay.tree.growth._forest_extra import draws, grow_extra_trees
 from assay.tree.growth._forest_hist import grow_forest, grow_regression_forest
 from assay.tree.growth._forest_nominal_missing import grow_mixed, is_mixed
 from assay.tree.growth._records import Limits
@@ -44,10 +44,10 @@ def grow(forest: Any, data: Read, draw: Draw, seeds: list[int]) -> Nodes:
     K = int(classes.sum())
     if _sorts(forest, data, limits, bins, signs):
         nodes = _sorted_trees(forest, data, seeds, times_of, classes, limits)
+    elif bins is None and signs is None and _draws(forest, data):
+        nodes = grow_extra_trees(data, seeds, times_of, classes, forest.criterion, limits, forest.n_jobs)
     elif mixed:
         nodes = grow_mixed(forest, data, seeds, times_of, classes, limits, signs)
-    elif forest.extra and bins is None and signs is None:
-        nodes = grow_extra_trees(data, seeds, times_of, K, forest.criterion, limits, forest.n_jobs)
     elif bins is not None and not forest.extra and signs is None and _sums(forest, K, bins, data, draw):
         nodes = _binned_trees(forest, data, seeds, times_of, K, bins, limits)
     else:
@@ -100,6 +100,12 @@ def _sorts(forest: Any, data: Read, limits: Limits, bins: int | None, signs: np.
     """Tell whether trees are grown on columns that are sorted once for all of them."""
     plain = bins is None and signs is None and not nominal_levels(forest) and not data.has_gaps
     return plain and sorts(data, limits, forest.criterion)
+
+
+def _draws(forest: Any, data: Read) -> bool:
+    """Tell whether every column offers one threshold that is drawn, on complete numeric columns."""
+    plain = forest.extra and not nominal_levels(forest) and not data.has_gaps
+    return bool(plain and draws(forest.criterion, data.y))
 
 
 def _sorted_trees(

@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.learning import jobs
 from assay.nursery import LEARNERS, Nursery, can_fork, nursery
-from assay.scan.memory import one_thread
+from assay.scan.memory import one_thread, thread_count
 
 _ENDED = "its process ended, most likely for want of memory."
 _LATE = "it was stopped after {:.0f} s."
@@ -57,7 +57,7 @@ class Pool:
     """Runs jobs on `size` workers; 0 runs them here."""
 
     def __init__(self, size: int | None) -> None:
-        self.size = (os.cpu_count() or 1) if size is None else size
+        self.size = thread_count(None) if size is None else size
         if not can_fork():
             self.size = 0
         self._home = nursery(*LEARNERS) if self.size else None

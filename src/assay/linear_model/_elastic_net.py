@@ -201,7 +201,7 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
 
     def _fit_target(self, rows: Rows, start: np.ndarray | None) -> "_Fit":
         """Return the minimiser for one target."""
-        moments = centred_moments(self, rows, self.fit_intercept)
+        moments = self._moments(rows)
         l1, l2 = (moments.weight * self.alpha * share for share in (self.l1_ratio, 1 - self.l1_ratio))
         self._check_precomputed(moments, rows.n_rows)
         limits = Limits(float(self.tol), int(self.max_iter), bool(self.positive))
@@ -209,6 +209,23 @@ class ElasticNet(SquaredObjective, RegressorMixin, LinearRegressor):
         w, sweeps, gap = _ridge(moments, l2) if direct else _solve(moments, l1, l2, limits, start)
         converged = gap <= self.tol * 0.5 * moments.total or gap <= _NOTHING * moments.total
         return _Fit(w, float(moments.mean_y - moments.mean @ w), sweeps, gap / moments.weight, converged)
+
+    def _moments(self, rows: Rows) -> Moments:
+        """Return the second moments of the rows: those of the last fit if it is started from and had the same rows."""
+        seen = None
+        if self.warm_start and isinstance(rows, MemoryRows):
+            from assay.loops.same_rows import mark
+
+            seen = mark(rows.X, rows.y, rows.weight)
+        if seen is None:
+            return centred_moments(self, rows, self.fit_intercept)
+        key = (self.fit_intercept, *seen)
+        if self.__dict__.get("_last", (None,))[0] != key:
+            self._last = (key, centred_moments(self, rows, self.fit_intercept))
+        return self._last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_last"}
 
     def _keep(self, coef: list[np.ndarray], intercept: list[float], dimensions: int) -> None:
         one = len(coef) == 1

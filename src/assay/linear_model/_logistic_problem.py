@@ -219,7 +219,10 @@ def minimise(
 
     if problem.n_classes > 2 or problem.by_products:
         problem = problem._replace(precondition=problem.preconditioner())
-    if solver == "lbfgs":
+    thin = (
+        problem.n_classes == 2 and sparse.thin_block(problem.rows) is not None
+    )  # few products, each as dear as a value
+    if solver == "lbfgs" or thin:
         found = _lbfgs(problem, start, done, told, max_iter, target)
         at_rest = found.status == "stalled" and found.decrement <= rounding
         return found._replace(status="converged") if at_rest else found

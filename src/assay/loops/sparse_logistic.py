@@ -1,5 +1,4 @@
-"""Sums of logistic regression over rows with few entries: the entries of a row are read for its score and, while they
-are in cache, once more for what they add to the sum. `ends[i]` to `ends[i + 1]` are the entries of row i."""
+"""Products with rows of few entries: `ends[i]` to `ends[i + 1]` are the entries of row i."""
 
 import numpy as np
 
@@ -7,34 +6,30 @@ from assay.jit import compiled
 
 
 @compiled
-def loss_slopes(
-    entries: np.ndarray,
-    columns: np.ndarray,
-    ends: np.ndarray,
-    first: int,
-    last: int,
-    w: np.ndarray,
-    b: float,
-    sign: np.ndarray,
-    cost: np.ndarray,
-) -> tuple[float, np.ndarray, float]:
-    """Return sum C_i ln(1 + exp(-y_i f(x_i))), its gradient in w and in b; `cost` holds one C or one for each row."""
-    value, pull, slope = 0.0, 0.0, np.zeros(len(w))
+def scores(
+    entries: np.ndarray, columns: np.ndarray, ends: np.ndarray, first: int, last: int, w: np.ndarray, b: float
+) -> np.ndarray:
+    """Return <w, x_i> + b of some rows."""
+    found = np.empty(last - first)
     for i in range(first, last):
         score = b
         for k in range(ends[i], ends[i + 1]):
             score += entries[k] * w[columns[k]]
-        margin = sign[i] * score
-        small = np.exp(-abs(margin))
-        loss = np.log1p(small) + max(-margin, 0.0)
-        wrong = (small if margin > 0 else 1.0) / (1.0 + small)
-        c = cost[i] if len(cost) > 1 else cost[0]
-        value += c * loss
-        t = -c * sign[i] * wrong
-        pull += t
+        found[i - first] = score
+    return found
+
+
+@compiled
+def scattered(
+    entries: np.ndarray, columns: np.ndarray, ends: np.ndarray, first: int, last: int, slopes: np.ndarray, d: int
+) -> np.ndarray:
+    """Return sum t_i x_i over some rows, whose t_i are given."""
+    total = np.zeros(d)
+    for i in range(first, last):
+        t = slopes[i - first]
         for k in range(ends[i], ends[i + 1]):
-            slope[columns[k]] += entries[k] * t
-    return value, slope, pull
+            total[columns[k]] += entries[k] * t
+    return total
 
 
 @compiled
@@ -48,7 +43,8 @@ def curved(
     v0: float,
     curvature: np.ndarray,
 ) -> tuple[np.ndarray, float]:
-    """Return sum c_i (x_i^T v + v0) (x_i, 1): the Hessian of the losses times (v, v0)."""
+    """Return sum c_i (<x_i, v> + v0) (x_i, 1): the Hessian of the losses times (v, v0). The entries of a row are read
+    again while they are in cache."""
     product, total = np.zeros(len(v)), 0.0
     for i in range(first, last):
         t = v0

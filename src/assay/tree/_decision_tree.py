@@ -31,7 +31,7 @@ from assay.tree._predict import goes_one_way
 from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
 from assay.tree.growth._exact import encode, grow_exact
-from assay.tree.growth._forest_extra import grow_extra_tree
+from assay.tree.growth._forest_extra import draws, grow_extra_tree
 from assay.tree.growth._general import encode_gaps, grow_general
 from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
 from assay.tree.growth._records import Limits
@@ -97,9 +97,9 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             rng = check_random_state(self.random_state)
             return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
-        if limits.random and not gaps and not several and monotone is None:
+        if limits.random and data.sparse is None and not gaps and monotone is None and draws(self.criterion, data.y):
             weight = np.ones(n) if data.weight is None else data.weight
-            return grow_extra_tree(data.X, data.y, weight, seed, int(n_classes.sum()), self.criterion, limits)
+            return grow_extra_tree(data.X, data.y, weight, seed, n_classes, self.criterion, limits)
         order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)
         signs = monotone if monotone is None else monotone[order]
         target, asked = (data.y, data.weight, np.arange(n)), (self.criterion, limits, seed)

@@ -5,6 +5,9 @@ there; the one with the largest decrease of impurity is taken, and of several eq
 pass over the rows of a node finds the ranges of all its columns, a second the sums below all their thresholds; nothing
 is sorted. Rows lie one after the other, so that both passes read what they need of a row at once. Geurts, Ernst and
 Wehenkel, Machine Learning 63, 2006.
+
+y is (rows,), or (rows, outputs), and then impurities are means over the outputs. Sums of some rows are the weights of
+the classes, of each output in turn, or the weight and the weighted sum of each output.
 """
 
 from typing import NamedTuple
@@ -31,14 +34,14 @@ class Room(NamedTuple):
     offers: np.ndarray  # (5, columns) range of the column, threshold, weight up to it, purity of both sides
     sums: np.ndarray  # (statistics, columns)
     taken: np.ndarray  # rows at or below; empty where one row on each side is enough
-    sides: np.ndarray  # (2, statistics)
+    sides: np.ndarray  # (4, statistics): both sides, and both of one output
 
 
 @compiled
 def _new_room(columns, most, width, counted, seed):
     order, state = np.arange(columns).astype(np.uint64), np.array([seed], dtype=np.uint64)
     sums, taken = np.empty((width, most)), np.empty(most if counted else 0)
-    block, sides = np.empty((_BLOCK, most)), np.empty((2, width))
+    block, sides = np.empty((_BLOCK, most)), np.empty((4, width))
     return Room(order, state, block, np.empty((5, most)), sums, taken, sides)
 
 
@@ -72,17 +75,27 @@ def _widen(block, n, low, high):
 
 @compiled
 def _add_below(block, rows, y, weight, classes, threshold, sums, taken):
-    """Add rows at or below the threshold of each column: weights of each class, or weight and weighted sum; number."""
+    """Add rows at or below the threshold of each column: their sums; their number."""
     for i in range(np.uint64(rows.shape[0])):
         r = rows[i]
         w = weight[r]
-        c = np.uint64(np.int64(y[r])) if classes > 0 else np.uint64(0)
-        for j in range(threshold.shape[0]):
-            sums[c, j] += w if block[i, j] <= threshold[j] else 0.0
-        if classes == 0:
-            w *= y[r]
+        if y.ndim == 1:
+            c = np.uint64(np.int64(y[r])) if classes > 0 else np.uint64(0)
             for j in range(threshold.shape[0]):
-                sums[1, j] += w if block[i, j] <= threshold[j] else 0.0
+                sums[c, j] += w if block[i, j] <= threshold[j] else 0.0
+            if classes == 0:
+                w *= y[r]
+                for j in range(threshold.shape[0]):
+                    sums[1, j] += w if block[i, j] <= threshold[j] else 0.0
+        else:
+            if classes == 0:
+                for j in range(threshold.shape[0]):
+                    sums[0, j] += w if block[i, j] <= threshold[j] else 0.0
+            for o in range(y.shape[1]):
+                c = np.uint64(o * classes + np.int64(y[r, o]) if classes > 0 else 1 + o)
+                v = w if classes > 0 else w * y[r, o]
+                for j in range(threshold.shape[0]):
+                    sums[c, j] += v if block[i, j] <= threshold[j] else 0.0
         if taken.shape[0] > 0:
             for j in range(threshold.shape[0]):
                 taken[j] += 1.0 if block[i, j] <= threshold[j] else 0.0
@@ -114,26 +127,48 @@ def _offer(X, rows, columns, target, room):
 
 
 @compiled
-def _purities(target, total, k, room):
+def _mean_purity(sides, single, outputs, criterion, classes):
+    """Return the purity of the two sides together, or of the first as a node; mean over the outputs."""
+    found, step = 0.0, classes if classes > 0 else 1
+    for o in range(outputs):
+        for c in range(classes if classes > 0 else 2):
+            at = o * step + c if c > 0 or classes > 0 else 0
+            sides[2, c], sides[3, c] = sides[0, at], sides[1, at]
+        if single:
+            found += node_purity(sides[2], criterion, classes)
+        else:
+            found += children_purity(sides[2], sides[3], criterion, classes)
+    return found / outputs
+
+
+@compiled
+def _purity(total, y, criterion, classes, sides):
+    """Return the purity of a node."""
+    if y.ndim == 1:
+        return node_purity(total, criterion, classes)
+    sides[0] = total
+    return _mean_purity(sides, True, y.shape[1], criterion, classes)
+
+
+@compiled
+def _purities(y, classes, criterion, total, k, room):
     """Write the weight below the threshold of each column, and the purity of both sides (see `_criteria`); return the
     weight of the node."""
     sums, weights, purity, sides = room.sums, room.offers[_WEIGHT, :k], room.offers[_PURITY, :k], room.sides
-    whole, classes, criterion = 0.0, target.classes, target.criterion
+    whole, outputs = 0.0, y.size // y.shape[0]
     weights[:] = 0.0
     for c in range(max(classes, 1)):
         whole += total[c]
         for j in range(k):
             weights[j] += sums[c, j]
-    if criterion == GINI:
+    if criterion in (GINI, SQUARED):
         purity[:] = 0.0
-        for c in range(classes):
+        for c in range(0 if classes > 0 else 1, total.shape[0]):
             for j in range(k):
                 here, there = sums[c, j], total[c] - sums[c, j]
                 purity[j] += here * here / weights[j] + there * there / (whole - weights[j])
-    elif criterion == SQUARED:
-        for j in range(k):
-            here, there = sums[1, j], total[1] - sums[1, j]
-            purity[j] = here * here / weights[j] + there * there / (whole - weights[j])
+        if outputs > 1:
+            purity /= outputs
     elif criterion == FRIEDMAN:
         for j in range(k):
             rest = whole - weights[j]
@@ -143,7 +178,7 @@ def _purities(target, total, k, room):
         for j in range(k):
             for c in range(total.shape[0]):
                 sides[0, c], sides[1, c] = sums[c, j], total[c] - sums[c, j]
-            purity[j] = children_purity(sides[0], sides[1], criterion, classes)
+            purity[j] = _mean_purity(sides, False, outputs, criterion, classes)
     return whole
 
 
@@ -162,7 +197,7 @@ def _find_split(X, rows, target, total, limits, room, best):
             draw_columns(order, drawn, end, state)
         columns = order[drawn:end]
         _offer(X, rows, columns, target, room)
-        whole = _purities(target, total, end - drawn, room)
+        whole = _purities(target.y, target.classes, target.criterion, total, end - drawn, room)
         for j in range(end - drawn):
             tried += low[j] < high[j]
             light = min(weight[j], whole - weight[j])
@@ -176,21 +211,34 @@ def _find_split(X, rows, target, total, limits, room, best):
 
 
 @compiled
-def _add_up(rows, target, node, total):
+def _add_up(rows, y, weight, classes, criterion, node, total):
     """Write the sums of a node's rows to `total`, their weighted squares to the node; tell whether the targets
     differ."""
-    y, weight, classes = target.y, target.weight, target.classes
     total[:] = 0.0
-    squares, first, differ = 0.0, y[rows[0]], False
-    for i in range(np.uint64(rows.shape[0])):
-        w, t = weight[rows[i]], y[rows[i]]
-        differ |= t != first
-        if classes > 0:
-            total[np.int64(t)] += w
-        else:
-            total[0] += w
-            total[1] += w * t
-            squares += spread_of(t, w, target.criterion)
+    squares, differ = 0.0, False
+    if y.ndim == 1:
+        first = y[rows[0]]
+        for i in range(np.uint64(rows.shape[0])):
+            w, t = weight[rows[i]], y[rows[i]]
+            differ |= t != first
+            if classes > 0:
+                total[np.int64(t)] += w
+            else:
+                total[0] += w
+                total[1] += w * t
+                squares += spread_of(t, w, criterion)
+    else:
+        for o in range(y.shape[1]):
+            first = y[rows[0], o]
+            for i in range(np.uint64(rows.shape[0])):
+                w, t = weight[rows[i]], y[rows[i], o]
+                differ |= t != first
+                if classes > 0:
+                    total[o * classes + np.int64(t)] += w
+                else:
+                    total[0] += w if o == 0 else 0.0
+                    total[1 + o] += w * t
+                    squares += spread_of(t, w, criterion) / y.shape[1]
     node.squares = squares
     return differ
 
@@ -215,8 +263,8 @@ def _partition(X, column, threshold, rows, spare, start, stop):
 def _open(X, rows, target, node, total, limits, room, split):
     """Write sums, purity, best split and gain of a node; tell whether it is worth splitting."""
     own = rows[node.start : node.stop]
-    differ = _add_up(own, target, node, total)
-    node.purity = node_purity(total, target.criterion, target.classes)
+    differ = _add_up(own, target.y, target.weight, target.classes, target.criterion, node, total)
+    node.purity = _purity(total, target.y, target.criterion, target.classes, room.sides)
     if not differ or not may_split(node, limits):
         return False
     _find_split(X, own, target, total, limits, room, split)
@@ -226,13 +274,13 @@ def _open(X, rows, target, node, total, limits, room, split):
 
 @compiled
 def grow_extra(X, target, rows, limits, seed):
-    """Grow a tree; return its nodes (see `_records.NODE`) and their sums: weights of the classes, or weight and
-    weighted sum.
+    """Grow a tree; return its nodes (see `_records.NODE`) and their sums.
 
-    X (n, columns); target: see `_records.Target`; rows: row numbers (uint64) of the sample, each once, reordered in
-    place; limits: a record of `_records.LIMITS`.
+    X (n, columns); target: see `_records.Target`, with the most classes of any output; rows: row numbers (uint64) of
+    the sample, each once, reordered in place; limits: a record of `_records.LIMITS`.
     """
-    width = target.classes if target.classes > 0 else 2
+    outputs = target.y.size // target.y.shape[0]
+    width = outputs * target.classes if target.classes > 0 else 1 + outputs
     tree = new_tree(rows.shape[0], limits)
     nodes, splits = tree.nodes, tree.splits
     total, spare = np.empty((nodes.size, width)), np.empty_like(rows)

@@ -7,14 +7,20 @@ import numpy as np
 from assay.tree._nodes import Nodes, joined
 from assay.tree._reading import Read
 from assay.tree.growth._crew import grown_trees, tree_seed
-from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes
+from assay.tree.growth._general import nodes_of
+from assay.tree.growth._records import CRITERIA, Limits, Target
+
+
+def draws(criterion: str, y: np.ndarray) -> bool:
+    """Tell whether the criterion is one that such trees are grown by; Friedman's joins several outputs otherwise."""
+    return criterion != "absolute_error" and (y.ndim == 1 or criterion != "friedman_mse")
 
 
 def grow_extra_trees(
     data: Read,
     seeds: Sequence[int],
     times_of: Callable[[int], np.ndarray],
-    n_classes: int,
+    n_classes: np.ndarray,
     criterion: str,
     limits: Limits,
     n_jobs: int | None,
@@ -30,13 +36,18 @@ def grow_extra_trees(
 
 
 def grow_extra_tree(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray, drawn: int, n_classes: int, criterion: str, limits: Limits
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, drawn: int, n_classes: np.ndarray, criterion: str, limits: Limits
 ) -> Nodes:
-    """Return one tree of the rows with a weight above 0, which draws from the state `drawn`."""
+    """Return one tree of the rows with a weight above 0, which draws from the state `drawn`; y and n_classes as in
+    `grow_general`."""
     from assay.tree.growth._extra_loops import grow_extra
 
     rows = np.flatnonzero(weight > 0).astype(np.uint64)
     y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-    X, target = np.ascontiguousarray(X, dtype=np.float64), Target(y, weight, n_classes, CRITERIA[criterion])
+    most = int(n_classes.max(initial=0))
+    X, target = np.ascontiguousarray(X, dtype=np.float64), Target(y, weight, most, CRITERIA[criterion])
     grown, sums = grow_extra(X, target, rows, limits.record(X.shape[1]), np.uint64(drawn))
-    return as_nodes(grown, sums, n_classes, criterion)
+    if most:
+        own = np.concatenate([o * most + np.arange(count) for o, count in enumerate(n_classes)])
+        sums = np.column_stack([sums[:, : n_classes[0]].sum(axis=1), sums[:, own]])
+    return nodes_of(grown, sums, criterion)

@@ -340,17 +340,28 @@ def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room
 
 
 @compiled
-def _add_up(rows, task, node, total):
+def add_up(rows, task, node, total):
     """Write the sums of a node's rows; to the node what its impurity adds to minus its purity; tell whether the
     targets differ."""
-    y, weight, first, differ, spread = task.y, task.weight, task.first, False, 0.0
+    y, weight, first, classes, differ, spread = task.y, task.weight, task.first, task.classes, False, 0.0
     total[:] = 0.0
+    all_rows = 0.0
     for i in range(rows.shape[0]):
-        r = rows[i]
-        _add_row(total, r, y, weight, first, task.classes)
-        for o in range(y.shape[1]):
-            differ |= y[r, o] != y[rows[0], o]
-            spread += spread_of(y[r, o], weight[r], task.criterion)
+        all_rows += weight[rows[i]]
+    total[0] = all_rows
+    for o in range(y.shape[1]):
+        begin, one, sum_of = first[o], y[rows[0], o], 0.0
+        for i in range(rows.shape[0]):
+            r = rows[i]
+            t, w = y[r, o], weight[r]
+            differ |= t != one
+            if classes:
+                total[begin + np.int64(t)] += w
+            else:
+                sum_of += w * t
+                spread += spread_of(t, w, task.criterion)
+        if not classes:
+            total[begin] = sum_of
     node.squares = spread / (task.first.shape[0] - 1)
     return differ
 
@@ -387,7 +398,7 @@ def _open(columns, gaps, task, rows, node, total, value, limits, monotone, withi
     """Write sums, values, purity, best split and gain of a node; return the side of rows without a value (-1: there
     are none), or -2 if it is not worth splitting."""
     own = rows[node.start : node.stop]
-    differ = _add_up(own, task, node, total)
+    differ = add_up(own, task, node, total)
     if task.criterion == ABSOLUTE:
         middle, loss = _rank_targets(own, task, room)
         value[:] = middle

@@ -180,6 +180,34 @@ def one_split(split: Split, seconds: float, kept: dict[str, Any], wanted: list[s
     return runs
 
 
+def large_table(rows: int = 500_000, seed: int = 0) -> Table:
+    """Return 28 columns, three of them nominal and two with gaps, and a label that some of them make."""
+    random = np.random.default_rng(seed)
+    columns: dict[str, Any] = {f"x{k}": random.normal(size=rows) for k in range(25)}
+    for k, levels in enumerate((3, 12, 40)):
+        columns[f"level{k}"] = np.array([f"v{i}" for i in range(levels)])[random.integers(levels, size=rows)]
+    score = columns["x0"] * columns["x1"] + np.sin(2 * columns["x2"]) + (columns["level0"] == "v1")
+    columns["y"] = np.where(score + random.normal(size=rows) > 0.5, "yes", "no")
+    for name in ("x3", "x0"):
+        columns[name][random.uniform(size=rows) < 0.05] = np.nan
+    return read(columns)
+
+
+def budgets(asked: list[float]) -> list[dict[str, Any]]:
+    """Print how budgets are kept on 500,000 rows of 28 columns."""
+    table, rows = large_table(), []
+    for seconds in asked:
+        began = time.perf_counter()
+        study = learn(table, "y", time=seconds)
+        spent, chosen = time.perf_counter() - began, study.chosen
+        rows.append({"asked": seconds, "seconds": spent, "chosen": chosen.name, "bound": chosen.bound})
+        print(
+            f"500,000 x 28, {seconds:.0f} s asked for: {spent:.1f} s ({spent / seconds:.2f}), {chosen.name}, held-out "
+            f"error {chosen.holdout_error:.4f}, at most {chosen.bound:.4f}", flush=True,
+        )  # fmt: skip
+    return rows
+
+
 def proves_too_little(row: dict[str, Any]) -> bool:
     """Tell whether a bound of an error rate is not below the baseline's error although FLAML is better by five points
     and 200 rows or more were held out."""
@@ -202,8 +230,12 @@ def main(words: list[str]) -> None:
     parser.add_argument("--time", type=float, default=60.0)
     parser.add_argument("--keep", action="store_true", help="peers' results of an earlier run are not measured again")
     parser.add_argument("--only", default="", help="who runs (Assay, FLAML, ...), with commas; all if left out")
+    parser.add_argument("--budgets", default="", help="instead: seconds with commas, kept on 500,000 x 28 or not?")
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
+    if options.budgets:
+        save("learn-budgets", budgets([float(text) for text in options.budgets.split(",")]))
+        return
     rows = _earlier(options.time) if options.keep else {}
     asked, only = (list(filter(None, text.split(","))) for text in (options.tables, options.only))
     for name, table, target in tables(asked):

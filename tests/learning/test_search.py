@@ -5,11 +5,13 @@ import time
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import assay
 from assay.learning import workers
 from assay.learning.jobs import Answer
 from assay.learning.search import Budget, Candidate, Search
+from assay.learning.split import usual_share
 
 
 def search(thorough=False, seconds=60.0):
@@ -40,6 +42,30 @@ def test_who_is_clearly_behind_does_not_go_on():
     behind = candidate(0.3 + 0.05 * np.array([1, -1] * 5))
     assert search()._may_be_best(level, best)
     assert not search()._may_be_best(behind, best)
+
+
+def test_a_learner_outside_the_first_list_must_be_better_beyond_noise():
+    usual = candidate(np.full(10, 0.2))
+    lucky = candidate(0.19 + 0.05 * np.array([1, -1] * 5), late=True)  # standard error 0.0167
+    better = candidate(0.15 + 0.05 * np.array([1, -1] * 5), late=True)
+    rounds = search()
+    rounds.all = [lucky, usual]
+    assert rounds.ranked() == [usual, lucky]
+    rounds.all = [usual, lucky, better]
+    assert rounds.ranked() == [better, usual, lucky]
+    rounds.all = [lucky]
+    assert rounds.ranked() == [lucky]
+
+
+@pytest.mark.parametrize("n", [2_500, 14_000, 500_000])
+def test_the_usual_share_is_where_the_bound_is_expected_to_be_least(n):
+    """Where the derivative is zero: 0.03 (1 - s)^-1.3 = 1.645 sqrt(0.09 / n) / 2 s^-1.5."""
+
+    def slope(s):
+        return 0.03 * (1 - s) ** -1.3 - 1.645 * np.sqrt(0.09 / n) / 2 * s**-1.5
+
+    assert usual_share(n) == pytest.approx(brentq(slope, 1e-3, 0.9), abs=1e-3)
+    assert usual_share(1_000) == 0.25
 
 
 def test_the_best_that_can_be_finished_comes_first(monkeypatch):

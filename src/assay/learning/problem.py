@@ -9,7 +9,7 @@ import numpy as np
 from assay.base import Learner
 from assay.data import Column, Encoding, Table
 from assay.learning.model import checked_input, target_values
-from assay.learning.split import hold_out, rungs
+from assay.learning.split import hold_out, rungs, usual_share
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
@@ -68,16 +68,17 @@ class Problem:
 
 
 def posed(
-    table: Table, target: str, task: str | None, share: float, seed: int, group: str | None, time: str | None,
+    table: Table, target: str, task: str | None, share: float | None, seed: int, group: str | None, time: str | None,
     folder: Path,
 ) -> Problem:  # fmt: skip
-    """Return the problem that a table and a target pose; a share of 0 holds no rows out."""
+    """Return the problem that a table and a target pose; a share of 0 holds no rows out, None the usual share."""
     table, dropped = table.with_target(target)
     notes: list[str] = [dropped] if dropped else []
     features, column = table.split_target(target)
     task = task or _task_of(column, notes)
     y = target_values(column, task)
     marks = [None if name is None else table.column(name).data for name in (group, time)]
+    share = usual_share(table.n_rows) if share is None else share
     held = hold_out(table.n_rows, share, seed, *marks) if share else np.empty(0, dtype=np.intp)
     if task == "classify":
         keep = _known_classes(y, held, notes)

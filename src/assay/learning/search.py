@@ -14,7 +14,7 @@ within them further trials on these rows could not tell apart either.
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ class Candidate:
     per_row: float = 0.0
     share: float = 0.0
     number: int = 0
+    late: bool = False  # not of the first list
 
     @property
     def loss(self) -> float:
@@ -137,7 +138,7 @@ class Search:
                     before, best = best, self._best()
                     waited = 0 if self._improves(best, before) else waited + 1
                 if self.thorough and not self._is_over():
-                    self._judge([self._new(kind, {}) for kind in others()], 0)
+                    self._judge([replace(self._new(kind, {}), late=True) for kind in others()], 0)
                     self._judge(self._going_on(), 1)
                 if not self._is_over():
                     self._judge(self._combined(), 0)
@@ -151,7 +152,8 @@ class Search:
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""
         judged = [one for one in self.all if one.losses and one.status != "left out"]
-        return sorted(judged, key=lambda one: (-one.step, one.loss, one.number))  # not by who was done first
+        usual = min((one for one in judged if not one.late), key=lambda one: (-one.step, one.loss), default=None)
+        return sorted(judged, key=lambda one: (-one.step, one.loss + _doubt(one, usual), one.number))
 
     def _best(self) -> Candidate | None:
         return next(iter(self.ranked()), None)
@@ -376,6 +378,16 @@ class Search:
         from assay.ensemble._combined import has_probability_link
 
         return has_probability_link(one.name)
+
+
+def _doubt(one: Candidate, usual: Candidate | None) -> float:
+    """Return by how much a learner that is not of the first list must be better than the best of it: by a standard
+    error of the difference. There are many such learners, and the best of many looks better than it is."""
+    if usual is None or not one.late:
+        return 0.0
+    common = min(len(one.losses), len(usual.losses))
+    apart = np.subtract(one.losses[:common], usual.losses[:common])
+    return float(apart.std(ddof=1) / np.sqrt(common)) if common > 1 else 0.0
 
 
 def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None) -> CertifyOptions:

@@ -21,6 +21,21 @@ class Pair:
     judge: np.ndarray
 
 
+def usual_share(n: int) -> float:
+    """Return the share of n rows that is held out unless told: a quarter, less of many rows.
+
+    It is where a bound is expected to be least: an error of 10 % that falls as the rows it was learnt from to the power
+    -0.3, plus 1.645 standard errors of the rows it is measured on. Of fewer than 2,000 rows that would be more than a
+    quarter, at the cost of the model.
+
+    >>> [round(usual_share(n), 2) for n in (1_000, 10_000, 500_000)]
+    [0.25, 0.16, 0.05]
+    """
+    shares = np.linspace(0.01, 0.25, 241)
+    expected = 0.1 * (1 - shares) ** -0.3 + 1.645 * np.sqrt(0.1 * 0.9 / (shares * n))
+    return float(shares[expected.argmin()])
+
+
 def hold_out(n: int, share: float, seed: int, group: np.ndarray | None, time: np.ndarray | None) -> np.ndarray:
     """Return the numbers of the hold-out rows, in increasing order."""
     wanted = round(n * share)

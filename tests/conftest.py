@@ -2,9 +2,15 @@
 
 import signal
 
+import hypothesis
 import pytest
 
 from tests.mission import row_names, rows_of
+
+hypothesis.settings.register_profile(  # neither luck nor a busy machine decides
+    "suite", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

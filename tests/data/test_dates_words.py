@@ -80,7 +80,7 @@ def test_times_of_the_day_are_hours_then_and_later(tmp_path):
     assert read(path, schema=table.schema).column("t").data.tolist() == [7.5, 23.25]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)))
 def test_parts_are_those_of_the_calendar_and_of_the_checker(when):
     at = np.array([when.replace(tzinfo=dt.UTC).timestamp(), np.nan])
@@ -93,7 +93,7 @@ def test_parts_are_those_of_the_calendar_and_of_the_checker(when):
             assert ours[0] == wanted[name]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.text(max_size=30), max_size=5), st.lists(st.text(min_size=1, max_size=5), max_size=5))
 def test_the_checker_finds_the_same_words(texts, more):
     words = sorted({word for text in [*texts, *more] for word in words_of(text)})

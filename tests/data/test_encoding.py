@@ -50,7 +50,7 @@ def a_number(gaps: bool):
     return st.one_of(plain, st.just(np.nan)) if gaps else plain
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_the_numbers_are_those_of_scikit_learn_on_any_table(data):
     """Gaps in training rows, in others, in none; columns that are empty or constant; levels that do not occur."""

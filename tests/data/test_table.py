@@ -80,7 +80,7 @@ def test_numbers_can_be_names(tmp_path):
         assert column.values().tolist() == ["7", None, "10"]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.none(), st.text(alphabet='ab?," \né', min_size=1)), min_size=1))
 def test_any_text_column_is_read_back(values):
     if not any(values):
@@ -90,7 +90,7 @@ def test_any_text_column_is_read_back(values):
     assert list(column.type.levels) == sorted({value for value in values if value is not None})
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.sampled_from("abcd"), min_size=1),
     st.lists(st.sampled_from("abcdef"), min_size=1),

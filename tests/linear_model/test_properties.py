@@ -14,8 +14,8 @@ from assay.linear_model import LinearRegression, LogisticRegression, Perceptron,
 
 SEEDS = st.integers(0, 10_000)
 POWERS = st.integers(-40, 40).map(lambda k: 2.0**k)
-some = settings(max_examples=25, deadline=None, derandomize=True)
-few = settings(max_examples=8, deadline=None, derandomize=True)
+some = settings(max_examples=25)
+few = settings(max_examples=8)
 
 
 def rows(seed, n=60, d=3, classes=None):

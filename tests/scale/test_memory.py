@@ -43,7 +43,7 @@ def test_oracle_whole_matrix_products():
     np.testing.assert_allclose(total.cross, X.T @ (y * weight), rtol=1e-12, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 99), n=st.integers(1, 30_000), n_jobs=st.sampled_from([2, 3, 8, None, -1]))
 def test_threads_change_no_bit(seed, n, n_jobs):
     X, y, weight = draw(seed, n)
@@ -62,7 +62,7 @@ def test_block_size_is_a_power_of_two_near_one_mebibyte(n_features):
         assert 2**19 < 8 * n_features * size <= 2**20
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(n=st.integers(0, 3000), order=st.sampled_from("CF"), dtype=st.sampled_from(["f8", "f4", "i8", "?"]))
 def test_blocks_are_the_rows_in_order(n, order, dtype):
     X = np.asarray(np.arange(300 * n).reshape(n, 300) % 7, dtype=dtype, order=order)

@@ -30,7 +30,7 @@ def same_bits(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     n=st.integers(1, 20_000),
     group=st.integers(500, 30_000),

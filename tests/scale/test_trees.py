@@ -158,7 +158,7 @@ def test_rows_larger_than_the_memory_they_may_use(name, tmp_path):
     path = tmp_path / "large.parquet"
     pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(d)} | {"y": y}), path, row_group_size=20_000)
     answer = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path), name, "0.7"], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", LIMITED, str(path), name, "0.7"], capture_output=True, text=True, timeout=600
     )
     assert answer.returncode == 0, answer.stderr
     too_large, spilled, thresholds = answer.stdout.split("\n")[:3]

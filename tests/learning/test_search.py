@@ -5,13 +5,13 @@ import time
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
 import assay
 from assay.learning import workers
 from assay.learning.jobs import Answer
 from assay.learning.search import Budget, Candidate, Search
-from assay.learning.split import usual_share
+from assay.learning.split import hold_out, usual_share
+from assay.theory.concentration import clopper_pearson_upper
 
 
 def search(thorough=False, seconds=60.0):
@@ -58,14 +58,22 @@ def test_a_learner_outside_the_first_list_must_be_better_beyond_noise():
 
 
 @pytest.mark.parametrize("n", [2_500, 14_000, 500_000])
-def test_the_usual_share_is_where_the_bound_is_expected_to_be_least(n):
-    """Where the derivative is zero: 0.03 (1 - s)^-1.3 = 1.645 sqrt(0.09 / n) / 2 s^-1.5."""
+def test_the_usual_share_has_nearly_the_least_bound_of_all(n):
+    """Exact bounds of a learner that errs in 10 % of cases with all rows, and more with fewer."""
 
-    def slope(s):
-        return 0.03 * (1 - s) ** -1.3 - 1.645 * np.sqrt(0.09 / n) / 2 * s**-1.5
+    def bound(share):
+        held = round(share * n)
+        return clopper_pearson_upper(round(held * 0.1 * (1 - share) ** -0.3), held, 0.05)
 
-    assert usual_share(n) == pytest.approx(brentq(slope, 1e-3, 0.9), abs=1e-3)
-    assert usual_share(1_000) == 0.25
+    assert bound(usual_share(n)) <= 1.005 * min(bound(share) for share in np.linspace(0.01, 0.25, 49))
+    assert bound(usual_share(n)) < bound(0.25)
+
+
+def test_of_groups_their_number_counts():
+    group = np.repeat(np.arange(40), 2_000)
+    held = hold_out(len(group), None, 0, group, None)
+    assert len(np.unique(group[held])) == 10
+    assert len(hold_out(len(group), None, 0, None, None)) < 0.1 * len(group)
 
 
 def test_the_best_that_can_be_finished_comes_first(monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 from assay.base import Learner
 from assay.data import Column, Encoding, Table
 from assay.learning.model import checked_input, target_values
-from assay.learning.split import hold_out, rungs, usual_share
+from assay.learning.split import hold_out, rungs
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
@@ -69,17 +69,17 @@ class Problem:
 
 def posed(
     table: Table, target: str, task: str | None, share: float | None, seed: int, group: str | None, time: str | None,
-    folder: Path,
+    folder: Path, in_folds: bool = False,
 ) -> Problem:  # fmt: skip
-    """Return the problem that a table and a target pose; a share of 0 holds no rows out, None the usual share."""
+    """Return the problem that a table and a target pose; `in_folds` no rows are held out, with a share of None the
+    usual one."""
     table, dropped = table.with_target(target)
     notes: list[str] = [dropped] if dropped else []
     features, column = table.split_target(target)
     task = task or _task_of(column, notes)
     y = target_values(column, task)
     marks = [None if name is None else table.column(name).data for name in (group, time)]
-    share = usual_share(table.n_rows) if share is None else share
-    held = hold_out(table.n_rows, share, seed, *marks) if share else np.empty(0, dtype=np.intp)
+    held = np.empty(0, dtype=np.intp) if in_folds else hold_out(table.n_rows, share, seed, *marks)
     if task == "classify":
         keep = _known_classes(y, held, notes)
         held = np.flatnonzero(np.isin(np.flatnonzero(keep), held))
@@ -93,7 +93,7 @@ def posed(
         _tell_imbalance(y, notes)
     features = features.without(*(name for name in (group, time) if name))
     told = of_use(features, np.setdiff1d(np.arange(len(y)), held))
-    features = told if share else features  # each fold tells for itself which columns are of use
+    features = features if in_folds else told  # each fold tells for itself which columns are of use
     left = {name: why for name, why in told.left_out.items() if name not in (group, time)}
     notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
     _tell_copies(features, held, notes)

@@ -116,8 +116,9 @@ class Search:
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
         self.made = 0
+        self.rungs = list(problem.rungs)
         if not thorough and budget.trials is None and len(problem.train) > 400:  # a second look, not a third
-            problem.rungs[1] = problem.rungs[1][:FOLDS]
+            self.rungs[1] = self.rungs[1][:FOLDS]
 
     def leave_out(self, names: Sequence[str], why: str) -> None:
         """List learners that are not tried, with the reason."""
@@ -183,7 +184,7 @@ class Search:
 
     def finishing(self, one: Candidate) -> float:
         """Return how long a candidate takes to be fitted to all training rows and certified, about."""
-        fitted = len(self.problem.rungs[one.step][0].fit)  # of a fit that took so many seconds
+        fitted = len(self.rungs[one.step][0].fit)  # of a fit that took so many seconds
         grown = len(self.problem.train) / fitted
         return one.seconds * grown**1.1 + 4 * one.per_row * len(self.problem.y) + 0.2
 
@@ -250,14 +251,14 @@ class Search:
 
     def _known(self, one: Candidate, step: int) -> bool:
         """Take the score that an earlier run of the same study found, if there is one."""
-        found = self.scores.find(self._key(one, step), len(self.problem.rungs[step]))
+        found = self.scores.find(self._key(one, step), len(self.rungs[step]))
         if found is not None:
             self._take(one, Answer(found["result"], found["note"]), step)
         return found is not None
 
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
-        pairs = len(self.problem.rungs[step]) if step < len(self.problem.rungs) else 1
+        pairs = len(self.rungs[step]) if step < len(self.rungs) else 1
         return max(1, min(pairs, self.pool.size)) if candidates < 8 * self.pool.size else 1
 
     def _out_of_time(self) -> bool:
@@ -268,7 +269,7 @@ class Search:
     def _jobs(self, one: Candidate, step: int, count: int) -> list[Judge]:
         assert one.recipe is not None
         encoding, path = self.problem.view(one.kind, one.plain)
-        pairs, n_classes = self.problem.rungs[step], len(self.problem.classes)
+        pairs, n_classes = self.rungs[step], len(self.problem.classes)
         cuts = [round(i * len(pairs) / count) for i in range(count + 1)]
         return [
             Judge(
@@ -297,19 +298,19 @@ class Search:
 
     def _going_on(self) -> list[Candidate]:
         """Return the best that have not come to the last step: those that may be better than the best that have."""
-        if len(self.problem.rungs) < 2 or not self.problem.rungs[1]:
+        if len(self.rungs) < 2 or not self.rungs[1]:
             return []
         judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
         waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
-        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.problem.rungs[0])])), default=None)
+        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.rungs[0])])), default=None)
         return [one for one in some if best is None or (self._may_be_best(one, best) and self._has_time_for(one))]
 
     def _has_time_for(self, one: Candidate) -> bool:
         """Tell whether the time that is left is enough to judge a candidate on the pairs of the last step, one after
         the other, and to fit and certify it then; by how long its fits took so far."""
-        left, pairs = self.budget.left(), self.problem.rungs[1]
-        grown = len(pairs[0].fit) / len(self.problem.rungs[0][0].fit)
+        left, pairs = self.budget.left(), self.rungs[1]
+        grown = len(pairs[0].fit) / len(self.rungs[0][0].fit)
         judging = len(pairs) * one.seconds * grown**1.1 + one.per_row * sum(len(pair.judge) for pair in pairs)
         return left is None or judging / self._parts(1, 1) + self.finishing(one) < left
 
@@ -359,7 +360,7 @@ class Search:
             return []
         recipes = tuple(one.recipe for one in members if one.recipe is not None)
         ending = "Classifier" if self.problem.task == "classify" else "Regressor"
-        one_fit = sum(one.seconds for one in members) * len(self.problem.rungs[0])
+        one_fit = sum(one.seconds for one in members) * len(self.rungs[0])
         left, workers = self.budget.left(), max(1, self.pool.size)
         spent = time.monotonic() - self.budget.began
         room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, spent)

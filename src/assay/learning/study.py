@@ -196,8 +196,7 @@ def learn(
     with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
         known = table if isinstance(table, Table) else read(table)
         in_folds = certify == "folds"
-        share = 0.0 if in_folds else holdout
-        problem = posed(known, target, task, share, seed, group, time_column, Path(folder))
+        problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds)
         clip = None if in_folds else _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
         spaces.check_names(problem.task, [*learners, *exclude])

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 
 import assay
+from assay.datasets.linear import noisy_labels
 from assay.linear_model import LogisticRegression
 from tests.linear_model.logistic_rows import data, objective, peer
 
@@ -129,6 +130,24 @@ def test_tol_bounds_the_gap_also_where_the_intercept_does_the_work(share, C):
     excess = objective(X, y, model.coef_, model.intercept_, C) - objective(X, y, tight.coef_, tight.intercept_, C)
     assert excess <= allowed * 1.01 + 1e-15 * C * 2_000
     assert model.certify(X, y).find("logistic.gap").value <= 30 * allowed + 2e-12
+
+
+@pytest.mark.mission("LIN-25")
+def test_noisy_labels_follow_the_sigmoid_and_give_the_weights_back():
+    rng = np.random.default_rng(6)
+    w = np.array([1.0, -2.0, 0.5])
+    errors = []
+    for n in (500, 50_000):
+        X = rng.normal(size=(n, 3))
+        y = noisy_labels(X, w, 0.3, seed=n)
+        errors.append(np.abs(LogisticRegression(C=np.inf).fit(X, y).coef_[0] - w).max())
+    assert errors[1] < 0.06
+    assert errors[1] < errors[0]
+    chance = 1 / (1 + np.exp(-(X @ w + 0.3)))
+    for low in (0.1, 0.4, 0.7):
+        inside = (chance > low) & (chance < low + 0.2)
+        spread = 4 * np.sqrt(0.25 / inside.sum())
+        assert abs((y[inside] == 1).mean() - chance[inside].mean()) < spread
 
 
 # L1 penalties, and scikit-learn's parameters ----------------------------------------------------------------

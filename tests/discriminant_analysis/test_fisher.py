@@ -20,7 +20,7 @@ from tests.discriminant_analysis.gaussian_classes import draw, parts
 @pytest.mark.parametrize("classes", [2, 3, 12])
 def test_scatter_matrices_are_their_definitions(classes):
     X, y = draw(1, n=900, classes=classes)
-    counts, _means, scatter = parts(X, y)
+    counts, means, scatter = parts(X, y)
     S = scatter_matrices(X, y)
     centred = X - X.mean(axis=0)
     np.testing.assert_allclose(S.within, scatter.sum(axis=0), rtol=1e-10, atol=1e-9)
@@ -28,7 +28,8 @@ def test_scatter_matrices_are_their_definitions(classes):
         S.within, sum(c * np.cov(X[y == k].T, bias=True) for k, c in enumerate(counts)), rtol=1e-10, atol=1e-9
     )
     np.testing.assert_allclose(S.total, centred.T @ centred, rtol=1e-10, atol=1e-8)
-    np.testing.assert_allclose(S.total, S.within + S.between, rtol=1e-12)
+    apart = means - X.mean(axis=0)
+    np.testing.assert_allclose(S.between, apart.T @ (apart * counts[:, None]), rtol=1e-10, atol=1e-8)
     assert np.linalg.matrix_rank(S.between, tol=1e-6 * np.trace(S.between)) == min(classes - 1, 4)
     assert np.linalg.eigvalsh(S.within)[0] > 0
     np.testing.assert_array_equal(S.within, S.within.T)

@@ -84,7 +84,6 @@ class Folds:
                     raise
                 self.budget.stopped = True
                 found = self.search(part, self._metric(part), self._budget(count - k))
-            self.budget.began += found.budget.began - found.budget.started  # compiling, where it does not count
             self.budget.stopped = self.budget.stopped or found.budget.stopped
             self.models.append(self._fitted(k, part, found))
             self.candidates += found.all
@@ -104,7 +103,8 @@ class Folds:
         if self.budget.is_stopped():
             return Budget(None, _FIRST, None)
         left = self.budget.left()
-        return Budget(None if left is None else left / folds_left, self.budget.trials, self.budget.is_stopped)
+        seconds = None if left is None else left / folds_left
+        return Budget(seconds, self.budget.trials, self.budget.is_stopped, self.budget.aside)
 
     def _problem(self, k: int) -> Problem:
         whole, held = self.problem, np.flatnonzero(self.fold == k)

@@ -62,6 +62,31 @@ def test_at_the_end_of_the_time_the_best_is_still_first(monkeypatch):
     assert rounds.finishable() == [best, quickest]
 
 
+def test_a_certificate_asks_for_no_more_answers_than_time_is_reserved_for(monkeypatch):
+    """Of the learners that are fitted in no time and slow to answer: neighbours are looked for at each answer, among
+    rows that are more than those of the fold."""
+    from assay.neighbors import _base, _claims, _search
+
+    asked, made, look = [], [], _search.nearest
+    for module in (_base, _claims):
+        monkeypatch.setattr(module, "nearest", lambda engine, Q, *more: asked.append(len(Q)) or look(engine, Q, *more))
+    run = Search.run
+
+    def counted(self, *given):
+        run(self, *given)
+        made.append(self)
+        asked.clear()
+
+    monkeypatch.setattr(Search, "run", counted)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    table = {"a": x[:, 0], "b": x[:, 1], "y": np.where(x.sum(axis=1) > 0, "yes", "no")}
+    assay.learn(table, "y", learners=["KNeighborsClassifier"], trials=1, workers=0)
+    one = Candidate("A", seconds=0.0, per_row=1.0)
+    assert sum(asked) * 300 / 240 <= made[0].finishing(one)  # 300 training rows, 240 of which were fitted
+    assert made[0].finishing(one) < 2 * sum(asked)
+
+
 class Job:
     """A job that does what it is told in a worker."""
 

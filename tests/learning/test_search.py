@@ -87,6 +87,21 @@ def test_a_certificate_asks_for_no_more_answers_than_time_is_reserved_for(monkey
     assert made[0].finishing(one) < 2 * sum(asked)
 
 
+def test_the_scores_of_pairs_of_classes_are_computed_once_for_a_certificate(monkeypatch):
+    """An SVC of 26 classes was asked for all its scores again for each claim about each of 325 pairs."""
+    from assay.svm import _facts
+
+    asked, made, scores = [], [], _facts._scores
+    monkeypatch.setattr(
+        _facts, "_scores", lambda machine, block: asked.append(len(block.X)) or scores(machine, block)
+    )
+    table = assay.datasets.load("iris")
+    study = assay.learn(table, "species", learners=["SVC"], trials=1, workers=0)
+    made = [one.template for one in study.certificate.claims]
+    assert made.count("D15/2") == 3
+    assert sum(asked) <= 150
+
+
 class Job:
     """A job that does what it is told in a worker."""
 

@@ -92,7 +92,9 @@ class Final:
                 raise ValueError(f"no learner could be fitted and certified ({reasons}).")
 
     def _in_time(self, chosen: list[Candidate]) -> list[Candidate]:
-        """Return the first finalist, and the others if there is time for all."""
+        """Return the first finalist, and the others if there is time for all; who said stop waits for one alone."""
+        if self.budget.stopped:
+            return chosen[:1]
         left = self.budget.left()
         needed = sum(self.search.finishing(one) for one in chosen) / max(1, self.pool.size)
         return chosen if left is None or needed < left else chosen[:1]

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from assay.checker.verify import verify
 from assay.claims.model import StoredModel
 from assay.cli.app import app
 from assay.guarantees.fingerprint import model_reference
-from assay.learning.folds import drawn
+from assay.learning import search
+from assay.learning.folds import FoldModel, Folds, drawn
+from assay.learning.search import Budget, Candidate
 from assay.persist import built
 from assay.theory.concentration import betting_upper
 
@@ -152,6 +155,73 @@ def test_dates_and_text_keep_their_own_words_in_each_fold():
     assert {column.kind for column in study.model.columns} == {"text", "date", "numeric"}
     assert judged(study).holds
     assert study.chosen.holdout_error < 0.1
+
+
+# Time
+
+
+class Clock:
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+class Large:
+    """A model of so many bytes."""
+
+    def __init__(self, size):
+        self.arrays, self.members, self.nbytes = {"x": self}, (), size
+
+    def stored(self):
+        return self
+
+
+def test_time_is_left_to_seal_the_models(monkeypatch):
+    """Each fold takes all the time that it has; what models of 200 MB take to be sealed comes at the end."""
+    clock = Clock()
+    monkeypatch.setattr(search, "time", clock)
+    budget, asked = Budget(30.0, None, None), []
+
+    def searched(part, metric, allowed):
+        asked.append(allowed.seconds)
+        return SimpleNamespace(budget=allowed, all=[])
+
+    def fitted(self, k, part, found):
+        clock.now += found.budget.left()
+        return FoldModel(Candidate("A"), Large(200_000_000), np.empty(0), None, None)
+
+    problem = SimpleNamespace(y=np.zeros(9_000), seed=0)
+    parts = Folds(problem, 3, SimpleNamespace(cost=None), None, budget, lambda event: None, searched)
+    for name, does in (("_fitted", fitted), ("_problem", lambda self, k: None), ("_tell_copies", lambda self: None)):
+        monkeypatch.setattr(Folds, name, does)
+    parts.run()
+    assert asked[0] == pytest.approx(10.0, abs=0.2)
+    assert asked[1] == pytest.approx(asked[2])
+    assert asked[1] < asked[0]
+    assert 2 <= budget.left() <= 6  # 600 MB at some 5 ns
+
+
+def test_the_answers_of_a_fold_are_certified_in_its_own_time(monkeypatch):
+    """What the models answer is known before they are joined: nothing that may be slow is left for the end."""
+    counted = []
+    of = Folds._fitted
+    monkeypatch.setattr(Folds, "_fitted", lambda *given: counted.append(of(*given)) or counted[-1])
+    monkeypatch.setattr(Folds, "joined", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        learnt(columns(90, 2))
+    assert [len(one.answers) for one in counted] == [30, 30, 30]
+    assert all(set(one.answers.tolist()) <= {0, 1} for one in counted)
+
+
+def test_a_fold_reserves_time_for_its_own_rows(monkeypatch):
+    made = []
+    run = search.Search.run
+    monkeypatch.setattr(search.Search, "run", lambda self, *given: made.append(self) or run(self, *given))
+    learnt(columns(300, 3))
+    one = Candidate("A", seconds=0.0, per_row=1.0)
+    fitted = len(made[0].problem.rungs[0][0].fit)
+    assert made[0].finishing(one) == pytest.approx(4 * 100 * 200 / fitted + 0.2)  # 100 rows of 300
 
 
 # Files, the command, explanations

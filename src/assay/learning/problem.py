@@ -23,7 +23,8 @@ _EXTREME = (
 
 @dataclass
 class Problem:
-    """What is to be learnt. Row numbers count in `table`, which has the rows of known classes alone."""
+    """What is to be learnt. Row numbers count in `table`, which has the rows of known classes alone; the model of a
+    fold is certified on the rows of this fold alone."""
 
     table: Table
     target: Column
@@ -36,6 +37,7 @@ class Problem:
     group: np.ndarray | None = None
     time: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
+    is_fold: bool = False
     _views: dict[frozenset[str], tuple[Encoding, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,6 +49,7 @@ class Problem:
         self.rungs = rungs(self.codes, self.task == "classify", self.seed, *parts)
         self.target_file = str(self.folder / "target.npy")
         np.save(self.target_file, self.codes)
+        self.certified = len(self.held if self.is_fold else self.y)  # rows that a certificate is about
 
     def view(self, kind: type[Learner], plain: bool = False) -> tuple[Encoding, str]:
         """Return the encoding that the training rows give for such a learner, and the file of these rows in it."""

@@ -75,21 +75,23 @@ class Candidate:
 
 
 class Budget:
-    """Time, trials, and somebody who may say stop."""
+    """Time, trials, and somebody who may say stop. `aside` tells how many seconds so far do not count."""
 
-    def __init__(self, seconds: float | None, trials: int | None, stop: Any) -> None:
-        self.began, self.seconds, self.trials, self.done = time.monotonic(), seconds, trials, 0
-        self.started = self.began  # which does not move
+    def __init__(
+        self, seconds: float | None, trials: int | None, stop: Any, aside: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self.seconds, self.trials, self.done, self.aside = seconds, trials, 0, aside
+        self.began = time.monotonic() - aside()
         self._asked = stop.is_set if hasattr(stop, "is_set") else stop
         self.heard = Interrupts()
         self.stopped = False
 
-    @property
-    def end(self) -> float | None:
-        return None if self.seconds is None else self.began + self.seconds
+    def spent(self) -> float:
+        """Return the seconds since it began that count."""
+        return time.monotonic() - self.began - self.aside()
 
     def left(self) -> float | None:
-        return None if self.end is None else max(0.0, self.end - time.monotonic())
+        return None if self.seconds is None else max(0.0, self.seconds - self.spent())
 
     def is_stopped(self) -> bool:
         self.heard.check()
@@ -183,10 +185,11 @@ class Search:
         return [one for one in ranked if one not in slow] + sorted(slow, key=self.finishing)
 
     def finishing(self, one: Candidate) -> float:
-        """Return how long a candidate takes to be fitted to all training rows and certified, about."""
+        """Return how long a candidate takes to be fitted to all training rows and certified, about. A certificate asks
+        the model for its answer to a row up to four times; models that keep rows are slower by those that are added."""
         fitted = len(self.rungs[one.step][0].fit)  # of a fit that took so many seconds
         grown = len(self.problem.train) / fitted
-        return one.seconds * grown**1.1 + 4 * one.per_row * len(self.problem.y) + 0.2
+        return one.seconds * grown**1.1 + 4 * one.per_row * min(grown, 2.0) * self.problem.certified + 0.2
 
     def _is_over(self) -> bool:
         left = self.budget.left()
@@ -281,8 +284,6 @@ class Search:
     def _take(self, one: Candidate, answer: Answer, step: int) -> None:
         many = len(self.problem.train) > 30_000
         self.budget.done += step == 0
-        if not self.thorough:  # the 60 s unless told are without compiling, which happens once
-            self.budget.began += answer.compiling / max(1, self.pool.size)
         if one not in self.all:
             self.all.append(one)
         one.note = answer.note
@@ -362,8 +363,7 @@ class Search:
         ending = "Classifier" if self.problem.task == "classify" else "Regressor"
         one_fit = sum(one.seconds for one in members) * len(self.rungs[0])
         left, workers = self.budget.left(), max(1, self.pool.size)
-        spent = time.monotonic() - self.budget.began
-        room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, spent)
+        room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, self.budget.spent())
         kinds = [name for name, fits in (("Voting", 1), ("Stacking", _STACKED)) if one_fit * fits / workers <= room]
         return [self._new(find(f"ensemble.{name}{ending}"), {}, recipes) for name in kinds]
 

@@ -194,6 +194,8 @@ def learn(
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
     delta, file = 1 - Decimal(confidence), None if resume is None else Path(resume)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
+        if time is None:  # the 60 s are without compiling, which happens once
+            budget.aside = lambda: pool.compiling
         known = table if isinstance(table, Table) else read(table)
         in_folds = certify == "folds"
         problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds)

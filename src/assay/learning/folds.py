@@ -8,7 +8,7 @@ plainly at random, by the seed alone.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Decided, Gathered, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference
-from assay.guarantees.ledger import OUTWARD, Vacuous, claim
+from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldMean, FoldVote, names_of, raw_encoding
@@ -33,7 +33,6 @@ from assay.learning.workers import Pool
 from assay.model_selection._folds import mean_of_folds
 from assay.theory import concentration
 
-_DOWN = Context(prec=12, rounding=ROUND_DOWN)
 _FIRST = 2  # learners that are tried for the folds that are left when somebody says stop
 _ROW, _BYTE = 1e-5, 5e-9  # seconds that it takes to seal a row of the table, and a byte of the models
 _BESIDE = Decimal("0.1")  # of delta, for the comparison with the baseline
@@ -202,7 +201,7 @@ class Folds:
         problem = self.problem
         classes = np.unique(problem.y) if problem.task == "classify" else None
         rows = model.rows(model.encoding.raw(problem.table)[0], problem.y)
-        shares = [str(_DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
+        shares = [str(DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
         make = self._of_classes if problem.task == "classify" else self._of_numbers
         stated: list[Any] = [Claim("D01/1", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
         stated += make(*shares)

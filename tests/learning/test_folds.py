@@ -234,6 +234,43 @@ def test_the_command_notices_folds_that_were_dealt_after_the_fact(tmp_path):
     assert not _encoding_is_honest(study.model, study.table, forged.certificate)
 
 
+@pytest.mark.parametrize("table", [columns(300, 8), numbers(240, 9)], ids=["classes", "numbers"])
+def test_the_command_notices_folds_that_differ_between_claims(table):
+    """Rotated folds beside honest ones, or alone: whatever the limits prove there, no model was made without them."""
+    from assay.cli.checking import _encoding_is_honest
+
+    study = learnt(table, learners=["LogisticRegression" if "level" in table else "Ridge"])
+    mean, other = (one.template for one in study.certificate.claims if "fold" in one.witness)
+    rotated = (study.certificate.find(other).witness["fold"] + 1) % 3
+    forged = changed(study, other, fold=rotated).certificate
+    alone = replace(forged, claims=tuple(one for one in forged.claims if one.template != mean))
+    honest = replace(study.certificate, claims=alone.claims[:1])
+    assert _encoding_is_honest(study.model, study.table, study.certificate)
+    assert _encoding_is_honest(study.model, study.table, honest)
+    assert not _encoding_is_honest(study.model, study.table, forged)
+    assert not _encoding_is_honest(study.model, study.table, alone)
+
+
+def test_a_table_around_the_models_of_folds_encodes_nothing():
+    """Where it could, a shift tuned on all rows, or other names and levels, would pass as the folds' own encoding."""
+    shift = {"fill": 0.0, "scaling": [-0.3, 1.0], "gap": None}
+    for table in (columns(150, 8), numbers(150, 9)):
+        study = learnt(table, learners=["LogisticRegression" if "level" in table else "Ridge"])
+        stored = study.model.stored()
+        honest = [dict(one) for one in stored.parameters["encoding"]]
+        scaled = [{"name": one["name"], "kind": one["kind"], **shift} for one in honest if one["kind"] == "numeric"]
+        forged = [
+            ([*(one for one in honest if one["kind"] != "numeric"), *scaled], "as they are"),
+            ([{**honest[0], "name": "b"}, {**honest[1], "name": "a"}, *honest[2:]], "not those"),
+        ]
+        if "level" in table:
+            forged.append(([*honest[:2], {**honest[2], "levels": honest[2]["levels"][::-1]}], "other levels"))
+        assert built(stored).predict(study.table).tolist() == study.model.predict(study.table).tolist()
+        for encoding, words in forged:
+            with pytest.raises(Exception, match=words):
+                built(replace(stored, parameters={**stored.parameters, "encoding": encoding}))
+
+
 def test_forged_witnesses_of_numbers_are_refused():
     study = learnt(numbers(240, 9), learners=["Ridge"])
     found = study.certificate.find("P22/2").witness

@@ -66,6 +66,7 @@ class TableModel(Predictor):
             for one in listed
             for name in ([(one["name"], word) for word in one["words"]] if "words" in one else [one["name"]])
         ]
+        self.forms = {one["name"]: (one["kind"], one.get("levels", [])) for one in listed}
         place = 0
         for record in listed:
             place = self._read(place, record)
@@ -76,6 +77,7 @@ class TableModel(Predictor):
         left = len(self.kept) + len(self.numbers) + len(self.gaps)
         if left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
             raise Rejected("the encoding makes another number of columns than the model reads")
+        inner.check_encoding(self)
 
     @property
     def columns(self) -> int:

@@ -104,8 +104,14 @@ def test_the_model_of_a_fold_does_not_know_the_rows_of_its_fold():
     second = {name: list(values) for name, values in first.items()}
     for i in np.flatnonzero(fold == 1):
         second["a"][i], second["y"][i], second["level"][i] = 1e3 * i, "a" if i % 2 else "b", "u"
-    one, other = (learnt(table).folds[1].model for table in (first, second))
-    assert one.stored().digest() == other.stored().digest()
+    third = {name: list(values) for name, values in second.items()}
+    for name, i, value in (("a", 3, 1e200), ("b", 5, -1e-200), ("b", 7, 1e150)):
+        third[name][np.flatnonzero(fold == 1)[i]] = value
+    studies = [learnt(table) for table in (first, second, third)]
+    assert len({study.folds[1].model.stored().digest() for study in studies}) == 1
+    assert judged(studies[2]).holds
+    assert [len(one.model.columns) for one in studies[2].folds] == [1, 3, 1]
+    assert any("'a' is left out of the models that are given such rows" in note for note in studies[2].notes)
 
 
 def test_a_class_that_a_fold_lacks_is_an_error_of_its_model():

@@ -79,7 +79,7 @@ def _memory_is_honest(model: TableModel, data: Table, certificate: Certificate) 
     if model.memory is None:
         return True
     if isinstance(model.learner, (FoldVote, FoldMean)):
-        fitting = data.require_same_columns(model.columns)[0]
+        fitting = model.encoding.fitting(data)[0]
         return not model.memory.sizes and model.memory == remember(np.empty(0), 1, fitting)
     held = np.asarray((certificate.split or {}).get("holdout", ()))
     if held.ndim != 1 or held.dtype.kind not in "iu" or not held.size or held.min() < 0 or held.max() >= data.n_rows:
@@ -141,7 +141,7 @@ def _fold_encodings_are_honest(learner: FoldVote | FoldMean, data: Table, certif
 
 def _gives_again(model: TableModel, data: Table, train: np.ndarray) -> bool:
     """Tell whether these rows give the encoding of a model again."""
-    fitting = data.require_same_columns(model.columns)[0]
+    fitting = model.encoding.fitting(data)[0]
     again = Encoding.fit(fitting.take(train), checked_input(model.learner))
     return again.feature_names() == model.encoding.feature_names() and np.allclose(
         again.apply(fitting), model.encoding.apply(fitting), rtol=1e-9, atol=1e-9, equal_nan=True

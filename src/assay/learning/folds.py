@@ -163,8 +163,7 @@ class Folds:
             if not low.max() < high.min():
                 raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
             learner = FoldMean(members, columns, words, np.array([low.max(), high.min()]))
-        fitting = problem.features.require_same_columns(encoding.schema)[0]
-        memory = remember(np.empty(0), 1, fitting)
+        memory = remember(np.empty(0), 1, encoding.fitting(problem.features)[0])
         return TableModel(problem.target.type, encoding, learner, memory)
 
     def certify(self, model: TableModel, delta: Decimal) -> Certificate:

@@ -114,6 +114,22 @@ def test_the_model_of_a_fold_does_not_know_the_rows_of_its_fold():
     assert any("'a' is left out of the models that are given such rows" in note for note in studies[2].notes)
 
 
+def test_the_rarer_class_is_told_by_the_rows_outside_a_fold():
+    """F1 is of the rarer class: were it that of all rows, a fold's rows would have a say in the choice of its model."""
+    first, fold = columns(240, 3, noise=0.35), drawn(240, 3, 0)
+    outside = np.array(first["y"])[fold != 1]
+    assert abs(np.sum(outside == "a") - np.sum(outside == "b")) < 40
+    tables = []
+    for label in ("a", "b"):
+        table = {name: list(values) for name, values in first.items()}
+        for i in np.flatnonzero(fold == 1):
+            table["y"][i] = label
+        tables.append(table)
+    one, other = (learnt(table, metric="f1").folds[1] for table in tables)
+    assert one.candidate.losses == other.candidate.losses
+    assert one.model.stored().digest() == other.model.stored().digest()
+
+
 def test_a_class_that_a_fold_lacks_is_an_error_of_its_model():
     table = columns(120, 4)
     table["y"][np.flatnonzero(drawn(120, 3, 0) == 0)[0]] = "rare"

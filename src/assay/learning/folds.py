@@ -25,7 +25,7 @@ from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldMean, FoldVote, names_of, raw_encoding
 from assay.learning.jobs import Answer, Fit
 from assay.learning.memory import remember
-from assay.learning.metrics import Metric
+from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, of_use
 from assay.learning.search import Budget, Candidate, Search
@@ -132,9 +132,9 @@ class Folds:
         )  # fmt: skip
 
     def _metric(self, part: Problem) -> Metric:
-        """Return the metric; a cost matrix of the classes that there are outside the fold."""
+        """Return the metric that the rows outside the fold give: a cost matrix of their classes, F1 of their rarer."""
         if self.metric.cost is None:
-            return self.metric
+            return chosen_metric(self.metric.name, None, part.task, part.codes, len(part.classes))
         there = np.searchsorted(np.unique(self.problem.y), part.classes)
         return replace(self.metric, cost=self.metric.cost[np.ix_(there, there)])
 
@@ -192,8 +192,7 @@ class Folds:
             if not low.max() < high.min():
                 raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
             learner = FoldMean(members, columns, words, np.array([low.max(), high.min()]))
-        fitting = problem.features.require_same_columns(encoding.schema)[0]
-        memory = remember(np.empty(0), 1, fitting)
+        memory = remember(np.empty(0), 1, encoding.fitting(problem.features)[0])
         return TableModel(problem.target.type, encoding, learner, memory)
 
     def certify(self, model: TableModel, delta: Decimal) -> Certificate:

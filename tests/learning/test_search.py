@@ -286,12 +286,12 @@ def test_equal_losses_are_ranked_by_order_not_by_who_was_done_first():
 def test_boosting_begins_with_leaves_that_fit_few_rows():
     """On 90 rows leaves of 20 leave a tree four of them: such boosting was taken for the worst learner of Servo."""
     from assay.ensemble import HistGradientBoostingRegressor
-    from assay.learning import spaces
     from assay.linear_model import Ridge
 
-    assert spaces.start(HistGradientBoostingRegressor, 87) == {"min_samples_leaf": 2}
-    assert spaces.start(HistGradientBoostingRegressor, 600) == {"min_samples_leaf": 15}
-    assert spaces.start(HistGradientBoostingRegressor, 5_000) == {} == spaces.start(Ridge, 87)
+    begin = HistGradientBoostingRegressor.card.begin
+    assert begin(87) == {"min_samples_leaf": 2}
+    assert begin(600) == {"min_samples_leaf": 15}
+    assert begin(5_000) == {} == Ridge.card.begin(87)
 
 
 def test_only_the_first_list_is_loaded_unless_learners_are_named():

@@ -134,7 +134,7 @@ def _fold_encodings_are_honest(learner: FoldVote | FoldMean, data: Table, certif
     if not claims:
         return True  # nothing is claimed
     fold = np.asarray(claims[0].witness.get("fold", ()))
-    if fold.shape != (data.n_rows,) or any(not np.array_equal(one.witness.get("fold"), fold) for one in claims):
+    if fold.shape != (data.n_rows,) or any(not np.array_equal(one.witness.get("fold", ()), fold) for one in claims):
         return False
     return all(_gives_again(one, data, np.flatnonzero(fold != k)) for k, one in enumerate(learner.members))
 

@@ -143,9 +143,8 @@ class Final:
             result, problem = answer.result, self.problem
             one.status, one.seconds = "finalist", result["seconds"]
             one.note = " ".join(dict.fromkeys(text for text in (one.note, answer.note) if text))
-            loss = np.not_equal if problem.task == "classify" else (lambda y, p: np.abs(y - p))
-            one.training_error = float(np.mean(loss(problem.y[problem.train], result["train"])))
-            one.holdout_error = float(np.mean(loss(problem.y[problem.held], result["held"])))
+            one.training_error = problem.mean_error(problem.train, result["train"])
+            one.holdout_error = problem.mean_error(problem.held, result["held"])
             one.bound = certified(result["certificate"], problem.task)
             self.results[id(one)] = result
         self.tell(Finished(one))

@@ -161,7 +161,7 @@ class Folds:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
         one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
-        one.holdout_error = _error(part, part.held, made[0].predict(part.table.take(part.held)))
+        one.holdout_error = part.mean_error(part.held, made[0].predict(part.table.take(part.held)))
         self.tell(Finished(one))
         return FoldModel(one, made[0], part.held, baseline.constant(own, part.task), self._answers(made[0], part.held))
 
@@ -275,11 +275,6 @@ def ranges(y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest target outside each fold."""
     parts = [y[fold != k] for k in range(int(fold.max()) + 1)]
     return np.array([part.min() for part in parts]), np.array([part.max() for part in parts])
-
-
-def _error(part: Problem, rows: np.ndarray, predicted: np.ndarray) -> float:
-    y = part.y[rows]
-    return float(np.mean(y != predicted) if part.task == "classify" else np.mean(np.abs(y - predicted)))
 
 
 def _bytes(stored: StoredModel) -> int:

@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,11 @@ class Problem:
             np.save(path, encoding.apply(rows))
             self._views[reads] = encoding, path
         return self._views[reads]
+
+    def mean_error(self, rows: np.ndarray, predicted: Any) -> float:
+        """Return the share of errors, or the mean absolute error, on some rows."""
+        y = self.y[rows]
+        return float(np.mean(y != predicted) if self.task == "classify" else np.mean(np.abs(y - predicted)))
 
     def whole(self) -> str:
         """Return a file with the table, its target and its split, for who opens the hold-out rows."""

@@ -131,7 +131,7 @@ class Search:
         where nothing is done yet it goes on to the caller."""
         try:
             with self.budget.heard:
-                self._judge([self._new(kind, spaces.start(kind, len(self.problem.train))) for kind in first], 0)
+                self._judge([self._new(kind, dict(kind.card.begin(len(self.problem.train)))) for kind in first], 0)
                 waited, best = 0, self._best()
                 while not self._is_over() and waited < (_PATIENCE if self.thorough else 1):
                     self._judge(self._going_on(), 1)
@@ -334,8 +334,8 @@ class Search:
         if not self.thorough:
             best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
         found, tuned = [], list(best.values())[:_TUNED]
-        if self.thorough:  # boosting gains most by its settings: it need not be among the best with its own
-            tuned += [one for one in list(best.values())[_TUNED:] if one.name.startswith("HistGradientBoosting")]
+        if self.thorough:
+            tuned += [one for one in list(best.values())[_TUNED:] if one.kind.card.always_tuned]
         for place, one in enumerate(tuned):
             for _ in range(_NEW if place == 0 else 2):
                 number = self.numbers[one.name] = self.numbers.get(one.name, 0) + 1

@@ -305,7 +305,7 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     if claim is not None:
         chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
     base = _baseline(problem, parts.metric)
-    errors = [_mean_error(problem, one.held, one.baseline) for one in parts.models]
+    errors = [problem.mean_error(one.held, one.baseline) for one in parts.models]
     base.holdout_error = float(np.average(errors, weights=np.bincount(parts.fold)))
     found = Study(
         problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
@@ -313,12 +313,6 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     )  # fmt: skip
     found.why = _why_folds(found)
     return found
-
-
-def _mean_error(problem: Problem, rows: Any, predicted: Any) -> float:
-    """Return the share of errors, or the mean absolute error, on some rows."""
-    y = problem.y[rows]
-    return float(np.mean(y != predicted) if problem.task == "classify" else np.mean(np.abs(y - predicted)))
 
 
 def _together(parts: Folds) -> list[Candidate]:
@@ -383,9 +377,9 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         row.losses = [metric.of(problem.codes, code, shares, n)]
     else:
         row.losses = [metric.of(own, np.full(len(own), value), None, 0)]
-    row.training_error = _mean_error(problem, problem.train, value)
+    row.training_error = problem.mean_error(problem.train, value)
     if len(problem.held):
-        row.holdout_error = _mean_error(problem, problem.held, value)
+        row.holdout_error = problem.mean_error(problem.held, value)
     row.cv = metric.shown(row.loss)
     return row
 

@@ -18,6 +18,7 @@ from assay.scan.memory import one_thread, thread_count
 
 _ENDED = "its process ended, most likely for want of memory."
 _LATE = "it was stopped after {:.0f} s."
+_LONGEST_ASIDE = 30.0  # seconds that a job beside the others may take
 
 
 def answer(pipe: int) -> None:
@@ -83,12 +84,13 @@ class Pool:
             self._home.close()
 
     def start(self, job: Any, done: Callable[[jobs.Answer], None]) -> None:
-        """Have a job done beside those that follow; its answer is taken in while they run, or never."""
+        """Have a job done beside those that follow, before them where there is one worker; its answer is taken in while
+        they run, or never if it takes long."""
         if self.size == 0:
             done(self._run_here(job))
             return
         worker = self._new_worker()
-        worker.aside = done
+        worker.aside, worker.began = done, time.monotonic()
         with suppress(OSError):
             worker.pipe.send((job, True))
 
@@ -101,7 +103,7 @@ class Pool:
         limit: Callable[[], float | None] = lambda: None,
         over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Run jobs in order and call `done(place, answer)` for each as it ends.
+        """Run jobs, the first ones first unless their like runs already; call `done(place, answer)` as each ends.
 
         At `deadline` (of `time.monotonic`), or when `over()` says so, what runs is stopped and the rest not begun; a
         job that runs longer than `limit()` seconds is stopped and the others go on.
@@ -180,6 +182,7 @@ class Pool:
                 aside(answer)
             else:
                 done(place, answer)  # type: ignore[arg-type]
+        self._drop([one for one in self._workers if one.aside and time.monotonic() - one.began > _LONGEST_ASIDE])
         for worker in [one for one in busy.values() if one.place is not None and one in self._workers]:
             if limit is not None and time.monotonic() - worker.began > limit:
                 place = worker.place

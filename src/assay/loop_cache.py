@@ -127,9 +127,8 @@ def _stamps(file: Path) -> tuple[tuple[int, int], ...]:
 
 def _collect(file: Path, known: set[Path]) -> None:
     known.add(file)
-    for other in _imported(file) - known:
-        known.add(other)
-        if _has_loops(other):
+    for other in _imported(file):
+        if other not in known:
             _collect(other, known)
 
 
@@ -139,11 +138,6 @@ def _imported(file: Path) -> frozenset[Path]:
     names = _IMPORTED.findall(file.read_text(encoding="utf-8"))
     found = [_PACKAGE.joinpath(*name.split(".")) for name in names]
     return frozenset(path for one in found if (path := one.with_suffix(".py")).exists())
-
-
-@cache
-def _has_loops(file: Path) -> bool:
-    return "@compiled" in file.read_text(encoding="utf-8")
 
 
 @cache

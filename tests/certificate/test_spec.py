@@ -13,9 +13,11 @@ import pytest
 
 import assay
 from assay.checker import families
+from assay.checker.family import read_model
+from assay.checker.record import Rejected
 from assay.claims.definitions import codes, definition
 from assay.cluster import KMeans
-from assay.ensemble import RandomForestClassifier
+from assay.ensemble import RandomForestClassifier, VotingRegressor
 from assay.linear_model import LogisticRegression, Ridge
 from assay.svm import SVC
 
@@ -43,6 +45,20 @@ def test_each_claim_has_a_row_with_its_name():
         assert definition(code).name in rows[code], code
     assert set(rows) == set(known)
 
+
+def test_each_family_has_one_row():
+    names = [name for row in SPEC.splitlines() if row.startswith("| `") for name in row.split("|")[1].split(",")]
+    assert len(names) == len(set(map(str.strip, names)))
+
+
+def test_models_consist_of_models_as_deep_as_it_says():
+    word = re.search(r"members in turn, down to (\w+) levels below the model", SPEC)[1]
+    model = Ridge()
+    for _ in range({"four": 4, "five": 5, "six": 6, "seven": 7}[word]):
+        model = VotingRegressor([("only", model)])
+    assert read_model(model.fit(X[:50], X[:50, 0]).stored()).columns == 3
+    with pytest.raises(Rejected, match="members"):
+        read_model(VotingRegressor([("only", model)]).fit(X[:50], X[:50, 0]).stored())
 
 
 def fingerprint(stored) -> str:

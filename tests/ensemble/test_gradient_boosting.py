@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import ensemble as peers
 from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 import assay
@@ -102,6 +103,15 @@ def test_early_stopping_with_a_small_part_to_fit_to():
     model = GradientBoostingClassifier(n_iter_no_change=5, random_state=0, validation_fraction=0.8)
     with pytest.raises(ValueError, match="missing some classes"):
         model.fit([[1.0]] * 10, [0, 0] + [1] * 8)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_steps_that_are_too_long_are_told_in_the_words_of_the_task(kind):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    off = "probabilities" if kind is GradientBoostingClassifier else "predictions"
+    with pytest.warns(ConvergenceWarning, match=f"{kind.__name__}: the training loss rose .* some {off} are far off"):
+        kind(learning_rate=8.0, n_estimators=20).fit(X, y)
 
 
 def test_threads_change_no_bit_and_pickles_predict():

@@ -107,8 +107,30 @@ def test_the_model_of_a_fold_does_not_know_the_rows_of_its_fold():
     second = {name: list(values) for name, values in first.items()}
     for i in np.flatnonzero(fold == 1):
         second["a"][i], second["y"][i], second["level"][i] = 1e3 * i, "a" if i % 2 else "b", "u"
-    one, other = (learnt(table).folds[1].model for table in (first, second))
-    assert one.stored().digest() == other.stored().digest()
+    third = {name: list(values) for name, values in second.items()}
+    for name, i, value in (("a", 3, 1e200), ("b", 5, -1e-200), ("b", 7, 1e150)):
+        third[name][np.flatnonzero(fold == 1)[i]] = value
+    studies = [learnt(table) for table in (first, second, third)]
+    assert len({study.folds[1].model.stored().digest() for study in studies}) == 1
+    assert judged(studies[2]).holds
+    assert [len(one.model.columns) for one in studies[2].folds] == [1, 3, 1]
+    assert any("'a' is left out of the models that are given such rows" in note for note in studies[2].notes)
+
+
+def test_the_rarer_class_is_told_by_the_rows_outside_a_fold():
+    """F1 is of the rarer class: were it that of all rows, a fold's rows would have a say in the choice of its model."""
+    first, fold = columns(240, 3, noise=0.35), drawn(240, 3, 0)
+    outside = np.array(first["y"])[fold != 1]
+    assert abs(np.sum(outside == "a") - np.sum(outside == "b")) < 40
+    tables = []
+    for label in ("a", "b"):
+        table = {name: list(values) for name, values in first.items()}
+        for i in np.flatnonzero(fold == 1):
+            table["y"][i] = label
+        tables.append(table)
+    one, other = (learnt(table, metric="f1").folds[1] for table in tables)
+    assert one.candidate.losses == other.candidate.losses
+    assert one.model.stored().digest() == other.model.stored().digest()
 
 
 def test_a_class_that_a_fold_lacks_is_an_error_of_its_model():
@@ -302,6 +324,43 @@ def test_the_command_notices_folds_that_were_dealt_after_the_fact(tmp_path):
     forged = changed(study, "P22/1", fold=dealt)
     assert _encoding_is_honest(study.model, study.table, study.certificate)
     assert not _encoding_is_honest(study.model, study.table, forged.certificate)
+
+
+@pytest.mark.parametrize("table", [columns(300, 8), numbers(240, 9)], ids=["classes", "numbers"])
+def test_the_command_notices_folds_that_differ_between_claims(table):
+    """Rotated folds beside honest ones, or alone: whatever the limits prove there, no model was made without them."""
+    from assay.cli.checking import _encoding_is_honest
+
+    study = learnt(table, learners=["LogisticRegression" if "level" in table else "Ridge"])
+    mean, other = (one.template for one in study.certificate.claims if "fold" in one.witness)
+    rotated = (study.certificate.find(other).witness["fold"] + 1) % 3
+    forged = changed(study, other, fold=rotated).certificate
+    alone = replace(forged, claims=tuple(one for one in forged.claims if one.template != mean))
+    honest = replace(study.certificate, claims=alone.claims[:1])
+    assert _encoding_is_honest(study.model, study.table, study.certificate)
+    assert _encoding_is_honest(study.model, study.table, honest)
+    assert not _encoding_is_honest(study.model, study.table, forged)
+    assert not _encoding_is_honest(study.model, study.table, alone)
+
+
+def test_a_table_around_the_models_of_folds_encodes_nothing():
+    """Where it could, a shift tuned on all rows, or other names and levels, would pass as the folds' own encoding."""
+    shift = {"fill": 0.0, "scaling": [-0.3, 1.0], "gap": None}
+    for table in (columns(150, 8), numbers(150, 9)):
+        study = learnt(table, learners=["LogisticRegression" if "level" in table else "Ridge"])
+        stored = study.model.stored()
+        honest = [dict(one) for one in stored.parameters["encoding"]]
+        scaled = [{"name": one["name"], "kind": one["kind"], **shift} for one in honest if one["kind"] == "numeric"]
+        forged = [
+            ([*(one for one in honest if one["kind"] != "numeric"), *scaled], "as they are"),
+            ([{**honest[0], "name": "b"}, {**honest[1], "name": "a"}, *honest[2:]], "not those"),
+        ]
+        if "level" in table:
+            forged.append(([*honest[:2], {**honest[2], "levels": honest[2]["levels"][::-1]}], "other levels"))
+        assert built(stored).predict(study.table).tolist() == study.model.predict(study.table).tolist()
+        for encoding, words in forged:
+            with pytest.raises(Exception, match=words):
+                built(replace(stored, parameters={**stored.parameters, "encoding": encoding}))
 
 
 def test_forged_witnesses_of_numbers_are_refused():

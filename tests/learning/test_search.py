@@ -11,6 +11,8 @@ from assay.learning import search as search_module
 from assay.learning import workers
 from assay.learning.jobs import Answer, Compiling
 from assay.learning.search import Budget, Candidate, Search
+from assay.learning.split import hold_out, usual_share
+from assay.theory.concentration import clopper_pearson_upper
 
 
 def search(thorough=False, seconds=60.0):
@@ -41,6 +43,38 @@ def test_who_is_clearly_behind_does_not_go_on():
     behind = candidate(0.3 + 0.05 * np.array([1, -1] * 5))
     assert search()._may_be_best(level, best)
     assert not search()._may_be_best(behind, best)
+
+
+def test_a_learner_outside_the_first_list_must_be_better_beyond_noise():
+    usual = candidate(np.full(10, 0.2))
+    lucky = candidate(0.19 + 0.05 * np.array([1, -1] * 5), late=True)  # standard error 0.0167
+    better = candidate(0.15 + 0.05 * np.array([1, -1] * 5), late=True)
+    rounds = search()
+    rounds.all = [lucky, usual]
+    assert rounds.ranked() == [usual, lucky]
+    rounds.all = [usual, lucky, better]
+    assert rounds.ranked() == [better, usual, lucky]
+    rounds.all = [lucky]
+    assert rounds.ranked() == [lucky]
+
+
+@pytest.mark.parametrize("n", [2_500, 14_000, 500_000])
+def test_the_usual_share_has_nearly_the_least_bound_of_all(n):
+    """Exact bounds of a learner that errs in 10 % of cases with all rows, and more with fewer."""
+
+    def bound(share):
+        held = round(share * n)
+        return clopper_pearson_upper(round(held * 0.1 * (1 - share) ** -0.3), held, 0.05)
+
+    assert bound(usual_share(n)) <= 1.005 * min(bound(share) for share in np.linspace(0.01, 0.25, 49))
+    assert bound(usual_share(n)) < bound(0.25)
+
+
+def test_of_groups_their_number_counts():
+    group = np.repeat(np.arange(40), 2_000)
+    held = hold_out(len(group), None, 0, group, None)
+    assert len(np.unique(group[held])) == 10
+    assert len(hold_out(len(group), None, 0, None, None)) < 0.1 * len(group)
 
 
 def test_the_best_that_can_be_finished_comes_first(monkeypatch):

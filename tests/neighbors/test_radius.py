@@ -26,6 +26,25 @@ def draw(seed, n=200, d=3):
     return X, y, rng.normal(size=n)
 
 
+def test_where_all_weights_are_zero_nobody_votes():
+    """The second row has a neighbour, of weight 0. It is refused, or gets the label of an outlier."""
+    X, y, new = [[0.0], [0.75], [5.0]], [0, 1, 1], [[0.125], [5.5]]
+
+    def away_from_a_half(distances):
+        return (distances - 0.5) ** 2
+
+    for labels in (y, np.stack([y, y], axis=1)):
+        model = RadiusNeighborsClassifier(1.0, weights=away_from_a_half).fit(X, labels)
+        with pytest.raises(ValueError, match=r"neighbors of 1 rows, the first at 1 .* weight 0.*outlier_label"):
+            model.predict(new)
+        ours, theirs = (
+            room.RadiusNeighborsClassifier(1.0, weights=away_from_a_half, outlier_label=1).fit(X, labels)
+            for room in (assay.neighbors, peer)
+        )
+        assert np.array_equal(ours.predict(new), theirs.predict(new))
+        assert np.array_equal(ours.predict_proba(new), theirs.predict_proba(new))
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("weights", ["uniform", "distance", lambda d: 1 / (d + 1)])
 def test_the_same_answers_as_scikit_learn(metric, weights):

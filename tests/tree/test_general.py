@@ -167,12 +167,15 @@ def test_cart_on_a_column_of_many_levels_needs_no_table_of_levels_and_subsets():
     assert done.returncode == 0, done.stderr[-300:]
 
 
-def test_many_classes_are_not_laid_out_for_every_row(monkeypatch):
+@pytest.mark.parametrize("more", [{}, {"max_features": 2, "random_state": 0}])
+def test_many_classes_are_not_laid_out_for_every_row(more, monkeypatch):
     X, y = rows(7, 300)
     labels = np.argsort(np.argsort(y)) // 2
-    wide = DecisionTreeClassifier(max_depth=3).fit(X, labels)
-    monkeypatch.setattr("assay.tree._decision_tree._WIDE", 0)
-    np.testing.assert_array_equal(DecisionTreeClassifier(max_depth=3).fit(X, labels).predict(X), wide.predict(X))
+    wide = DecisionTreeClassifier(max_depth=3, **more).fit(X, labels)
+    for room in ("_decision_tree", "growth._sorted"):
+        monkeypatch.setattr(f"assay.tree.{room}.WIDE", 0)
+    narrow = DecisionTreeClassifier(max_depth=3, **more).fit(X, labels)
+    np.testing.assert_array_equal(narrow.predict(X), wide.predict(X))
     deep = DecisionTreeClassifier().fit(X, labels)  # more nodes than there was room for at first
     np.testing.assert_array_equal(deep.predict(X), labels)
 

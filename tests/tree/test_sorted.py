@@ -1,11 +1,13 @@
 """Trees on columns that are sorted once: the same as by sorting at each node, dense as sparse, within memory."""
 
+import re
+
 import numpy as np
 import pytest
 import sklearn.tree
 from scipy.sparse import csc_array, csr_array, random_array
 
-from assay.ensemble import RandomForestClassifier, RandomForestRegressor
+from assay.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from assay.tree import DecisionTreeClassifier, DecisionTreeRegressor, _reading
 from assay.tree._reading import Read
 from assay.tree.growth._exact import compact, encode, grow_exact
@@ -14,6 +16,7 @@ from assay.tree.growth._records import Limits
 from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, is_whole, sort_columns
 
 NONE = np.empty(0, dtype=np.int64)
+TREE = DecisionTreeRegressor()
 
 
 def draw(n=300, d=6, seed=0):
@@ -57,7 +60,7 @@ def test_the_tree_is_that_of_sorting_at_each_node(criterion, limits, weights):
     rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
     wanted = grow_exact(encode(X, 1), y, weight, rows, 3 if classes else 0, criterion, limits, 7)
     n_classes = np.array([3]) if classes else NONE
-    entries = as_entries(sort_columns(Read(X, y, weight), 1), classes and is_whole(weight))
+    entries = as_entries(sort_columns(Read(TREE, X, y, weight), 1), classes and is_whole(weight))
     assert_same(grow_sorted(entries, y, weight, n_classes, criterion, limits, 7), wanted)
 
 
@@ -71,13 +74,13 @@ def test_several_outputs_are_those_of_the_general_way(criterion):
     n_classes, weight = np.array([3, 3]) if classes else NONE, rng.poisson(1.0, len(y)) * 1.0
     asked = n_classes, criterion, Limits(max_depth=6), 0
     wanted = grow_general(encode_gaps(X, 1), Y, weight, np.flatnonzero(weight), *asked)
-    entries = as_entries(sort_columns(Read(X, Y, weight), 1), classes)
+    entries = as_entries(sort_columns(Read(TREE, X, Y, weight), 1), classes)
     assert_same(grow_sorted(entries, Y, weight, *asked), wanted)
 
 
 def test_threads_change_nothing():
     X, y, _ = draw(3_000, 20)
-    entries = as_entries(sort_columns(Read(X, y, None), 1), False)
+    entries = as_entries(sort_columns(Read(TREE, X, y), 1), False)
     one, two = (grow_sorted(entries, y, None, NONE, "squared_error", Limits(), in_parts=True, n_jobs=k) for k in (1, 2))
     assert_same(one, two)
 
@@ -85,11 +88,11 @@ def test_threads_change_nothing():
 def test_columns_of_few_values_are_counted():
     X, y, rng = draw(400)
     X = rng.integers(0, 5, X.shape).astype(float)
-    codes = counted_instead(sort_columns(Read(X, y, None), 1), 400, 1, 0)
+    codes = counted_instead(sort_columns(Read(TREE, X, y), 1), 400, 1, 0)
     wanted = encode(X, 1)
     for mine, other in zip(codes, wanted):
         np.testing.assert_array_equal(mine, other)
-    assert counted_instead(sort_columns(Read(X, y, None), 1), 400, 2, 0) is None
+    assert counted_instead(sort_columns(Read(TREE, X, y), 1), 400, 2, 0) is None
 
 
 @pytest.mark.parametrize("container", [csr_array, csc_array])
@@ -130,6 +133,42 @@ def test_sparse_rows_need_no_dense_copy(kind, monkeypatch):
     model = kind(random_state=0, **({} if kind is DecisionTreeClassifier else {"n_estimators": 3})).fit(X, y)
     assert model.score(X, y) > 0.5
     assert model.apply(X).shape[0] == 500
+
+
+@pytest.mark.parametrize(
+    ("learner", "what"),
+    [
+        (DecisionTreeRegressor(criterion="absolute_error"), "criterion='absolute_error'"),
+        (DecisionTreeClassifier(criterion="gain_ratio"), "criterion='gain_ratio'"),
+        (DecisionTreeClassifier(monotonic_cst=[1] * 40), "monotonic_cst"),
+        (DecisionTreeClassifier(pruning="cost_complexity"), "pruning='cost_complexity'"),
+        (DecisionTreeClassifier(pruning="reduced_error", random_state=0), "pruning='reduced_error'"),
+        (DecisionTreeClassifier(thresholds="short"), 'thresholds="short"'),
+        (DecisionTreeClassifier(nominal=[0]), "a nominal column"),
+        (RandomForestRegressor(2, criterion="absolute_error", random_state=0), "criterion='absolute_error'"),
+        (RandomForestClassifier(2, monotonic_cst=[1] * 40, random_state=0), "monotonic_cst"),
+        (RandomForestClassifier(9, oob_score=True, random_state=0), "oob_score"),
+        (GradientBoostingClassifier(n_estimators=2), "it"),
+    ],
+)
+def test_who_needs_a_dense_copy_that_is_too_large_and_for_what(learner, what, monkeypatch):
+    X = random_array((60, 40), density=0.1, format="csr", random_state=np.random.default_rng(0))
+    monkeypatch.setattr(_reading, "_free_memory", lambda: 0)
+    told = re.escape(f"{type(learner).__name__}: {what} needs a dense copy of sparse rows; 60 x 40 take")
+    with pytest.raises(ValueError, match=told):
+        learner.fit(X, np.arange(60) % 2)
+
+
+def test_a_certificate_that_needs_a_dense_copy_says_so(monkeypatch):
+    X, y = random_array((60, 40), density=0.1, format="csr", random_state=np.random.default_rng(0)), np.arange(60) % 2
+    tree, forest = DecisionTreeClassifier().fit(X, y), RandomForestClassifier(5, random_state=0).fit(X, y)
+    monkeypatch.setattr(_reading, "_free_memory", lambda: 0)
+    with pytest.raises(ValueError, match="DecisionTreeClassifier: a certificate needs a dense copy"):
+        tree.certify(X, y)
+    with pytest.raises(ValueError, match="RandomForestClassifier: a certificate needs a dense copy"):
+        forest.certify(X, y)
+    with pytest.raises(ValueError, match="RandomForestClassifier: a permutation importance needs a dense copy"):
+        forest.permutation_importances(X, y)
 
 
 @pytest.mark.parametrize("outputs", [1, 2])

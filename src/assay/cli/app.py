@@ -54,7 +54,9 @@ def learn(
     metric: Annotated[str, _option("error, balanced, logloss, auc, brier or f1; mae or rmse for numbers.")] = "",
     cost: Annotated[Path | None, _option("A CSV file: in row i, column j the cost of deciding j for i.")] = None,
     confidence: Annotated[str, typer.Option(help="How sure the statements about new data must be.")] = "0.95",
-    holdout: Annotated[float, typer.Option(help="Share of the rows kept aside to judge the models.")] = 0.25,
+    holdout: Annotated[
+        float | None, typer.Option(help="Share of the rows kept aside to judge models; a quarter, less of many.")
+    ] = None,
     certify: Annotated[str, typer.Option(help="holdout: bounds from rows kept aside. folds: every row is fitted.")] = (
         "holdout"
     ),

@@ -35,7 +35,7 @@ class Options:
     metric: str | None = None
     cost: Any = None
     confidence: str = "0.95"
-    holdout: float = 0.25
+    holdout: float | None = None
     certify: str = "holdout"
     folds: int = 3
     learners: Sequence[str] = ()
@@ -125,7 +125,7 @@ def _check(options: Options, output: Output) -> None:
         sure = Decimal(0)
     if not 0 < sure < 1:
         raise ValueError(f"--confidence must be a number between 0 and 1, such as 0.95; got {options.confidence!r}.")
-    if not 0 < options.holdout < 1:
+    if options.holdout is not None and not 0 < options.holdout < 1:
         raise ValueError(f"--holdout must be a share between 0 and 1, such as 0.25; got {options.holdout:g}.")
     if options.task not in (None, *TASKS):
         raise ValueError(f"--task must be classify or regress; got {options.task!r}.")

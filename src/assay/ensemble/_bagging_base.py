@@ -255,7 +255,7 @@ class Bagging(Indexed, Members, Analysed, OfMembers):
         weight = None if data.weight is None or self.drawn_by_weight_ else data.weight[sample.rows]
         rows = sample.rows if weight is None else sample.rows[weight > 0]
         weight = None if weight is None else weight[weight > 0]
-        part = Read(data.X[np.ix_(rows, sample.columns)], data.y[rows], weight, 1)
+        part = Read(tree, data.X[np.ix_(rows, sample.columns)], data.y[rows], weight, 1)
         if getattr(tree, "class_weight", None) is not None:
             factor = compute_sample_weight(tree.class_weight, self.classes_[part.y])
             part.weight = factor if part.weight is None else part.weight * factor

@@ -51,7 +51,8 @@ def grow(forest: Any, data: Read, draw: Draw, seeds: list[int]) -> Nodes:
     elif bins is not None and not forest.extra and signs is None and _sums(forest, K, bins, data, draw):
         nodes = _binned_trees(forest, data, seeds, times_of, K, bins, limits)
     else:
-        codes = encode(data.X, forest.n_jobs, bins)
+        why = f"a forest of more than {_EXACT} rows" if signs is None else "monotonic_cst"
+        codes = encode(data.dense(why), forest.n_jobs, bins)
         nodes = _weighted_trees(forest, data, seeds, times_of, K, codes, bins is None, limits, signs)
     if forest.ccp_alpha > 0:
         nodes = _pruned(nodes, float(forest.ccp_alpha), forest.n_jobs)

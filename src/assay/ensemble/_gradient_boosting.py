@@ -123,9 +123,10 @@ class _GradientBoosting(Boosted):
         """Warn if the training loss ends far above where it began: then steps throw each other back."""
         course = self.train_score_
         if len(course) > 1 and course[0] > 0 and not course[-1] <= 2 * course[0]:
+            off = "probabilities" if is_classifier(self) else "predictions"
             warnings.warn(
                 f"{type(self).__name__}: the training loss rose from {course[0]:.4g} to {course[-1]:.4g}: its steps "
-                "are too long for these rows, and some probabilities are far off; lower learning_rate "
+                f"are too long for these rows, and some {off} are far off; lower learning_rate "
                 f"({self.learning_rate:g}).",
                 ConvergenceWarning,
                 stacklevel=4,

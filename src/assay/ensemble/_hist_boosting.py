@@ -176,7 +176,7 @@ class _HistGradientBoosting(Boosted):
             )
         self.do_early_stopping_ = True
         held = read_columns(self, as_asked(self, X), y, weight)
-        return Read(held.X, self._encoded(held.y), held.weight, self.n_jobs)
+        return Read(self, held.X, self._encoded(held.y), held.weight, self.n_jobs)
 
     def _rule(self, signs: np.ndarray) -> Rule:
         leaves = _NO_LIMIT if self.max_leaf_nodes is None else min(self.max_leaf_nodes, _NO_LIMIT)

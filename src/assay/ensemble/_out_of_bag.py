@@ -70,7 +70,7 @@ def forest_out_of_bag(forest: Any, data: Any) -> None:
     out = forest.bags() == 0
     if not out.any(axis=0).all():
         warn_of_unseen("trees")
-    said = forest._every_value(data.X)
+    said = forest._every_value(data.dense("oob_score"))
     if not several:
         classes = len(forest.classes_) if classify else 0
         forest._keep_out_of_bag(out_of_bag(said, out, y, classes), y)

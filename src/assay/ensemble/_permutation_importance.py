@@ -67,13 +67,14 @@ class Analysed:
             raise refuse(self, "every member saw every row; permutations need out-of-bag rows (bootstrap=True).")
         codes = np.searchsorted(self.classes_, data.y) if is_classifier(self) else data.y  # type: ignore[attr-defined]
         seeds = check_random_state(random_state).randint(2**31 - 1, size=len(out))
+        X = data.dense("a permutation importance")
 
         def member(t: int) -> np.ndarray | None:
             held = np.flatnonzero(out[t])
             if not len(held):
                 return None
             rng = np.random.default_rng(int(seeds[t]))
-            return np.mean(list(self._member_rises(t, data.X[held], codes[held], groups, n_repeats, rng)), axis=0)
+            return np.mean(list(self._member_rises(t, X[held], codes[held], groups, n_repeats, rng)), axis=0)
 
         found = thread_map(member, range(len(out)), n_jobs=self.n_jobs)
         return np.mean([one for one in found if one is not None], axis=0)

@@ -1,7 +1,7 @@
 """Statements about new groups (P66): hold-out groups, in order, are the draws."""
 
 from dataclasses import replace
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,10 @@ import numpy as np
 from assay.claims.claim import Claim, NotApplicable
 from assay.guarantees.evidence import Decided, Gathered, Predictions, labels
 from assay.guarantees.holdout import MEAN_LOSS
-from assay.guarantees.ledger import OUTWARD, CertifyOptions, Vacuous, claim
+from assay.guarantees.ledger import DOWN, OUTWARD, CertifyOptions, Vacuous, claim
 from assay.scan import Rows
 
 _MANY = 30  # groups from which betting on them does better than Chernoff's bound
-_DOWN = Context(prec=12, rounding=ROUND_DOWN)
 
 
 def of_groups(found: Gathered, train: Rows, holdout: Rows, asked: CertifyOptions, delta: Decimal) -> list[Any]:
@@ -24,7 +23,7 @@ def of_groups(found: Gathered, train: Rows, holdout: Rows, asked: CertifyOptions
         why = "It needs an error of each row with a range: pass clip=, and predict one target."
         return [NotApplicable("P66/1", why)]
     group = np.unique(np.asarray(asked.groups), return_inverse=True)[1]
-    tenth = _DOWN.multiply(delta, Decimal("0.1")) if asked.baseline else Decimal(0)
+    tenth = DOWN.multiply(delta, Decimal("0.1")) if asked.baseline else Decimal(0)
     stated: list[Any] = [_mean(losses, clip, group, more, str(delta - tenth))]
     if asked.baseline:
         stated.append(_against(losses, clip, group, more, _constant(found, train), holdout, str(tenth)))

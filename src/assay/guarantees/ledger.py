@@ -18,7 +18,8 @@ OUTWARD = 1e-9  # added to every published probability, so that another order of
 
 FIT_NOT_KEPT = "A model file does not keep how the model was fitted, on which this rests: certify after the fit."
 
-_ROUNDED = Context(prec=12, rounding=ROUND_DOWN)
+DOWN = Context(prec=12, rounding=ROUND_DOWN)
+"""How shares of delta are rounded: together they are never more than there is."""
 
 Statement = Callable[[str], Claim | NotApplicable]
 
@@ -86,7 +87,7 @@ class Prepared(NamedTuple):
             tenth = _TENTH if others else Decimal(1)
             for part, share in ((beside, tenth), (others, 1 - tenth if beside else Decimal(1))):
                 for place in part:
-                    found[place] = str(_ROUNDED.divide(delta * share, Decimal(len(used) * len(part))))
+                    found[place] = str(DOWN.divide(delta * share, Decimal(len(used) * len(part))))
         return found
 
     def all(self) -> list[Any]:

@@ -7,12 +7,13 @@ a single model fixed in advance would have had.
 """
 
 from collections.abc import Callable
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from assay.claims.claim import Certificate
+from assay.guarantees.ledger import DOWN
 from assay.guarantees.seal import Others
 from assay.learning.events import Event, Finished, Started
 from assay.learning.jobs import Answer, Certify
@@ -22,7 +23,6 @@ from assay.learning.workers import Pool
 
 FIRST = Decimal("0.9")
 MOST = 3
-_DIGITS = Context(prec=12, rounding=ROUND_DOWN)
 
 
 def finalists(ranked: list[Candidate], by_bound: bool) -> list[Candidate]:
@@ -51,8 +51,8 @@ def shares(delta: Decimal, count: int) -> list[Decimal]:
     """Return the share of delta of each finalist; together at most delta."""
     if count == 1:
         return [delta]
-    rest = _DIGITS.divide(delta * (1 - FIRST), Decimal(count - 1))
-    return [_DIGITS.multiply(delta, FIRST), *[rest] * (count - 1)]
+    rest = DOWN.divide(delta * (1 - FIRST), Decimal(count - 1))
+    return [DOWN.multiply(delta, FIRST), *[rest] * (count - 1)]
 
 
 class Final:
@@ -79,7 +79,7 @@ class Final:
         left = self.delta
         while True:
             parts = (
-                shares(left, len(chosen)) if not spare else shares(_DIGITS.multiply(left, Decimal("0.99")), len(chosen))
+                shares(left, len(chosen)) if not spare else shares(DOWN.multiply(left, Decimal("0.99")), len(chosen))
             )
             left -= sum(parts)
             self._certify(chosen, parts)

@@ -40,8 +40,11 @@ def begin(
     if len(fit) < 20 or not known:
         return
     kind = find(KINDS[problem.task])
-    features = of_use(problem.features, fit)  # nothing of the others has a say in the model
-    encoding = Encoding.fit(features.take(fit), checked_input(kind))
+    try:
+        features = of_use(problem.features, fit)  # nothing of the others has a say in the model
+        encoding = Encoding.fit(features.take(fit), checked_input(kind))
+    except ValueError:  # these rows have nothing to learn from; all training rows may
+        return
     held = np.searchsorted(rows, judge)
     path = problem.folder / "first.pickle"
     whole = (problem.table.take(rows), problem.target.type, problem.y[rows], held)

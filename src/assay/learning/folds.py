@@ -8,7 +8,7 @@ plainly at random, by the seed alone.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from assay.claims.claim import Certificate, Claim, NotApplicable
 from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Decided, Gathered, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference
-from assay.guarantees.ledger import OUTWARD, Vacuous, claim
+from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
 from assay.learning import baseline
 from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldMean, FoldVote, names_of, raw_encoding
 from assay.learning.jobs import Answer, Fit
 from assay.learning.memory import remember
-from assay.learning.metrics import Metric
+from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, of_use
 from assay.learning.search import Budget, Candidate, Search
@@ -33,7 +33,6 @@ from assay.learning.workers import Pool
 from assay.model_selection._folds import mean_of_folds
 from assay.theory import concentration
 
-_DOWN = Context(prec=12, rounding=ROUND_DOWN)
 _FIRST = 2  # learners that are tried for the folds that are left when somebody says stop
 _ROW, _BYTE = 1e-5, 5e-9  # seconds that it takes to seal a row of the table, and a byte of the models
 _BESIDE = Decimal("0.1")  # of delta, for the comparison with the baseline
@@ -133,9 +132,9 @@ class Folds:
         )  # fmt: skip
 
     def _metric(self, part: Problem) -> Metric:
-        """Return the metric; a cost matrix of the classes that there are outside the fold."""
+        """Return the metric that the rows outside the fold give: a cost matrix of their classes, F1 of their rarer."""
         if self.metric.cost is None:
-            return self.metric
+            return chosen_metric(self.metric.name, None, part.task, part.codes, len(part.classes))
         there = np.searchsorted(np.unique(self.problem.y), part.classes)
         return replace(self.metric, cost=self.metric.cost[np.ix_(there, there)])
 
@@ -193,8 +192,7 @@ class Folds:
             if not low.max() < high.min():
                 raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
             learner = FoldMean(members, columns, words, np.array([low.max(), high.min()]))
-        fitting = problem.features.require_same_columns(encoding.schema)[0]
-        memory = remember(np.empty(0), 1, fitting)
+        memory = remember(np.empty(0), 1, encoding.fitting(problem.features)[0])
         return TableModel(problem.target.type, encoding, learner, memory)
 
     def certify(self, model: TableModel, delta: Decimal) -> Certificate:
@@ -202,7 +200,7 @@ class Folds:
         problem = self.problem
         classes = np.unique(problem.y) if problem.task == "classify" else None
         rows = model.rows(model.encoding.raw(problem.table)[0], problem.y)
-        shares = [str(_DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
+        shares = [str(DOWN.multiply(delta, part)) for part in (1 - _BESIDE, _BESIDE)]
         make = self._of_classes if problem.task == "classify" else self._of_numbers
         stated: list[Any] = [Claim("D01/1", float(len(problem.y)), "lower", {"set": "train"}, ("train",))]
         stated += make(*shares)

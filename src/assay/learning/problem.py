@@ -14,7 +14,6 @@ from assay.learning.split import hold_out, rungs
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
 _RARE = 0.2
-_LEAST = 1e-150
 _EXTREME = (
     "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, "
     "or multiply the column by a constant."
@@ -71,17 +70,18 @@ class Problem:
 
 
 def posed(
-    table: Table, target: str, task: str | None, share: float, seed: int, group: str | None, time: str | None,
-    folder: Path,
+    table: Table, target: str, task: str | None, share: float | None, seed: int, group: str | None, time: str | None,
+    folder: Path, in_folds: bool = False,
 ) -> Problem:  # fmt: skip
-    """Return the problem that a table and a target pose; a share of 0 holds no rows out."""
+    """Return the problem that a table and a target pose; `in_folds` no rows are held out, with a share of None the
+    usual one."""
     table, dropped = table.with_target(target)
     notes: list[str] = [dropped] if dropped else []
     features, column = table.split_target(target)
     task = task or _task_of(column, notes)
     y = target_values(column, task)
     marks = [None if name is None else table.column(name).data for name in (group, time)]
-    held = hold_out(table.n_rows, share, seed, *marks) if share else np.empty(0, dtype=np.intp)
+    held = np.empty(0, dtype=np.intp) if in_folds else hold_out(table.n_rows, share, seed, *marks)
     if task == "classify":
         keep = _known_classes(y, held, notes)
         held = np.flatnonzero(np.isin(np.flatnonzero(keep), held))
@@ -95,9 +95,12 @@ def posed(
         _tell_imbalance(y, notes)
     features = features.without(*(name for name in (group, time) if name))
     told = of_use(features, np.setdiff1d(np.arange(len(y)), held))
-    features = told if share else features  # each fold tells for itself which columns are of use
+    features = features if in_folds else told  # each fold tells for itself which columns are of use
     left = {name: why for name, why in told.left_out.items() if name not in (group, time)}
-    notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
+    every = {False: "", True: " of the models that are given such rows"}
+    notes += [f"Column {n!r} is left out{every[not share and why == _EXTREME]}: {why}" for n, why in left.items()]
+    if share:
+        _tell_extreme(features, notes)
     _tell_copies(features, held, notes)
     if group is not None:
         notes.append(
@@ -114,18 +117,13 @@ def posed(
 
 def of_use(features: Table, rows: np.ndarray) -> Table:
     """Return the columns that are of use by what these rows hold, and no others; nor those with numbers of a size at
-    which no certificate holds, in whichever row."""
-    extreme = {one.name: _EXTREME for one in features.columns.values() if _is_extreme(one)}
+    which no certificate holds. In other rows such numbers are no reason: they count as gaps there (`data.encoding`)."""
+    extreme = {one.name: _EXTREME for one in features.columns.values() if np.any(one.take(rows).extreme())}
     if len(extreme) == len(features.columns):
         raise ValueError(f"there is no column to learn from. Column {next(iter(extreme))!r}: {_EXTREME}")
     plain = (one for one in features.columns.values() if one.name not in extreme)
     known = Table(plain, features.left_out | extreme, features.n_rows).take(rows).useful()
     return Table((features.column(name) for name in known.names), known.left_out, features.n_rows)
-
-
-def _is_extreme(column: Column) -> bool:
-    size = np.abs(column.data[column.data != 0]) if column.type.kind == "numeric" else np.empty(0)
-    return bool(((size > 1 / _LEAST) | (size < _LEAST)).any())
 
 
 def _task_of(target: Column, notes: list[str]) -> str:
@@ -170,6 +168,17 @@ def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
             f"Only {100 * share:.1f} % of the rows are {labels[counts.argmin()]!s}: the error rate hardly sees them; "
             "--metric balanced, f1 or auc, or a cost matrix, may be what you want."
         )
+
+
+def _tell_extreme(features: Table, notes: list[str]) -> None:
+    """Say which columns have numbers in hold-out rows that count as gaps or as 0."""
+    for one in features.columns.values():
+        count = int(np.sum(one.extreme()))
+        if count:
+            notes.append(
+                f"Column {one.name!r} has {count} numbers beyond 1e150, or nearer to zero than 1e-150, in hold-out "
+                "rows; the former count as missing, the latter as 0."
+            )
 
 
 def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:

@@ -14,7 +14,7 @@ within them further trials on these rows could not tell apart either.
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ class Candidate:
     per_row: float = 0.0
     share: float = 0.0
     number: int = 0
+    late: bool = False  # not of the first list
 
     @property
     def loss(self) -> float:
@@ -117,8 +118,9 @@ class Search:
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
         self.made = 0
+        self.rungs = list(problem.rungs)
         if not thorough and budget.trials is None and len(problem.train) > 400:  # a second look, not a third
-            problem.rungs[1] = problem.rungs[1][:FOLDS]
+            self.rungs[1] = self.rungs[1][:FOLDS]
 
     def leave_out(self, names: Sequence[str], why: str) -> None:
         """List learners that are not tried, with the reason."""
@@ -139,7 +141,7 @@ class Search:
                     before, best = best, self._best()
                     waited = 0 if self._improves(best, before) else waited + 1
                 if self.thorough and not self._is_over():
-                    self._judge([self._new(kind, {}) for kind in others()], 0)
+                    self._judge([replace(self._new(kind, {}), late=True) for kind in others()], 0)
                     self._judge(self._going_on(), 1)
                 if not self._is_over():
                     self._judge(self._combined(), 0)
@@ -153,7 +155,8 @@ class Search:
     def ranked(self) -> list[Candidate]:
         """Return what was judged, best first: those that came furthest before the others."""
         judged = [one for one in self.all if one.losses and one.status != "left out"]
-        return sorted(judged, key=lambda one: (-one.step, one.loss, one.number))  # not by who was done first
+        usual = min((one for one in judged if not one.late), key=lambda one: (-one.step, one.loss), default=None)
+        return sorted(judged, key=lambda one: (-one.step, one.loss + _doubt(one, usual), one.number))
 
     def _best(self) -> Candidate | None:
         return next(iter(self.ranked()), None)
@@ -184,7 +187,7 @@ class Search:
     def finishing(self, one: Candidate) -> float:
         """Return how long a candidate takes to be fitted to all training rows and certified, about. A certificate asks
         the model for its answer to a row up to four times; models that keep rows are slower by those that are added."""
-        fitted = len(self.problem.rungs[one.step][0].fit)  # of a fit that took so many seconds
+        fitted = len(self.rungs[one.step][0].fit)  # of a fit that took so many seconds
         grown = len(self.problem.train) / fitted
         return one.seconds * grown**1.1 + 4 * one.per_row * min(grown, 2.0) * self.problem.certified + 0.2
 
@@ -251,14 +254,14 @@ class Search:
 
     def _known(self, one: Candidate, step: int) -> bool:
         """Take the score that an earlier run of the same study found, if there is one."""
-        found = self.scores.find(self._key(one, step), len(self.problem.rungs[step]))
+        found = self.scores.find(self._key(one, step), len(self.rungs[step]))
         if found is not None:
             self._take(one, Answer(found["result"], found["note"]), step)
         return found is not None
 
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
-        pairs = len(self.problem.rungs[step]) if step < len(self.problem.rungs) else 1
+        pairs = len(self.rungs[step]) if step < len(self.rungs) else 1
         return max(1, min(pairs, self.pool.size)) if candidates < 8 * self.pool.size else 1
 
     def _out_of_time(self) -> bool:
@@ -269,7 +272,7 @@ class Search:
     def _jobs(self, one: Candidate, step: int, count: int) -> list[Judge]:
         assert one.recipe is not None
         encoding, path = self.problem.view(one.kind, one.plain)
-        pairs, n_classes = self.problem.rungs[step], len(self.problem.classes)
+        pairs, n_classes = self.rungs[step], len(self.problem.classes)
         cuts = [round(i * len(pairs) / count) for i in range(count + 1)]
         return [
             Judge(
@@ -296,19 +299,19 @@ class Search:
 
     def _going_on(self) -> list[Candidate]:
         """Return the best that have not come to the last step: those that may be better than the best that have."""
-        if len(self.problem.rungs) < 2 or not self.problem.rungs[1]:
+        if len(self.rungs) < 2 or not self.rungs[1]:
             return []
         judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
         waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
-        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.problem.rungs[0])])), default=None)
+        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.rungs[0])])), default=None)
         return [one for one in some if best is None or (self._may_be_best(one, best) and self._has_time_for(one))]
 
     def _has_time_for(self, one: Candidate) -> bool:
         """Tell whether the time that is left is enough to judge a candidate on the pairs of the last step, one after
         the other, and to fit and certify it then; by how long its fits took so far."""
-        left, pairs = self.budget.left(), self.problem.rungs[1]
-        grown = len(pairs[0].fit) / len(self.problem.rungs[0][0].fit)
+        left, pairs = self.budget.left(), self.rungs[1]
+        grown = len(pairs[0].fit) / len(self.rungs[0][0].fit)
         judging = len(pairs) * one.seconds * grown**1.1 + one.per_row * sum(len(pair.judge) for pair in pairs)
         return left is None or judging / self._parts(1, 1) + self.finishing(one) < left
 
@@ -358,7 +361,7 @@ class Search:
             return []
         recipes = tuple(one.recipe for one in members if one.recipe is not None)
         ending = "Classifier" if self.problem.task == "classify" else "Regressor"
-        one_fit = sum(one.seconds for one in members) * len(self.problem.rungs[0])
+        one_fit = sum(one.seconds for one in members) * len(self.rungs[0])
         left, workers = self.budget.left(), max(1, self.pool.size)
         room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, self.budget.spent())
         kinds = [name for name, fits in (("Voting", 1), ("Stacking", _STACKED)) if one_fit * fits / workers <= room]
@@ -376,6 +379,16 @@ class Search:
         from assay.ensemble._combined import has_probability_link
 
         return has_probability_link(one.name)
+
+
+def _doubt(one: Candidate, usual: Candidate | None) -> float:
+    """Return by how much a learner that is not of the first list must be better than the best of it: by a standard
+    error of the difference. There are many such learners, and the best of many looks better than it is."""
+    if usual is None or not one.late:
+        return 0.0
+    common = min(len(one.losses), len(usual.losses))
+    apart = np.subtract(one.losses[:common], usual.losses[:common])
+    return float(apart.std(ddof=1) / np.sqrt(common)) if common > 1 else 0.0
 
 
 def options_for(metric: Metric, clip: float | None, groups: np.ndarray | None) -> CertifyOptions:

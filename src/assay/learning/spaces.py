@@ -99,8 +99,9 @@ def tunable(kind: type[Learner]) -> bool:
 
 
 def start(kind: type[Learner], rows: int) -> dict[str, Any]:
-    """Return the settings to begin with: the learner's own, but leaves of boosted trees small enough for few rows."""
-    if kind.__name__.startswith("HistGradientBoosting") and rows < _FEW:
+    """Return the settings to begin with: the learner's own; for numbers, leaves of boosted trees small enough for few
+    rows."""
+    if kind.__name__ == "HistGradientBoostingRegressor" and rows < _FEW:
         return {"min_samples_leaf": max(2, rows // 40)}
     return {}
 

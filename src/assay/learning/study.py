@@ -133,7 +133,7 @@ def learn(
     metric: str | None = None,
     cost: Any = None,
     confidence: str = "0.95",
-    holdout: float = 0.25,
+    holdout: float | None = None,
     certify: str = "holdout",
     folds: int = 3,
     learners: Sequence[str] = (),
@@ -164,8 +164,8 @@ def learn(
         cost[i][j] is paid for deciding j where i is true, classes in sorted order; its mean is minimised.
     confidence : str
         A decimal number in (0, 1): the statements about new data hold together with this probability.
-    holdout : float
-        Share of the rows that nothing is fitted to.
+    holdout : float, optional
+        Share of the rows that nothing is fitted to; if left out a quarter, less of more than 2,000 rows.
     certify : "holdout" or "folds"
         With "folds" none is held out. Without each fold in turn a model is chosen and fitted, and judged on the fold;
         the model that is returned is their vote, or the mean of their numbers. `folds` is their number: more of them
@@ -197,9 +197,9 @@ def learn(
         if time is None:  # the 60 s are without compiling, which happens once
             budget.aside = lambda: pool.compiling
         known = table if isinstance(table, Table) else read(table)
-        share = 0.0 if certify == "folds" else holdout
-        problem = posed(known, target, task, share, seed, group, time_column, Path(folder))
-        clip = _clip(problem, clip) if share else None
+        in_folds = certify == "folds"
+        problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds)
+        clip = None if in_folds else _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
         spaces.check_names(problem.task, [*learners, *exclude])
         _tell_notes(problem, tell)
@@ -214,7 +214,7 @@ def learn(
             search.run(first, lambda: spaces.others(*asked, first))
             return search
 
-        if not share:
+        if in_folds:
             parts = Folds(problem, folds, wanted, pool, budget, tell, searched)
             parts.run()
             _tell_opened(problem, *Scores(file, rows).opened(rows, delta), delta, tell)

@@ -8,7 +8,7 @@ what every candidate spent.
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any, ClassVar
@@ -22,11 +22,9 @@ from sklearn.utils.validation import _check_y, check_array, check_is_fitted, val
 
 from assay.base import Learner
 from assay.claims.claim import Certificate, Claim
-from assay.guarantees.ledger import CertifyOptions, Vacuous
+from assay.guarantees.ledger import DOWN, CertifyOptions, Vacuous
 from assay.guarantees.seal import Others, issue, risks
 from assay.params import Number, check, refuse
-
-_DIGITS = Context(prec=12, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ class StructuralRiskMinimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         exact = [Fraction(float(w)) for w in weights]
         delta, total = Fraction(repr(float(self.delta))), sum(exact, Fraction(0))
         parts = [delta * weight / total for weight in exact]
-        return [_DIGITS.divide(Decimal(part.numerator), Decimal(part.denominator)) for part in parts]
+        return [DOWN.divide(Decimal(part.numerator), Decimal(part.denominator)) for part in parts]
 
     def _held_out(self, y: np.ndarray) -> np.ndarray:
         """Return the numbers of the hold-out rows: a plain random draw, without regard to the labels."""

@@ -109,8 +109,8 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
     weights, algorithm, leaf_size, p, metric, metric_params, n_jobs
         As in `KNeighborsClassifier`; all distances are computed, whatever `algorithm` says.
     outlier_label : label, list of labels, "most_frequent" or None
-        What a row gets that has no training row within the radius: this label (or one for each column of y), the most
-        frequent one, or an error.
+        What a row gets for which nobody votes, as no training row is within the radius or all that are have the
+        weight 0: this label (or one for each column of y), the most frequent one, or an error.
 
     Attributes
     ----------
@@ -206,8 +206,14 @@ class RadiusNeighborsClassifier(LabelColumns, RadiusVotes):
         nobody votes."""
         found, every = [], self._votes(X)
         for k, ((classes, _), votes) in enumerate(zip(self._label_columns(), every)):
-            labels, nobody = classes[votes.argmax(axis=1)], ~votes.any(axis=1)
-            if nobody.any():
+            labels, nobody = classes[votes.argmax(axis=1)], np.flatnonzero(~votes.any(axis=1))
+            if len(nobody) and self.outlier_label is None:
+                raise refuse(
+                    self,
+                    f"the neighbors of {len(nobody)} rows, the first at {nobody[0]} (counted from 0), all have the "
+                    "weight 0, so that nobody votes: change weights, or give an outlier_label.",
+                )
+            if len(nobody):
                 labels[nobody] = self.outlier_label_[k]
             found.append(labels)
         return np.stack(found, axis=1) if self.outputs_2d_ else found[0]

@@ -145,7 +145,7 @@ class Desk:
             found = Question(self.child.ask(task, seconds, **arguments))
         self._kept[key] = found
         done = [name for name, one in self._kept.items() if not one.waiting]
-        for name in done[: len(self._kept) - _KEPT]:
+        for name in done[: max(0, len(self._kept) - _KEPT)]:
             del self._kept[name]
         return found
 

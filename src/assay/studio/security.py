@@ -134,6 +134,8 @@ class Guard:
             if not hmac.compare_digest(_digest(body.get("csrf", [""])[0]), _digest(self._form)):
                 return PlainTextResponse("Refused: the form is not the studio's. Load the page again.\n", 403)
             return self._by_password(body.get("password", [""])[0])
+        if session is not None and path == "/login":
+            return RedirectResponse("/", 303)
         if session is not None or path.startswith("/static/"):
             return None
         if self.settings.password is None:

@@ -36,11 +36,12 @@ def column_scores(X: Any, y: Any, *, nominal: Any = None) -> list[ColumnScore | 
     levels = nominal_levels(reader)
     method = Method("gain", "multiway", "fractional", levels, n_classes, 1, 2, 0, 0.0)
     found: list[ColumnScore | None] = []
-    for f, split in enumerate(column_splits(data.X, data.y, np.ones(len(data.y)), method)):
+    rows = data.dense("column_scores")
+    for f, split in enumerate(column_splits(rows, data.y, np.ones(len(data.y)), method)):
         if split is None:
             found.append(None)
             continue
-        x = data.X[:, f]
+        x = rows[:, f]
         known = ~np.isnan(x)
         branch = x[known].astype(int) if split.threshold is None else (x[known] > split.threshold).astype(int)
         counts = np.zeros((levels.get(f, 2), n_classes))

@@ -30,7 +30,7 @@ from assay.tree._nodes import Nodes, TreeModel
 from assay.tree._predict import goes_one_way
 from assay.tree._readable import ReadableTree, require_one_target
 from assay.tree._reading import Read, nominal_levels, read_columns
-from assay.tree.growth._exact import encode, grow_exact
+from assay.tree.growth._exact import WIDE, encode, grow_exact
 from assay.tree.growth._forest_extra import draws, grow_extra_tree
 from assay.tree.growth._general import encode_gaps, grow_general
 from assay.tree.growth._nominal_missing import Method, code_table, grow_nominal_missing
@@ -40,7 +40,6 @@ from assay.tree.growth._sorted import as_entries, counted_instead, grow_sorted, 
 if TYPE_CHECKING:
     from assay.data.columns import ColumnType
 
-_WIDE = 2**27  # rows times classes from which the sums of rows are not laid out side by side
 
 
 @dataclass(eq=False, repr=False)
@@ -95,7 +94,8 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             from assay.tree.growth._absolute import grow_absolute
 
             rng = check_random_state(self.random_state)
-            return grow_absolute(data.X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
+            X = data.dense(f"criterion={self.criterion!r}")
+            return grow_absolute(X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
         if limits.random and data.sparse is None and not gaps and monotone is None and draws(self.criterion, data.y):
             weight = np.ones(n) if data.weight is None else data.weight
@@ -103,12 +103,13 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)
         signs = monotone if monotone is None else monotone[order]
         target, asked = (data.y, data.weight, np.arange(n)), (self.criterion, limits, seed)
+        why = f"criterion={self.criterion!r}" if signs is None else "monotonic_cst"
         if not gaps and signs is None and sorts(data, limits, self.criterion):
             nodes = self._grow_sorted(data, n_classes, limits, seed, order)
-        elif gaps or several or n * n_classes.sum() > _WIDE:
-            nodes = grow_general(encode_gaps(data.X, self.n_jobs, order), *target, n_classes, *asked, signs)
+        elif gaps or several or n * n_classes.sum() > WIDE:
+            nodes = grow_general(encode_gaps(data.dense(why), self.n_jobs, order), *target, n_classes, *asked, signs)
         else:
-            codes, K = encode(data.X, self.n_jobs, order=order), int(n_classes.sum())
+            codes, K = encode(data.dense(why), self.n_jobs, order=order), int(n_classes.sum())
             nodes = grow_exact(codes, *target, K, *asked, self.n_jobs, monotone=signs)
         return nodes._replace(column=np.where(nodes.column < 0, -1, order[nodes.column]).astype(np.int32))
 
@@ -126,7 +127,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         """Return the unpruned tree on nominal columns, by the gain ratio, or with C4.5's shares of missing values."""
         if (
             self.criterion in ("absolute_error", "friedman_mse", "poisson")
-            or limits.max_features < data.X.shape[1]
+            or limits.max_features < data.rows.n_features
             or limits.max_leaves
             or limits.min_weight_leaf > 0
             or limits.random
@@ -150,7 +151,8 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             limits.max_depth,
             limits.min_decrease,
         )
-        return grow_nominal_missing(code_table(data.X, levels), data.y, weight, method)
+        X = data.dense(f"criterion={self.criterion!r}")
+        return grow_nominal_missing(code_table(X, levels), data.y, weight, method)
 
     def _monotone(self, data: Read, n_classes: np.ndarray, plain: bool) -> np.ndarray | None:
         """Return the signs of the columns with which values must rise or fall; refuse what does not go with them."""
@@ -194,7 +196,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
     def fit_read(self, data: Read, columns: "tuple[ColumnType, ...] | None", classes: np.ndarray | None) -> Any:
         """Fit to rows that an ensemble has read: codes in nominal columns, labels as positions in `classes`."""
         check(self)
-        self.columns_, self.n_features_in_ = columns, data.X.shape[1]
+        self.columns_, self.n_features_in_ = columns, data.rows.n_features
         if classes is not None:
             self.classes_ = classes
         self._fit(data.X, data, counts_of(classes), None)
@@ -244,19 +246,20 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             return nodes
         if np.any(nodes.table >= 0) or data.has_gaps:
             raise refuse(self, 'thresholds="short" needs numeric columns without missing values.')
-        return shortened(nodes, data.X)
+        return shortened(nodes, data.dense('thresholds="short"'))
 
     def _validation(self, data: Read, given: Any) -> tuple[Read, Read]:
         """Return the rows to grow on and those to prune on: the pair given, or a share of the rows."""
+        why = f"pruning={self.pruning!r}"
         if given is not None:
             held = read_columns(self, *given)
-            return data, Read(held.X, self._codes(held.y), None)
+            return data, Read(self, held.dense(why), self._codes(held.y))
         kept, held_rows = train_test_split(
             np.arange(len(data.y)),
             test_size=float(self.validation_fraction),
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
         )
-        return data.take(np.sort(kept)), data.take(np.sort(held_rows))
+        return data.take(np.sort(kept), why), data.take(np.sort(held_rows), why)
 
     def _risk(self, nodes: Nodes) -> np.ndarray:
         """Return R(t): impurity times share of the weight."""
@@ -280,11 +283,11 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
         smallest = int(np.bincount(data.y).min()) if len(n_classes) else len(data.y)
         kind = StratifiedKFold if len(n_classes) and smallest > 1 else KFold
         folds = kind(max(2, min(5, smallest if kind is StratifiedKFold else len(data.y))), shuffle=True, random_state=0)
-        losses = np.zeros(len(tried))
+        losses, why = np.zeros(len(tried)), f"pruning={self.pruning!r}"
+        X = data.dense(why)
         for fit, held in folds.split(np.empty(len(data.y)), data.y):
-            part = data.take(fit)
-            full = self._grow(part, n_classes)
-            losses += _pruning.path_losses(full, self._risk(full), tried, data.X[held], self._fold_losses(data, held))
+            full = self._grow(data.take(fit, why), n_classes)
+            losses += _pruning.path_losses(full, self._risk(full), tried, X[held], self._fold_losses(data, held))
         return float(tried[np.flatnonzero(losses <= losses.min() + 1e-9 * len(data.y))[-1]])
 
     def _fold_losses(self, data: Read, held: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -329,5 +332,5 @@ def known_rows(learner: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
                 learner,
                 "X contains NaN; certificates need complete rows, because rows without a value go down all branches.",
             )
-        known = rows(data.X, data.y, data.weight, n_jobs=learner.n_jobs)
+        known = rows(data.dense("a certificate"), data.y, data.weight, n_jobs=learner.n_jobs)
     return known.encoded(learner.classes_) if isinstance(learner, ClassifierMixin) else known

@@ -40,20 +40,33 @@ _PART = 2**22  # numbers of a part of sparse rows that is made dense
 class Read:
     """Rows as a learner of this room sees them.
 
-    rows : the values, wherever they are kept;  y : (rows,) or (rows, outputs) numbers or positions of classes;
-    weight : (rows,) or None
+    learner : who reads them, named where they are refused;  rows : the values, wherever they are kept;
+    y : (rows,) or (rows, outputs) numbers or positions of classes;  weight : (rows,) or None
     """
 
-    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray | None, n_jobs: int | None = None):
+    def __init__(
+        self, learner: Any, X: Any, y: np.ndarray, weight: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.learner = learner
         self.rows: Rows = rows_of(X, n_jobs=n_jobs)
         self.y, self.weight = y, weight
+        self._X: np.ndarray | None = None
 
-    @cached_property
+    @property
     def X(self) -> np.ndarray:
         """(rows, columns) doubles; rows that are streamed are read into memory, sparse ones copied."""
-        if (sparse := self.sparse) is not None:
-            return _as_dense(sparse)
-        return self.rows.X if isinstance(self.rows, MemoryRows) else self.rows.take(np.arange(self.rows.n_rows))
+        return self.dense("it")
+
+    def dense(self, what: str) -> np.ndarray:
+        """Return `X`; if sparse rows are too large to be copied, the refusal names `what` needs it."""
+        if self._X is None:
+            if (sparse := self.sparse) is not None:
+                self._X = _as_dense(sparse, self.learner, what)
+            elif isinstance(self.rows, MemoryRows):
+                self._X = self.rows.X
+            else:
+                self._X = self.rows.take(np.arange(self.rows.n_rows))
+        return self._X
 
     @property
     def sparse(self) -> Any:
@@ -86,10 +99,10 @@ class Read:
         """What callbacks are shown of X and y: nothing, if the rows are streamed."""
         return (self.rows.X, self.y) if isinstance(self.rows, MemoryRows) else (None, None)
 
-    def take(self, at: np.ndarray) -> "Read":
-        """Return some of the rows."""
+    def take(self, at: np.ndarray, what: str = "it") -> "Read":
+        """Return some of the rows, as dense ones, which `what` needs."""
         weight = None if self.weight is None else self.weight[at]
-        return Read(self.X[at], self.y[at], weight, self.rows.n_jobs)
+        return Read(self.learner, self.dense(what)[at], self.y[at], weight, self.rows.n_jobs)
 
 
 def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *, reset: bool = False) -> Read:
@@ -105,14 +118,14 @@ def read_columns(learner: Learner, X: Any, y: Any = None, weight: Any = None, *,
         raise ValueError(f"{type(learner).__name__} requires y to be passed, but the target y is None.")
     X = _matrix(learner, X, reset)
     if y is None:
-        return Read(X, np.empty(0), None, learner.n_jobs)
+        return Read(learner, X, np.empty(0), None, learner.n_jobs)
     numeric = not is_classifier(learner)
     y = _targets(learner, y, numeric)
     check_consistent_length(X, y)
     if weight is not None:
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         X, y, weight = _that_count(learner, X, y, weight, reset)
-    return Read(X, np.asarray(y, dtype=np.float64) if numeric else y, weight, learner.n_jobs)
+    return Read(learner, X, np.asarray(y, dtype=np.float64) if numeric else y, weight, learner.n_jobs)
 
 
 def _targets(learner: Learner, y: Any, numeric: bool) -> np.ndarray:
@@ -156,12 +169,12 @@ def _streamed(learner: Learner, X: Any, y: Any, weight: Any, reset: bool) -> Rea
 
     known.collect(place, _beside)
     if not known.has_weight:
-        return Read(known, target, None)
+        return Read(learner, known, target)
     if weights.min() < 0:
         row = int(weights.argmin())
         raise refuse(learner, f"row weights must be >= 0; row {row} (counted from 0) has a negative one.")
     known, target, weights = _that_count(learner, known, target, weights, reset)
-    return Read(known, target, weights, learner.n_jobs)
+    return Read(learner, known, target, weights, learner.n_jobs)
 
 
 def _beside(block: Block) -> tuple[Any, np.ndarray | None]:
@@ -217,7 +230,7 @@ def _matrix(learner: Learner, X: Any, reset: bool) -> np.ndarray:
         learner.columns_ = _declared(learner, X)
     if learner.columns_ is None:
         return X
-    return _coded(learner, _as_dense(X, learner) if issparse(X) else X)
+    return _coded(learner, _as_dense(X, learner, "a nominal column") if issparse(X) else X)
 
 
 def _bounded(X: np.ndarray) -> np.ndarray:
@@ -243,20 +256,21 @@ def _array(learner: Learner, X: Any, reset: bool) -> np.ndarray:
     )
     if not sparse:
         return _bounded(X) if infinite else X
-    if getattr(learner, "reads_sparse", False) and not np.size(getattr(learner, "nominal", None) or ()):
+    nominal = bool(np.size(getattr(learner, "nominal", None) or ()))
+    if getattr(learner, "reads_sparse", False) and not nominal:
         return X
-    return _as_dense(X, learner)
+    return _as_dense(X, learner, "a nominal column" if nominal else "it")
 
 
-def _as_dense(X: Any, learner: Any = None) -> np.ndarray:
-    """Return a dense copy of sparse rows, if it fits into memory."""
+def _as_dense(X: Any, learner: Any, what: str) -> np.ndarray:
+    """Return a dense copy of sparse rows, which `what` needs of the learner's, if it fits into memory."""
     needed, free = 8 * X.shape[0] * X.shape[1], _free_memory()
     if needed > _DENSE_SHARE * free:
-        who = "" if learner is None else f"{type(learner).__name__}: "
-        raise ValueError(
-            f"{who}these trees, parameters or certificates read a dense copy of sparse rows; {X.shape[0]} x "
-            f"{X.shape[1]} take {needed / 1e9:.1f} GB, more than half of the {free / 1e9:.1f} GB that are free. Use "
-            "fewer columns (TruncatedSVD, SelectKBest), or a linear model, which reads sparse rows as they are."
+        raise refuse(
+            learner,
+            f"{what} needs a dense copy of sparse rows; {X.shape[0]} x {X.shape[1]} take {needed / 1e9:.1f} GB, more "
+            f"than half of the {free / 1e9:.1f} GB that are free. Use fewer columns (TruncatedSVD, SelectKBest), or a "
+            "linear model, which reads sparse rows as they are.",
         )
     return X.toarray()
 

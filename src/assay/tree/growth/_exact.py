@@ -10,6 +10,7 @@ from assay.tree.growth._records import CRITERIA, Limits, Target, as_nodes
 
 _TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 4_000  # rows from which that pays
+WIDE = 2**27  # rows times classes from which the sums of rows are not laid out side by side
 _ANY_VALUE = np.array([-np.inf, np.inf])
 
 

@@ -49,13 +49,13 @@ def grow_mixed(
 def _medians(data: Read, limits: Limits, monotone: Any, weight: np.ndarray, seed: int) -> Nodes:
     from assay.tree.growth._absolute import grow_absolute
 
-    counts = np.flatnonzero(weight)
+    counts, X = np.flatnonzero(weight), data.dense("criterion='absolute_error'")
     rng = np.random.RandomState(seed)
-    return grow_absolute(data.X[counts], data.y[counts], weight[counts], limits, rng, 1, monotone)
+    return grow_absolute(X[counts], data.y[counts], weight[counts], limits, rng, 1, monotone)
 
 
 def _general(forest: Any, data: Read, n_classes: np.ndarray, limits: Limits, monotone: Any) -> Callable:
-    coded = encode_gaps(data.X, forest.n_jobs)
+    coded = encode_gaps(data.dense(f"criterion={forest.criterion!r}"), forest.n_jobs)
     kind = n_classes, forest.criterion, limits
 
     def tree(weight: np.ndarray, seed: int) -> Nodes:

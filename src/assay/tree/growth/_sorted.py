@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.scan import thread_map
 from assay.tree._nodes import Nodes
-from assay.tree.growth._exact import Columns, grafted
+from assay.tree.growth._exact import WIDE, Columns, grafted
 from assay.tree.growth._general import nodes_of, task_of
 from assay.tree.growth._records import GINI, SQUARED, Limits
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _MOST = 2**25  # entries of dense rows that are kept sorted, at 16 bytes for each tree that is being grown
 _SHARE = 4  # part of the columns from which it pays that all of them are kept sorted
 _FEW = 256  # values of a column that are counted rather than sorted
-_WIDE = 2**27  # rows times classes from which the sums of rows are not laid out side by side
 _LEVEL, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)  # of a key
 _TOP = 16  # leaves of the top part, whose subtrees are grown on threads
 _WORTH = 40_000  # entries from which that pays
@@ -92,7 +91,7 @@ def counted_instead(columns: list[Column], n: int, outputs: int, n_classes: int)
     columns have many values, rows are sparse, outputs several, or classes too many to lay out their sums."""
     few = sum(len(column.values) <= _FEW for column in columns)
     sparse = any(column.block >= 0 for column in columns)
-    if sparse or outputs > 1 or 2 * few <= len(columns) or n * n_classes > _WIDE:
+    if sparse or outputs > 1 or 2 * few <= len(columns) or n * n_classes > WIDE:
         return None
     sizes = np.array([len(column.values) for column in columns])
     codes = np.empty((len(columns), n), dtype=np.uint8 if sizes.max() <= _FEW else np.int32)

@@ -214,9 +214,10 @@ def test_time_is_left_to_seal_the_models(monkeypatch):
         return FoldModel(Candidate("A"), Large(200_000_000), np.empty(0), None, None)
 
     problem = SimpleNamespace(y=np.zeros(9_000), seed=0)
-    parts = Folds(problem, 3, SimpleNamespace(cost=None), None, budget, lambda event: None, searched)
-    for name, does in (("_fitted", fitted), ("_problem", lambda self, k: None), ("_tell_copies", lambda self: None)):
-        monkeypatch.setattr(Folds, name, does)
+    parts = Folds(problem, 3, None, None, budget, lambda event: None, searched)
+    monkeypatch.setattr(Folds, "_fitted", fitted)
+    for name in ("_problem", "_metric", "_tell_copies"):
+        monkeypatch.setattr(Folds, name, lambda *given: None)
     parts.run()
     assert asked[0] == pytest.approx(10.0, abs=0.2)
     assert asked[1] == pytest.approx(asked[2])

@@ -133,8 +133,9 @@ def _fold_encodings_are_honest(learner: FoldVote | FoldMean, data: Table, certif
     claims = [one for one in certificate.claims if one.template.startswith(("P22/", "P62/")) or "fold" in one.witness]
     if not claims:
         return True  # nothing is claimed
-    fold = np.asarray(claims[0].witness.get("fold", ()))
-    if fold.shape != (data.n_rows,) or any(not np.array_equal(one.witness.get("fold", ()), fold) for one in claims):
+    stated = [np.asarray(one.witness.get("fold", ())) for one in claims]
+    fold = stated[0]
+    if fold.shape != (data.n_rows,) or not all(np.array_equal(one, fold) for one in stated):
         return False
     return all(_gives_again(one, data, np.flatnonzero(fold != k)) for k, one in enumerate(learner.members))
 

@@ -354,8 +354,8 @@ def _why_folds(found: Study) -> str:
 def _folds_against_baseline(found: Study) -> str:
     claim = next(one for one in found.certificate.claims if one.template.startswith("P62/"))
     classes, base = found.task == "classify", found.baseline
-    rival = "always answering the commonest class" if classes else "always answering the median"
-    who = "on average they are" if classes else "it is"
+    rival = f"always answering the {'commonest class' if classes else 'median'} outside each fold"
+    who = "on average they are" if classes else "on average these models, targets counted within the range outside, are"
     if claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
         return f"{who} proved to beat {rival}, by at least {by}."

@@ -281,7 +281,8 @@ class FoldLoss(OfFolds):
 class FoldMedian(FoldLoss):
     """P62/2: the same of |T_k(y) - T_k(f_k)| - |T_k(y) - c_k|, c_k the lower median of the targets outside fold k.
 
-    It lies in [-w, w], w = high_k - low_k; moved and scaled to [0, 1] betting bounds its mean.
+    It lies in [-w, w], w = high_k - low_k; moved and scaled to [0, 1] betting bounds its mean. Nothing is said about
+    the mean of the models, which has a range of its own for the targets.
     """
 
     def prepare(self) -> None:
@@ -317,17 +318,18 @@ def _mean_loss(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = "below" if direction == "lower" else "above"
     return (
-        f"The mean error rate on new data of the {params['folds']} models of the folds lies {how} that of always "
-        f"answering the commonest class by {side(direction)} {percent(value, direction)}."
+        f"The error rate on new data of a model of the {params['folds']} folds lies, on average over them, {how} that "
+        f"of always answering the commonest class outside its fold by {side(direction)} {percent(value, direction)}."
     )
 
 
 def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = "below" if direction == "lower" else "above"
     return (
-        f"The mean absolute error on new data of the mean of the {params['folds']} models of the folds, targets beyond "
-        f"the range of its predictions counted as its ends, lies {how} that of always answering the median by "
-        f"{side(direction)} {outward(value, direction, 6)}."
+        f"The mean absolute error on new data of a model of the {params['folds']} folds lies, on average over them, "
+        f"{how} that of always answering the median outside its fold by {side(direction)} "
+        f"{outward(value, direction, 6)}; targets and predictions beyond the range of the targets outside the fold are "
+        "counted as its ends."
     )
 
 

@@ -188,6 +188,6 @@ def test_hostile_records_do_not_take_long():
         ("P01/1", {"errors": 2**53}),
     ):
         case = CASES[name](1)
-        started = time.perf_counter()
+        started = time.process_time()
         case.with_claim(params=case.claim.params | change).verify()
-        assert time.perf_counter() - started < 1.0
+        assert time.process_time() - started < 5

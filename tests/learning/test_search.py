@@ -149,24 +149,26 @@ class Job:
         if self.what == "die":
             os._exit(9)
         if self.what == "sleep":
-            time.sleep(60)
+            time.sleep(600)
         return {"seconds": [0.0], "number": os.getpid()}
 
 
 @pytest.mark.skipif(not workers.can_fork(), reason="no workers here")
 def test_a_worker_that_dies_or_takes_too_long_is_replaced():
     answers: dict[int, Answer] = {}
-    began = time.monotonic()
+    begun = []
     with workers.Pool(1) as pool:
         pool.run([Job("work")], answers.__setitem__, lambda place: None)
         first = answers[0].result["number"]
         pool.run(
-            [Job("die"), Job("sleep"), Job("work")], answers.__setitem__, lambda place: None, limit=lambda: 0.5
+            [Job("die"), Job("sleep"), Job("work")],
+            answers.__setitem__,
+            begun.append,
+            limit=lambda: 0.5 if begun[-1] == 1 else None,  # the others may take as long as the machine does
         )
     assert "its process ended" in answers[0].note
     assert "stopped after" in answers[1].note
     assert answers[2].result["number"] not in (first, os.getpid())
-    assert time.monotonic() - began < 40
 
 
 class Clock:

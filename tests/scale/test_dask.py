@@ -1,15 +1,12 @@
 """Dask: the same sums as memory, on threads of this process and on worker processes that may be killed."""
 
 import os
-import signal
-import threading
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from assay.scan import rows
+from tests.scale.killed import begin, one_is_killed
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -135,16 +132,9 @@ def test_an_error_on_a_worker_says_in_which_rows(client):
 
 @pytest.mark.parametrize("persisted", [False, True])
 def test_a_killed_worker_changes_no_bit(client, tmp_path, persisted):
-    def slow(block, folder):
-        Path(folder, f"{block.start}-{os.getpid()}").touch()
-        time.sleep(0.02)
+    def told(block, folder):
+        begin(folder, 12)  # of 49 blocks
         return moments(block)
-
-    def kill_one_at_work():
-        while len(begun := sorted(tmp_path.iterdir())) < 12:
-            time.sleep(0.005)
-        killed.append((int(begun[0].name.split("-")[1]), len(begun)))
-        os.kill(killed[0][0], signal.SIGKILL)
 
     X, y, weight = draw(200_000)
     expected = rows(X, y, weight).sum(moments)
@@ -153,11 +143,7 @@ def test_a_killed_worker_changes_no_bit(client, tmp_path, persisted):
         arrays = list(client.persist(arrays))
         distributed.wait(arrays)
     spread = rows(*arrays)
-    killed = []
-    killer = threading.Thread(target=kill_one_at_work)
-    killer.start()
-    total = spread.sum(slow, str(tmp_path))
-    killer.join()
-    assert killed[0][1] < 49  # blocks begun when it was killed: the sum was under way
-    assert killed[0][0] not in client.run(os.getpid).values()
+    with one_is_killed(tmp_path, 12) as killed:
+        total = spread.sum(told, str(tmp_path))
+    assert killed[0] not in client.run(os.getpid).values()
     assert same_bits(total, expected)

@@ -1,10 +1,8 @@
 """The learners at scale: arrays, Parquet and Dask give one model; memory and time grow as they should."""
 
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -15,8 +13,10 @@ from sklearn.base import clone
 
 import assay
 from assay.linear_model import LinearRegression, LogisticRegression, Perceptron, Ridge
+from tests.scale.killed import begin, begun, one_is_killed
 
 N, D = 20_000, 28  # five blocks, the last one short
+AFTER_THE_FIRST = 14  # pass over six partitions
 
 LEARNERS = {
     "least squares": LinearRegression(),
@@ -116,27 +116,9 @@ def test_dask_gives_the_same_model(name, form):
             assert model.intercept_ == pytest.approx(plain.intercept_, rel=1e-6, abs=1e-7)
 
 
-class Killer:
-    """A callback that kills a process a moment after the first iteration, while the next one is computed."""
-
-    def __init__(self, victim):
-        self.victim, self.steps, self.killed_at = victim, 0, None
-
-    def setup(self, estimator, context):
-        pass
-
-    teardown = on_fit_task_begin = setup
-
-    def on_fit_task_end(self, estimator, context):
-        self.steps += context.parent is not None
-        if self.steps == 1 and self.killed_at is None:
-            self.killed_at = 0
-            self.thread = threading.Timer(0.005, self.kill)
-            self.thread.start()
-
-    def kill(self):
-        os.kill(self.victim, signal.SIGKILL)
-        self.killed_at = self.steps
+def told(part, folder):
+    begin(folder, AFTER_THE_FIRST)
+    return part
 
 
 class LoadsHereOnly:
@@ -155,7 +137,7 @@ class LoadsHereOnly:
 
 
 @quiet
-def test_a_killed_worker_changes_nothing():
+def test_a_killed_worker_changes_nothing(tmp_path):
     distributed, da = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6 * 4096, D))
@@ -168,12 +150,11 @@ def test_a_killed_worker_changes_nothing():
         parts = [da.from_array(part, chunks=(4096, *part.shape[1:])) for part in (X, y)]
         with pytest.raises(ImportError, match="no such module here"):
             assay.scan.rows(*parts).sum(LoadsHereOnly(os.getpid()))
-        pids = set(client.run(os.getpid).values())
-        killer = Killer(min(pids))
-        model = LogisticRegression().set_callbacks(killer).fit(*parts)
-        killer.thread.join()
-        assert 1 <= killer.killed_at < killer.steps  # while the fit was under way
-        assert killer.victim not in client.run(os.getpid).values()
+        parts[0] = parts[0].map_blocks(told, str(tmp_path), dtype=np.float64, meta=np.empty((0, D)))
+        with one_is_killed(tmp_path, AFTER_THE_FIRST) as killed:
+            model = LogisticRegression().fit(*parts)
+        assert len(begun(tmp_path)) > AFTER_THE_FIRST + 12  # it was killed while the fit was under way
+        assert killed[0] not in client.run(os.getpid).values()
     assert same(model, plain)
 
 

@@ -1,12 +1,8 @@
 """Trees at scale: arrays, Parquet and Dask give the same trees; rows larger than memory; a killed worker."""
 
 import os
-import signal
 import subprocess
 import sys
-import threading
-import time
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +20,10 @@ from assay.ensemble import (
 from assay.scan import rows
 from assay.tree import DecisionTreeClassifier
 from assay.tree.growth import _bins
+from tests.scale.killed import begin, one_is_killed
 
 N, D = 20_000, 12
+IN_THE_SECOND_PASS = 14  # over ten partitions
 
 LEARNERS = {
     "forest": RandomForestClassifier(6, random_state=0),
@@ -172,9 +170,8 @@ def test_rows_larger_than_the_memory_they_may_use(name, tmp_path):
     assert plain.trees_["threshold"].tobytes().hex() == thresholds
 
 
-def slow(part, folder):
-    Path(folder, f"{time.time_ns()}-{os.getpid()}").touch()
-    time.sleep(0.02)
+def told(part, folder):
+    begin(folder, IN_THE_SECOND_PASS)
     return part
 
 
@@ -189,18 +186,8 @@ def test_a_killed_worker_changes_no_tree(name, tmp_path):
     )
     with cluster, distributed.Client(cluster) as client:
         table = da.from_array(X, chunks=(2_000, D))
-        table = table.map_blocks(slow, str(tmp_path), dtype=np.float64, meta=np.empty((0, D)))
-        killed = []
-
-        def kill_one_at_work():
-            while len(begun := sorted(tmp_path.iterdir())) < 14:  # in the second pass over ten partitions
-                time.sleep(0.005)
-            killed.append(int(begun[0].name.split("-")[1]))
-            os.kill(killed[0], signal.SIGKILL)
-
-        killer = threading.Thread(target=kill_one_at_work)
-        killer.start()
-        model = clone(LEARNERS[name]).fit(table, da.from_array(y, chunks=2_000))
-        killer.join()
+        table = table.map_blocks(told, str(tmp_path), dtype=np.float64, meta=np.empty((0, D)))
+        with one_is_killed(tmp_path, IN_THE_SECOND_PASS) as killed:
+            model = clone(LEARNERS[name]).fit(table, da.from_array(y, chunks=2_000))
         assert killed[0] not in client.run(os.getpid).values()
     assert same(model, plain)

@@ -55,7 +55,7 @@ def address() -> Iterator[str]:
     assert found
     yield found[0]
     process.terminate()
-    process.wait(timeout=30)
+    process.wait(timeout=300)
 
 
 @pytest.fixture(scope="module")

@@ -193,9 +193,9 @@ def test_ghost_sample_bound_grows_with_errors_and_capacity_and_falls_with_delta(
 
 def test_ghost_sample_bound_is_fast_and_safe_for_half_a_million_rows():
     space = HalfSpaces(28)
-    start = time.perf_counter()
+    start = time.process_time()
     result = vc.ghost_sample_bound(100_000, 500_000, space.log_growth, 0.05)
-    assert time.perf_counter() - start < 0.5  # 1 ms on an idle machine
+    assert time.process_time() - start < 0.5  # 1 ms on an idle machine
     target = math.log(0.05) + math.log(0.5) - space.log_growth(2_500_000)
     terms = np.arange(97_000, 100_001)
 

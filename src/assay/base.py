@@ -6,6 +6,7 @@ issues certificates.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from numbers import Integral, Real
 from os import PathLike
@@ -96,6 +97,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Yield what the learner knows about `rows`, by type: scores or votes, predictions, densities, distances, the
         length of its weights, the problem that it minimised (`guarantees.evidence`)."""
         yield from ()
+
+    def certifying(self) -> AbstractContextManager[None]:
+        """Return the context in which a certificate is issued: what many of its claims ask for may be kept in it."""
+        return nullcontext()
 
     def certify(
         self,

@@ -1,6 +1,6 @@
 """The card of a learner: its model, strategy, algorithm and guarantee."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,10 @@ class Card:
         "serial" if it has members that rest on those before them, "parallel" if members do not know of each other.
     search : mapping
         Parameters that `assay learn` tunes, each with the values worth trying (`log`, `Range`, `options`).
+    begin : function
+        Returns the settings that `assay learn` begins with for so many rows, where they are not the learner's own.
+    always_tuned : bool
+        Whether its settings are tuned although it is not among the best with its own, where a time is asked for.
     """
 
     name: str
@@ -75,3 +79,5 @@ class Card:
     most_rows: int | None = None
     ensemble: str = ""
     search: Mapping[str, Range | Options] = field(default_factory=dict)
+    begin: Callable[[int], Mapping[str, Any]] = lambda rows: {}
+    always_tuned: bool = False

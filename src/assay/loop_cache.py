@@ -10,6 +10,7 @@ import re
 import stat
 import time
 import zlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,25 +20,33 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 
 class _Clock(event.Listener):
-    """Adds up the seconds in which loops are compiled; loops read from the disk cost next to nothing."""
+    """Adds up the seconds in which loops are compiled, or waited for while another process compiles them; those read
+    from the disk cost next to nothing. `tell` is called with whether it is so, when that changes."""
 
     def __init__(self) -> None:
         self.depth, self.began, self.seconds = 0, 0.0, 0.0
+        self.tell: Callable[[bool], None] = lambda compiling: None
+
+    def start(self) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.perf_counter()
+            self.tell(True)
+
+    def stop(self) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
+            self.tell(False)
 
     def on_start(self, event: Any) -> None:
-        self.began = time.perf_counter() if self.depth == 0 else self.began
-        self.depth += 1
+        self.start()
 
     def on_end(self, event: Any) -> None:
-        self.depth -= 1
-        self.seconds += time.perf_counter() - self.began if self.depth == 0 else 0.0
+        self.stop()
         failed = (getattr(event, "_exc_details", None) or (None,))[0] is not None
         if failed and isinstance(event.data["dispatcher"]._cache, _SharedCache):
             event.data["dispatcher"]._cache.end_turn()
-
-    def add(self, seconds: float) -> None:
-        """Add time spent waiting for another process that compiles."""
-        self.seconds += seconds if self.depth == 0 else 0.0
 
 
 _clock = _Clock()
@@ -47,6 +56,11 @@ event.register("numba:compile", _clock)
 def seconds_compiling() -> float:
     """Return for how long this process has compiled loops so far."""
     return _clock.seconds
+
+
+def tell_compiling(tell: Callable[[bool], None]) -> None:
+    """Have `tell` called with True whenever this process begins to compile, and with False when it goes on."""
+    _clock.tell = tell
 
 
 _LONGEST_WAIT = 60.0  # seconds; then a loop is compiled here too
@@ -78,10 +92,15 @@ class _SharedCache(FunctionCache):
 
     def _wait(self) -> None:
         """Take the turn."""
+        if _take(self._turn):
+            return
         began = time.perf_counter()
-        while not _take(self._turn) and time.perf_counter() - began < _LONGEST_WAIT:
-            time.sleep(0.01)
-        _clock.add(time.perf_counter() - began)
+        _clock.start()
+        try:
+            while not _take(self._turn) and time.perf_counter() - began < _LONGEST_WAIT:
+                time.sleep(0.01)
+        finally:
+            _clock.stop()
 
     def end_turn(self) -> None:
         """Let the next process compile, or read."""
@@ -108,9 +127,8 @@ def _stamps(file: Path) -> tuple[tuple[int, int], ...]:
 
 def _collect(file: Path, known: set[Path]) -> None:
     known.add(file)
-    for other in _imported(file) - known:
-        known.add(other)
-        if _has_loops(other):
+    for other in _imported(file):
+        if other not in known:
             _collect(other, known)
 
 
@@ -120,11 +138,6 @@ def _imported(file: Path) -> frozenset[Path]:
     names = _IMPORTED.findall(file.read_text(encoding="utf-8"))
     found = [_PACKAGE.joinpath(*name.split(".")) for name in names]
     return frozenset(path for one in found if (path := one.with_suffix(".py")).exists())
-
-
-@cache
-def _has_loops(file: Path) -> bool:
-    return "@compiled" in file.read_text(encoding="utf-8")
 
 
 @cache

@@ -1,19 +1,20 @@
 """Attacks on the checker: it may refuse what is true, never accept what is false."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tests.certificate import exact, forge
+from tests.certificate import count_cases, exact_optimum, forge, optimum_cases, truths
 from tests.certificate.attacks import assault, operators
-from tests.certificate.forge import CASES
+from tests.certificate.cases import CASES
 
 
 def attack(name: str, mutants: int, seed: int) -> None:
-    accepted = assault(CASES[name], exact.truth, mutants, seed)
+    accepted = assault(CASES[name], truths.truth, mutants, seed)
     assert set(accepted) <= {operator for operator, _, _ in operators()}
     assert sum(accepted.values()) > 0, "every mutant was refused: the attack no longer reaches the rules"
 
@@ -33,7 +34,7 @@ def test_no_false_mutant_among_two_hundred_per_operator(name):
 def test_the_oracle_agrees_with_the_forge(name):
     """The oracle calls every honest case true; otherwise the attacks would prove nothing."""
     for seed in range(12):
-        assert exact.truth(CASES[name](seed))
+        assert truths.truth(CASES[name](seed))
 
 
 # Constants --------------------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def ridge(case, half, twice):
 
 
 def enclosure(case, two):
-    return math.sqrt(two * float(exact.logistic_gap(forge.replace(case, claims=case.claims[:1]))))
+    return math.sqrt(two * float(exact_optimum.logistic_gap(replace(case, claims=case.claims[:1]))))
 
 
 def novikoff(case, two):
@@ -79,8 +80,8 @@ def novikoff(case, two):
 
 def ghost(case, growth_factor, ghost_rows, middle):
     params, n = case.claim.params, len(case.X)
-    ways = forge.growth(params["class"], int((1 + ghost_rows) * n)) * growth_factor / 2
-    K = forge.ghost_threshold(params["errors"], n, ways, float(case.claim.delta))
+    ways = count_cases.growth(params["class"], int((1 + ghost_rows) * n)) * growth_factor / 2
+    K = count_cases.ghost_threshold(params["errors"], n, ways, float(case.claim.delta))
     return stats.beta.ppf(middle, K - params["errors"], 4 * n - (K - params["errors"]) + 1), K
 
 
@@ -118,7 +119,7 @@ def fits_constants(case, formula, constants):
 
 
 def test_constants_of_the_ghost_sample_are_noticed():
-    case = forge.vc_case(1, n=200)
+    case = count_cases.vc_case(1, n=200)
     params = case.claim.params
     value, K = ghost(case, 2.0, 4.0, 0.5)
     assert case.with_claim(value=float(value) + 1e-9, params=params | {"K": K}).verify().holds
@@ -148,7 +149,7 @@ def test_margins_and_duals_one_bit_from_their_border():
         case = forge.Case((stated,), forge.model(w, 0.25 * (trial % 2), [0, 1]), X, y).seal()
         report = case.verify()
         assert report.holds, report.reason
-        assert Fraction(report.verdicts[0].measured) >= exact.generic_gap(case)
+        assert Fraction(report.verdicts[0].measured) >= exact_optimum.generic_gap(case)
 
 
 def test_rows_that_cancel_catastrophically():
@@ -161,20 +162,20 @@ def test_rows_that_cancel_catastrophically():
         y = X @ w * (1 + 2.0**-51 * rng.standard_normal(10))
         params = forge.gap_params("squared", 1.0, float(10.0 ** rng.integers(-6, 3)), bool(trial % 2))
         case = forge.Case((forge.claim("D04/1", 1e30, params=params),), forge.model(w, 0.0), X, y).seal()
-        assert Fraction(case.verify().verdicts[0].measured) >= exact.ridge_excess(case)
+        assert Fraction(case.verify().verdicts[0].measured) >= exact_optimum.ridge_excess(case)
 
 
 @pytest.mark.parametrize("scale", [1e-149, 1e-75, 1e75, 1e149])
 def test_extreme_but_allowed_magnitudes(scale):
     """At the ends of the allowed range nothing over- or underflows into a false acceptance."""
     for seed in range(10):
-        case = forge.ridge_case(5 * seed)
+        case = optimum_cases.ridge_case(5 * seed)
         X = case.X * scale
         W = case.model.coef_ * np.clip(1 / scale, 1e-149, 1e149)
-        forged = forge.replace(case, X=X, model=forge.model(W, case.model.intercept_), sealed=None)
+        forged = replace(case, X=X, model=forge.model(W, case.model.intercept_), sealed=None)
         report = forged.with_claim(value=1e100).verify()
         if report.holds:
-            assert Fraction(report.verdicts[0].measured) >= exact.ridge_excess(forged)
+            assert Fraction(report.verdicts[0].measured) >= exact_optimum.ridge_excess(forged)
 
 
 def test_hostile_records_do_not_take_long():

@@ -15,7 +15,7 @@ from assay.kernel_model import KernelPerceptron
 from assay.linear_model import Perceptron
 from assay.svm import SVC
 from assay.theory.compression import compression_bound
-from tests.certificate import exact, forge
+from tests.certificate import exact, forge, truths
 from tests.certificate.attacks import assault
 
 NEAR = Fraction(1, 2**30)
@@ -103,7 +103,7 @@ def lost_rows(case, sums):
 def truth(case):
     claim, params, n = case.claim, case.claim.params, len(case.X)
     if claim.template != "P16/1":
-        return exact.truth(case)
+        return truths.truth(case)
     kept, counts = np.asarray(claim.witness["rows"]), np.asarray(claim.witness["counts"])
     if len(set(kept.tolist())) != len(kept) or kept.max() >= n or params["kept"] != len(kept):
         return False

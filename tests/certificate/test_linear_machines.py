@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from tests.certificate.attacks import assault
-from tests.certificate.exact import codes, piecewise, rational, scores
+from tests.certificate.exact import codes, rational, scores
+from tests.certificate.exact_optimum import piecewise
 from tests.certificate.forge import Case, claim, draw, gap_params, labels, model, publish, weights
 
 

@@ -12,7 +12,7 @@ import assay
 from assay.kernel_model import KernelLogisticRegression, KernelPerceptron
 from assay.linear_model import LogisticRegression, Perceptron
 from assay.svm import SVC, LinearSVC
-from tests.certificate import exact, forge
+from tests.certificate import exact, forge, truths
 from tests.certificate.attacks import assault, operators
 
 # Formulas again ---------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def truth(case):
     """Does the value follow from the theorem, at these parameters? In decimal arithmetic where that is easy."""
     claim, params = case.claim, case.claim.params
     if claim.template not in CASES:
-        return exact.truth(case)
+        return truths.truth(case)
     binary = len(case.model.coef_) == 1
     if binary != (claim.template != "P13/1") or (not params["intercept"] and np.any(case.model.intercept_)):
         return False

@@ -11,7 +11,7 @@ import assay
 from assay.kernel_ridge import KernelRidge
 from assay.linear_model import Lasso, LinearRegression, Ridge
 from assay.svm import SVR
-from tests.certificate import exact, forge
+from tests.certificate import exact, forge, truths
 from tests.certificate.attacks import assault
 from tests.certificate.test_validity import ACCEPTED, DELTAS, tally
 
@@ -35,7 +35,7 @@ def norm_case(seed):
 
 def truth(case):
     if case.claim.template != "P24/1":
-        return exact.truth(case)
+        return truths.truth(case)
     params, n = case.claim.params, len(case.X)
     clip, scale = Fraction(params["clip"]), Fraction(params["scale"])
     length = sum(Fraction(float(v)) ** 2 for v in np.append(case.model.coef_, case.model.intercept_))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from assay.checker.rules.losses import LOSSES
-from tests.certificate import exact, forge
-from tests.certificate.forge import CASES
+from tests.certificate import exact, exact_optimum, forge, optimum_cases
+from tests.certificate.cases import CASES
 
 SEEDS = range(100)
 
@@ -40,35 +40,35 @@ def size(case: forge.Case) -> float:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ridge(seed):
-    case = forge.ridge_case(seed)
-    compare(case, exact.ridge_gap(case), size(case), exact.ridge_excess(case))
+    case = optimum_cases.ridge_case(seed)
+    compare(case, exact_optimum.ridge_gap(case), size(case), exact_optimum.ridge_excess(case))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logistic(seed):
-    case = forge.logistic_case(seed)
-    compare(case, exact.logistic_gap(case), size(case), exact.logistic_excess(case))
+    case = optimum_cases.logistic_case(seed)
+    compare(case, exact_optimum.logistic_gap(case), size(case), exact_optimum.logistic_excess(case))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_multinomial(seed):
-    case = forge.logistic_case(seed, 3)
-    compare(case, exact.multinomial_gap(case), size(case), exact.logistic_excess(case))
+    case = optimum_cases.logistic_case(seed, 3)
+    compare(case, exact_optimum.multinomial_gap(case), size(case), exact_optimum.logistic_excess(case))
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3, 5, 7, 8])
 def test_no_gap_is_left_at_the_optimum(seed):
     """The slack of the checker itself stays below 1e-12 on well-scaled rows."""
-    ridge = forge.ridge_case(seed)
+    ridge = optimum_cases.ridge_case(seed)
     params = ridge.claim.params
-    W, b = forge.ridge_fit(ridge.X, ridge.y, ridge.weight, params["penalty"]["L2"], params["intercept"])
+    W, b = optimum_cases.ridge_fit(ridge.X, ridge.y, ridge.weight, params["penalty"]["L2"], params["intercept"])
     assert measured(replace(ridge, model=forge.model(W, b), sealed=None)) < 1e-12
     for classes, most in ((2, 1e-12), (3, 1e-9)):
-        case = forge.logistic_case(seed, classes)
+        case = optimum_cases.logistic_case(seed, classes)
         params, y = case.claim.params, np.array(exact.codes(case))
         c = params["C"] * (np.ones(len(y)) if case.weight is None else case.weight)
         c = c * (1.0 if params["class_weight"] is None else np.array(params["class_weight"])[y])
-        W, b = forge.logistic_fit(case.X, y, c, params["intercept"], classes)
+        W, b = optimum_cases.logistic_fit(case.X, y, c, params["intercept"], classes)
         assert measured(replace(case, model=forge.model(W, b, case.model.classes_), sealed=None)) < most
 
 
@@ -83,7 +83,7 @@ def test_scores_far_from_zero_stay_sound(template, scale):
         model=forge.model(case.model.coef_ * scale + 0.1, case.model.intercept_, case.model.classes_),
         sealed=None,
     )
-    truth = exact.logistic_gap(case) if template != "D09/1" else exact.multinomial_gap(case)
+    truth = exact_optimum.logistic_gap(case) if template != "D09/1" else exact_optimum.multinomial_gap(case)
     found = measured(case)
     assert found >= float(truth) * (1 - 1e-9)
     assert found <= float(truth) * 1.02 + 1e-9
@@ -138,7 +138,7 @@ def generic_case(seed: int, loss: str, penalty: dict, intercept: bool) -> forge.
 def test_every_loss_and_penalty_against_rationals(loss, penalty, intercept):
     for seed in range(8):
         case = generic_case(seed, loss, penalty, intercept)
-        compare(case, exact.generic_gap(case), size(case))
+        compare(case, exact_optimum.generic_gap(case), size(case))
 
 
 def test_poisson_against_sixty_digits():
@@ -163,7 +163,7 @@ def test_poisson_against_sixty_digits():
 
 def test_default_dual_is_the_slope():
     """Without a witness the slopes of the loss are used; naming them as the witness gives the same number."""
-    ridge = forge.ridge_case(1)
+    ridge = optimum_cases.ridge_case(1)
     weight = np.ones(len(ridge.X)) if ridge.weight is None else ridge.weight
     theta = weight * (ridge.y - ridge.X @ np.ravel(ridge.model.coef_) - ridge.model.intercept_[0])
     params = ridge.claim.params | {"dual": "witness"}
@@ -183,7 +183,7 @@ def test_targets_that_leave_a_dual_vector_no_room_are_refused():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_least_squares_form_a(seed):
-    case = forge.least_squares_case(seed)
+    case = optimum_cases.least_squares_case(seed)
     intercept = case.claim.params["intercept"]
     Z = exact.rational(np.hstack([case.X, np.ones((len(case.X), 1))]) if intercept else case.X)
     c, r = exact.row_costs(case), [Fraction(float(y)) - s[0] for y, s in zip(case.y, exact.scores(case))]
@@ -198,7 +198,7 @@ def test_least_squares_form_a(seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_form_b_bounds_the_gain_within_the_radius(seed):
-    case = forge.stationary_case(seed)
+    case = optimum_cases.stationary_case(seed)
     found, rng = measured(case), np.random.default_rng(seed)
     radius, shape = case.claim.params["radius"], case.model.coef_.shape
 
@@ -221,13 +221,13 @@ def test_form_b_bounds_the_gain_within_the_radius(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_enclosure_contains_the_optimum(seed):
-    case = forge.enclosure_case(seed)
+    case = optimum_cases.enclosure_case(seed)
     assert case.verify().holds
     params = case.claims[0].params
     y = np.array(exact.codes(case))
     c = params["C"] * (np.ones(len(y)) if case.weight is None else case.weight)
     c = c * (1.0 if params["class_weight"] is None else np.array(params["class_weight"])[y])
-    W, _ = forge.logistic_fit(case.X, y, c, False, 2)
+    W, _ = optimum_cases.logistic_fit(case.X, y, c, False, 2)
     assert np.linalg.norm(W - case.model.coef_) <= case.verify().verdicts[-1].measured + 1e-6
     assert not case.with_claim(params=dict(case.claim.params, strength=1.01)).verify().holds
     assert not case.with_claim(params=dict(case.claim.params, fixed_rows=len(y) + 1)).verify().holds
@@ -235,7 +235,7 @@ def test_enclosure_contains_the_optimum(seed):
 
 
 def test_the_box_is_exact_to_the_last_bit():
-    case = forge.hinge_case(3)
+    case = optimum_cases.hinge_case(3)
     theta = case.claim.witness["theta"]
     at = int(np.argmax(np.abs(theta)))
     top = theta.copy()

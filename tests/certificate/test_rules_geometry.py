@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.certificate import exact, forge
+from tests.certificate import exact_geometry, forge, margin_cases
 
 
 def measured(case: forge.Case) -> float:
@@ -17,8 +17,8 @@ def measured(case: forge.Case) -> float:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_lower_and_upper_margin_enclose_the_best_one(seed):
-    lower, upper = forge.margin_case(seed), forge.margin_case(seed, "upper")
-    best = exact.best_margin(lower, lower.claim.params["intercept"])
+    lower, upper = margin_cases.margin_case(seed), margin_cases.margin_case(seed, "upper")
+    best = exact_geometry.best_margin(lower, lower.claim.params["intercept"])
     low, high = measured(lower), measured(upper)
     assert low <= best * (1 + 1e-9)
     assert best <= high * (1 + 1e-9)
@@ -75,12 +75,12 @@ def test_one_class_against_the_rest():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_error_floor_of_half_spaces_against_exhaustive_search(seed):
-    case = forge.inseparable_case(seed)
+    case = margin_cases.inseparable_case(seed)
     sets = measured(case)
     side = np.where(case.y == 1, 1.0, -1.0)
     assert sets == 1 + seed % 3
     if sets < 3:
-        assert exact.fewest_errors(case.X, side) >= sets
+        assert exact_geometry.fewest_errors(case.X, side) >= sets
 
 
 def test_a_separable_set_is_never_called_inseparable():
@@ -95,13 +95,13 @@ def test_a_separable_set_is_never_called_inseparable():
         report = forge.Case((stated,), forge.model(np.ones((1, 2)), 0.0, [0, 1]), X, y).seal().verify()
         if report.holds:
             accepted += 1
-            assert not exact.separable(X[rows], np.where(y[rows] == 1, 1.0, -1.0), intercept)
+            assert not exact_geometry.separable(X[rows], np.where(y[rows] == 1, 1.0, -1.0), intercept)
     assert accepted > 5
 
 
 def test_almost_inseparable_is_not_inseparable():
     """A float residual of 1e-17 is not an exact zero."""
-    case = forge.inseparable_case(0)
+    case = margin_cases.inseparable_case(0)
     X = case.X.copy()
     X[0, 1] += 2.0**-50  # the crossing segments no longer meet in the plane's rational sense at the same weights
     rows = np.array([0, 1, 2])  # three points: a segment and a point off it
@@ -112,7 +112,7 @@ def test_almost_inseparable_is_not_inseparable():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_perceptron_replay(seed):
-    case = forge.perceptron_case(seed)
+    case = margin_cases.perceptron_case(seed)
     assert measured(case) >= case.claim.params["updates"]
     sequence, params, witness = case.claim.witness["sequence"], case.claim.params, case.claim.witness
     shorter = case.with_claim(

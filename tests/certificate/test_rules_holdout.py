@@ -4,6 +4,7 @@ Each case is made by hand from its formula, its truth decided in rational arithm
 """
 
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from tests.certificate import exact, forge
+from tests.certificate import exact, exact_counts, forge, truths
 from tests.certificate.attacks import assault, operators
 
 DELTA = 0.04
@@ -148,7 +149,7 @@ CASES = {
 
 
 def exact_scores(case):
-    X, y = exact.named_rows(case, "holdout")
+    X, y = exact_counts.named_rows(case, "holdout")
     return [row[0] for row in exact.scores(case, X)], y
 
 
@@ -255,7 +256,7 @@ TRUTHS = {
 
 def truth(case):
     known = TRUTHS.get(case.claim.template)
-    return exact.truth(case) if known is None else bool(known(case))
+    return truths.truth(case) if known is None else bool(known(case))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -306,7 +307,7 @@ def test_betting_depends_on_the_order_of_the_rows():
     case = CASES["P05/1"](3)
     order = np.argsort(np.abs(case.holdout[1] - case.holdout[0] @ case.model.coef_ - 0.2))
     X, y = case.holdout
-    worst = forge.replace(case, holdout=(X[order], y[order]), sealed=None).seal()
+    worst = replace(case, holdout=(X[order], y[order]), sealed=None).seal()
     assert worst.verify().holds == truth(worst)
 
 

@@ -18,8 +18,8 @@ from assay.checker.verify import verify
 from assay.claims.claim import NotApplicable
 from assay.claims.definitions import codes, definition, places
 from assay.data.blocks import Block
-from tests.certificate import forge
-from tests.certificate.forge import CASES
+from tests.certificate import count_cases, forge, optimum_cases
+from tests.certificate.cases import CASES
 
 
 def test_every_claim_has_a_rule_and_belongs_to_a_family_or_to_all():
@@ -117,7 +117,7 @@ def test_numbers_the_arithmetic_cannot_carry(entry, status):
     X[7, 1] = entry
     report = replace(case, X=X, sealed=None).verify()
     assert [verdict.status for verdict in report.verdicts] == [status]
-    numeric = forge.ridge_case(1)
+    numeric = optimum_cases.ridge_case(1)
     y = numeric.y.copy()
     y[3] = entry
     assert not replace(numeric, y=y, sealed=None).verify().holds
@@ -153,7 +153,7 @@ def test_a_label_the_model_does_not_know():
 
 
 def test_missing_and_misplaced_arguments():
-    case = forge.holdout_case(0)
+    case = count_cases.holdout_case(0)
     certificate = case.sealed
     report = verify(certificate, case.model)
     assert "not given" in report.reason
@@ -180,13 +180,13 @@ def test_missing_and_misplaced_arguments():
     sealed = replace(certificate, model=forge.model_reference(bare))
     assert "look at 'classes_'" in verify(sealed, bare, case.X, case.y, holdout=case.holdout).reason
     assert not verify("certificate", case.model, case.X, case.y).holds
-    split = forge.holdout_case(1)
+    split = count_cases.holdout_case(1)
     assert "no holdout" in verify(split.sealed, split.model, split.X, split.y, holdout=case.holdout).reason
     assert "not given" in verify(split.sealed, split.model).reason
 
 
 def test_weights_are_part_of_the_rows():
-    case = forge.ridge_case(0)
+    case = optimum_cases.ridge_case(0)
     assert case.weight is not None
     assert case.verify().holds
     assert not replace(case, weight=None).verify().holds
@@ -197,7 +197,7 @@ def test_weights_are_part_of_the_rows():
 
 
 def test_split_rules():
-    case = forge.holdout_case(1)
+    case = count_cases.holdout_case(1)
     train, holdout = (case.split[name] for name in ("train", "holdout"))
     assert replace(case, split={"train": train[::-1], "holdout": holdout}, sealed=None).verify().holds  # order is free
     for bad, word in (
@@ -213,7 +213,7 @@ def test_split_rules():
 
 
 def test_the_hold_out_set_is_not_the_training_set():
-    case = forge.holdout_case(0)
+    case = count_cases.holdout_case(0)
     same = replace(case, X=case.holdout[0], y=case.holdout[1], sealed=None)
     assert "training rows" in same.verify().reason
 
@@ -242,7 +242,7 @@ def test_the_hold_out_set_is_not_the_training_set():
     ],
 )
 def test_broken_certificates(fields, word):
-    case = forge.holdout_case(0)
+    case = count_cases.holdout_case(0)
     report = verify(replace(case.sealed, **fields), case.model, case.X, case.y, holdout=case.holdout)
     assert not report.holds
     assert word in report.reason
@@ -281,7 +281,7 @@ def test_broken_certificates(fields, word):
     ],
 )
 def test_broken_claims(fields, word):
-    case = forge.holdout_case(0)
+    case = count_cases.holdout_case(0)
     report = case.with_claim(**fields).verify()
     assert not report.holds
     assert word in report.reason
@@ -290,7 +290,7 @@ def test_broken_claims(fields, word):
 
 
 def test_one_bad_claim_does_not_hide_the_others():
-    good = forge.logistic_case(0)
+    good = optimum_cases.logistic_case(0)
     bad = replace(good.claim, value=0.0)
     report = replace(good, claims=(good.claim, bad), sealed=None).verify()
     assert [verdict.status for verdict in report.verdicts] == ["PROVED", "REJECTED"]

@@ -10,20 +10,20 @@ import pytest
 from scipy import stats
 
 from assay.guarantees.evidence import Decided
-from tests.certificate import exact, forge
+from tests.certificate import count_cases, exact_counts, forge
 from tests.evidence import evidence
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("template", ["P01/1", "P07/1"])
 def test_limits_are_accepted_at_the_exact_number_and_not_inside(template, seed):
-    case = forge.holdout_case(seed, template)
+    case = count_cases.holdout_case(seed, template)
     assert case.verify().holds, case.verify().reason
     share = Fraction(1, case.claim.params.get("compared", 1))
-    assert exact.limit_holds(case, "holdout", share)
+    assert exact_counts.limit_holds(case, "holdout", share)
     inside = case.claim.value + (3e-9 if case.claim.direction == "lower" else -3e-9)
     inner = case.with_claim(value=inside)
-    assert not exact.limit_holds(inner, "holdout", share)
+    assert not exact_counts.limit_holds(inner, "holdout", share)
     assert not inner.verify().holds
 
 
@@ -97,11 +97,11 @@ def test_an_outlier_does_not_blur_the_rest_of_its_block():
 
 @pytest.mark.parametrize("seed", range(16))
 def test_ghost_sample_bound_against_integers(seed):
-    case = forge.vc_case(seed, n=40)
+    case = count_cases.vc_case(seed, n=40)
     assert case.verify().holds, case.verify().reason
-    assert exact.vc_holds(case)
+    assert exact_counts.vc_holds(case)
     inner = case.with_claim(value=case.claim.value - 1e-7)
-    assert not exact.vc_holds(inner)
+    assert not exact_counts.vc_holds(inner)
     assert not inner.verify().holds
     params = case.claim.params
     for change in (
@@ -156,7 +156,7 @@ def test_models_outside_the_class_are_rejected(descriptor, word):
 
 @pytest.mark.parametrize("seed", range(9))
 def test_bernstein_at_its_formula(seed):
-    case = forge.clipped_case(seed)
+    case = count_cases.clipped_case(seed)
     assert case.verify().holds, case.verify().reason
     assert not case.with_claim(value=case.claim.value - 3e-9).verify().holds
     assert not case.with_claim(delta="0.049").verify().holds
@@ -166,7 +166,7 @@ def test_bernstein_at_its_formula(seed):
 def test_bernstein_uses_the_unbiased_variance():
     """With the biased variance the value is smaller by a factor near sqrt(1 - 1/m) in one term: it must
     fail."""
-    case = forge.clipped_case(0)
+    case = count_cases.clipped_case(0)
     Xh, yh = case.holdout
     losses = np.minimum(np.abs(yh - Xh @ case.model.coef_ - 0.2), 2.0)
     m, log = len(losses), math.log(2 / 0.05)
@@ -175,7 +175,7 @@ def test_bernstein_uses_the_unbiased_variance():
 
 
 def test_select_needs_the_models_predictions_and_its_number():
-    case = forge.holdout_case(0, "P07/1")
+    case = count_cases.holdout_case(0, "P07/1")
     predictions = case.claim.witness["predictions"]
     without = case.with_claim(witness={"predictions": predictions[:-1]}, params=case.claim.params | {"compared": 4})
     assert "not among" in without.verify().reason

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from assay.checker.bounds import tails
-from tests.certificate import exact
+from tests.certificate import exact_counts
 
 SLIP = Decimal("1e-25")
 
@@ -31,11 +31,11 @@ def test_binomial_against_integers(seed):
             int(rng.integers(-1, m + 2)),
             Fraction(float(rng.choice([rng.uniform(0, 1), 10.0 ** -rng.uniform(1, 9)]))),
         )
-        truth = exact.binomial_at_most(k, m, p) if k >= 0 else Fraction(0)
+        truth = exact_counts.binomial_at_most(k, m, p) if k >= 0 else Fraction(0)
         check(tails.binomial_at_most(k, m, p), truth, 1e-11)
         check(
             tails.binomial_at_least(k, m, p),
-            1 - exact.binomial_at_most(k - 1, m, p) if k > 0 else Fraction(1),
+            1 - exact_counts.binomial_at_most(k - 1, m, p) if k > 0 else Fraction(1),
             1e-11,
         )
 
@@ -47,7 +47,7 @@ def test_hypergeometric_against_integers(seed):
         total = int(rng.integers(1, 90))
         marked, drawn = int(rng.integers(0, total + 1)), int(rng.integers(0, total + 1))
         k = int(rng.integers(-1, drawn + 2))
-        truth = exact.hypergeometric_at_most(k, total, marked, drawn) if k >= 0 else Fraction(0)
+        truth = exact_counts.hypergeometric_at_most(k, total, marked, drawn) if k >= 0 else Fraction(0)
         check(tails.hypergeometric_at_most(k, total, marked, drawn), truth, 1e-11)
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from assay.claims.claim import NotApplicable
 from assay.claims.definitions import ASSUMPTIONS, codes, definition
 from assay.claims.words import UNDETECTABLE
-from tests.certificate import forge
+from tests.certificate import count_cases, forge
 
 
 def certificate():
-    case = forge.holdout_case(0)
+    case = count_cases.holdout_case(0)
     facts = forge.claim("D01/1", float(len(case.X)), "lower", params={"set": "train"})
     case = replace(case, claims=(facts, case.claim), sealed=None).seal()
     return replace(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tests.certificate import forge
+from tests.certificate import count_cases, forge
 
 
 def trees(rng: np.random.Generator, count: int, d: int, classes: int, depth: int = 2, *, soft: bool = False) -> Any:
@@ -288,7 +288,7 @@ def growth_case(seed: int) -> forge.Case:
         descriptor = {"class": "votes", "base": {"class": "stumps", "d": 2}, "T": 2}
     n = 120
     X, y, wrong = labelled(rng, model, n, 0.05)
-    K = forge.ghost_threshold(wrong, n, class_ways(descriptor, 5 * n), 0.05)
+    K = count_cases.ghost_threshold(wrong, n, class_ways(descriptor, 5 * n), 0.05)
     value = float(stats.beta.ppf(0.5, K - wrong, 4 * n - (K - wrong) + 1)) + 1e-9
     params = {"class": descriptor, "form": "c", "errors": wrong, "rows": n, "M": 4 * n, "q": 0.5, "K": K}
     return forge.Case((forge.claim("P10/1", value, delta="0.05", params=params),), model, X, y).seal()
@@ -303,7 +303,7 @@ def growth_truth(case: forge.Case) -> bool:
     k = wrong_rows(case)
     if not (fits and k <= params["errors"] and params["rows"] == n):
         return False
-    K = forge.ghost_threshold(k, n, class_ways(descriptor, 5 * n), float(case.claim.delta))
+    K = count_cases.ghost_threshold(k, n, class_ways(descriptor, 5 * n), float(case.claim.delta))
     return case.claim.value >= stats.beta.ppf(0.5, K - k, 4 * n - (K - k) + 1) - 1e-9
 
 

@@ -183,3 +183,35 @@ def test_a_plain_form_that_lies_is_refused(plain, at, field, value):
 def test_what_is_no_encoding_is_refused(forged):
     with pytest.raises(ValueError, match="encoding"):
         Encoding.from_plain(forged)
+
+
+def test_numbers_beyond_what_can_be_certified_count_as_gaps():
+    """Each cell by itself, alike in the checker's encoding; a number that only scaling makes too large is filled."""
+    from assay.checker.families.table import TableModel
+    from assay.checker.predictors import Predictor
+
+    class Four(Predictor):
+        columns = 4
+
+    train = read({"a": [1.0, 3.0, None], "b": [1e-9, 3e-9, 2e-9], "c": [-1e90, 1e90, 0.0]})
+    encoding = Encoding.fit(train)
+    new = read({"a": [1e200, -1e-200, 1e150], "b": [1e149, -1e149, 3e-9], "c": [1e-80, 1e151, 1e90]})
+    raw = encoding.raw(new)[0]
+    np.testing.assert_array_equal(raw[:, 0], [np.nan, 0.0, 1e150])
+    np.testing.assert_array_equal(raw[:, 2], [1e-80, np.nan, 1e90])
+    found = encoding.apply(new)
+    fill = encoding.arrays().fill
+    a, b, c, gap = (found[:, encoding.feature_names().index(name)] for name in ("a", "b", "c", "a missing"))
+    assert a[0] == pytest.approx(0, abs=1e-15)
+    assert a[1] == pytest.approx(-fill[0] / encoding.arrays().scale[0])
+    assert gap[0] > 0 > gap[1] == gap[2]
+    assert b[:2] == pytest.approx([0, 0], abs=1e-12)
+    assert b[2] == pytest.approx(np.sqrt(1.5))
+    assert c[:2].tolist() == [0.0, 0.0]
+    sizes = np.abs(found[found != 0])
+    assert sizes.min() >= 1e-150
+    assert sizes.max() <= 1e150
+    target = {"name": "y", "kind": "numeric", "levels": []}
+    checker = TableModel({"encoding": encoding.plain(), "target": target}, Four())
+    assert checker.encode(raw).tolist() == found.tolist()
+    assert encoding.apply(train).tolist() == checker.encode(encoding.raw(train)[0]).tolist()

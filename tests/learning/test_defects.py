@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from typer.testing import CliRunner
 
 import assay
+from assay.cli.app import app
 from assay.ensemble import GradientBoostingClassifier
 from assay.neighbors import KNeighborsClassifier, LearningVectorQuantization
 
@@ -35,13 +37,39 @@ def test_prototypes_of_eleven_classes_stay_where_the_rows_are(seed):
 @pytest.mark.parametrize("learners", [["KNeighborsClassifier"], ["LogisticRegression"], ["RandomForestClassifier"]])
 def test_two_cells_of_1e300_cost_a_column_and_not_the_run(learners):
     x, z, y = rows()
-    z[[5, 70]] = 1e300, -1e300
+    z[[6, 72]] = 1e300, -1e300
     study = learnt({"x": x, "z": z, "y": y}, learners=learners)
+    assert not {6, 72} & set(study.judged[1].tolist())
     assert [column.name for column in study.model.columns] == ["x"]
     assert any("'z' is left out: it has numbers beyond 1e150" in note for note in study.notes)
     assert study.chosen.holdout_error < 0.25
     with pytest.raises(ValueError, match="no column to learn from"):
         learnt({"z": z, "y": y})
+
+
+@pytest.mark.parametrize("learner", ["LogisticRegression", "DecisionTreeClassifier", "GradientBoostingClassifier"])
+def test_the_model_does_not_know_the_rows_that_are_held_out(learner, tmp_path):
+    """Cells of 1e200 among them took the column from the model, which the training rows alone should make."""
+    x, z, y = rows(2)
+    plain = learnt({"x": x, "z": z, "y": y}, learners=[learner], trials=1)
+    held = plain.judged[1]
+    for i, value in zip(held, [1e200, -1e200, 1e-200, 1e3, 1e150], strict=False):
+        z[i] = value
+    y[held[10:20]] = np.where(y[held[10:20]] == "yes", "no", "yes")
+    table = {"x": x, "z": z, "y": y}
+    study = learnt(table, learners=[learner], trials=1)
+    assert study.judged[1].tolist() == held.tolist()
+    assert study.model.encoding == plain.model.encoding
+    assert study.model.learner.stored().digest() == plain.model.learner.stored().digest()
+    assert any("'z' has 3 numbers beyond 1e150" in note for note in study.notes)
+    gaps = {**table, "z": np.where(np.abs(z) > 1e150, np.nan, np.where(np.abs(z) < 1e-150, 0.0, z))}
+    assert study.model.predict_proba(table).tolist() == study.model.predict_proba(gaps).tolist()
+    assert study.explain().importance["column"][0] == "x"
+    lines = [f"{a!r},{b!r},{label}" for a, b, label in zip(x.tolist(), z.tolist(), y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,z,y", *lines]))
+    study.save(tmp_path / "m.assay")
+    said = CliRunner().invoke(app, ["verify", str(tmp_path / "m.assay"), str(tmp_path / "t.csv")])
+    assert said.exit_code == 0, said.output
 
 
 def test_neighbours_predict_beside_cells_of_1e300():

@@ -32,3 +32,15 @@ def test_it_sees_no_holdout_row_and_judges_on_rows_that_it_does_not_fit(monkeypa
     fit, judge = first._parts(seen[0])
     assert not np.intersect1d(fit, judge).size
     assert not np.intersect1d(np.concatenate([fit, judge]), seen[0].held).size
+
+
+def test_columns_that_say_nothing_in_its_own_rows_do_not_end_the_study(monkeypatch):
+    seen, begin = [], first.begin
+    monkeypatch.setattr(first, "begin", lambda problem, *rest: (seen.append(problem), begin(problem, *rest)))
+    columns = {"x": np.arange(400.0), "y": np.where(np.arange(400) % 2, "yes", "no")}
+    ask = {"exclude": ["MLPClassifier"], "trials": 1, "workers": 0}
+    assay.learn(columns, "y", **ask)
+    judge = first._parts(seen[0])[1]
+    columns["x"] = np.zeros(400)
+    columns["x"][judge] = np.arange(len(judge))
+    assert assay.learn(columns, "y", **ask).model.predict({"x": [0.0]}).shape == (1,)

@@ -9,6 +9,7 @@ import pytest
 
 import assay
 from assay.fitlog import Interrupts
+from assay.guarantees.seal import RepeatedUseWarning
 from assay.learning.events import Note
 from assay.linear_model import LogisticRegression, Perceptron
 
@@ -43,6 +44,21 @@ def test_the_first_one_ends_the_fit_and_keeps_what_is_done(monkeypatch, swallows
     judged = {one.name for one in found.candidates if one.losses}
     assert "LogisticRegression" in judged
     assert "GaussianNB" not in judged
+
+
+def test_who_stops_waits_for_one_certificate(monkeypatch):
+    """Two learners that cross-validation cannot tell apart are both certified, unless somebody is waiting."""
+    table = {"x": X, "y": np.where(X + np.random.default_rng(1).normal(size=120) > 0, "a", "b")}
+    names, stop = ["LogisticRegression", "LinearDiscriminantAnalysis", "Perceptron", "GaussianNB"], []
+    given = {"learners": names, "trials": 4, "workers": 0, "stop": lambda: bool(stop)}
+    level = [one.status for one in assay.learn(table, "y", **given).candidates]
+    assert "finalist" in level
+    fit = Perceptron.fit
+    monkeypatch.setattr(Perceptron, "fit", lambda self, *words: stop.append(True) or fit(self, *words))
+    with pytest.warns(RepeatedUseWarning):
+        statuses = [one.status for one in assay.learn(table, "y", **given).candidates]
+    assert statuses.count("chosen") == 1
+    assert "finalist" not in statuses
 
 
 def test_the_second_one_quits_and_one_before_any_fit_too(monkeypatch):

@@ -5,13 +5,14 @@ import time
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
 import assay
+from assay.learning import search as search_module
 from assay.learning import workers
-from assay.learning.jobs import Answer
+from assay.learning.jobs import Answer, Compiling
 from assay.learning.search import Budget, Candidate, Search
-from assay.learning.split import usual_share
+from assay.learning.split import hold_out, usual_share
+from assay.theory.concentration import clopper_pearson_upper
 
 
 def search(thorough=False, seconds=60.0):
@@ -58,14 +59,22 @@ def test_a_learner_outside_the_first_list_must_be_better_beyond_noise():
 
 
 @pytest.mark.parametrize("n", [2_500, 14_000, 500_000])
-def test_the_usual_share_is_where_the_bound_is_expected_to_be_least(n):
-    """Where the derivative is zero: 0.03 (1 - s)^-1.3 = 1.645 sqrt(0.09 / n) / 2 s^-1.5."""
+def test_the_usual_share_has_nearly_the_least_bound_of_all(n):
+    """Exact bounds of a learner that errs in 10 % of cases with all rows, and more with fewer."""
 
-    def slope(s):
-        return 0.03 * (1 - s) ** -1.3 - 1.645 * np.sqrt(0.09 / n) / 2 * s**-1.5
+    def bound(share):
+        held = round(share * n)
+        return clopper_pearson_upper(round(held * 0.1 * (1 - share) ** -0.3), held, 0.05)
 
-    assert usual_share(n) == pytest.approx(brentq(slope, 1e-3, 0.9), abs=1e-3)
-    assert usual_share(1_000) == 0.25
+    assert bound(usual_share(n)) <= 1.005 * min(bound(share) for share in np.linspace(0.01, 0.25, 49))
+    assert bound(usual_share(n)) < bound(0.25)
+
+
+def test_of_groups_their_number_counts():
+    group = np.repeat(np.arange(40), 2_000)
+    held = hold_out(len(group), None, 0, group, None)
+    assert len(np.unique(group[held])) == 10
+    assert len(hold_out(len(group), None, 0, None, None)) < 0.1 * len(group)
 
 
 def test_the_best_that_can_be_finished_comes_first(monkeypatch):
@@ -85,6 +94,46 @@ def test_at_the_end_of_the_time_the_best_is_still_first(monkeypatch):
     rounds.all = [quickest, best]
     monkeypatch.setattr(Search, "finishing", lambda self, one: one.seconds)
     assert rounds.finishable() == [best, quickest]
+
+
+def test_a_certificate_asks_for_no_more_answers_than_time_is_reserved_for(monkeypatch):
+    """Of the learners that are fitted in no time and slow to answer: neighbours are looked for at each answer, among
+    rows that are more than those of the fold."""
+    from assay.neighbors import _base, _claims, _search
+
+    asked, made, look = [], [], _search.nearest
+    for module in (_base, _claims):
+        monkeypatch.setattr(module, "nearest", lambda engine, Q, *more: asked.append(len(Q)) or look(engine, Q, *more))
+    run = Search.run
+
+    def counted(self, *given):
+        run(self, *given)
+        made.append(self)
+        asked.clear()
+
+    monkeypatch.setattr(Search, "run", counted)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    table = {"a": x[:, 0], "b": x[:, 1], "y": np.where(x.sum(axis=1) > 0, "yes", "no")}
+    assay.learn(table, "y", learners=["KNeighborsClassifier"], trials=1, workers=0)
+    one = Candidate("A", seconds=0.0, per_row=1.0)
+    assert sum(asked) * 300 / 240 <= made[0].finishing(one)  # 300 training rows, 240 of which were fitted
+    assert made[0].finishing(one) < 2 * sum(asked)
+
+
+def test_the_scores_of_pairs_of_classes_are_computed_once_for_a_certificate(monkeypatch):
+    """An SVC of 26 classes was asked for all its scores again for each claim about each of 325 pairs."""
+    from assay.svm import _facts
+
+    asked, made, scores = [], [], _facts._scores
+    monkeypatch.setattr(
+        _facts, "_scores", lambda machine, block: asked.append(len(block.X)) or scores(machine, block)
+    )
+    table = assay.datasets.load("iris")
+    study = assay.learn(table, "species", learners=["SVC"], trials=1, workers=0)
+    made = [one.template for one in study.certificate.claims]
+    assert made.count("D15/2") == 3
+    assert sum(asked) <= 150
 
 
 class Job:
@@ -122,6 +171,101 @@ def test_a_worker_that_dies_or_takes_too_long_is_replaced():
     assert answers[2].result["number"] not in (first, os.getpid())
 
 
+class Clock:
+    """A clock that goes on when workers are waited for."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+class Told:
+    """A worker, and its pipe, that says what it is told to."""
+
+    def __init__(self, home):
+        self.pipe, self.place, self.aside, self.compiling, self.said = self, None, None, False, []
+
+    def send(self, job):
+        self.said = list(job[0])
+
+    def recv(self):
+        return self.said.pop(0)[1]
+
+    def end(self):
+        pass
+
+    close = end
+
+
+def waiting(clock):
+    """Return a `wait` after which the clock is at the next thing that is said, or a tenth of the whole later."""
+
+    def wait(pipes, timeout):
+        first = min((one for one in pipes if one.said), key=lambda one: one.said[0][0])
+        clock.now = min(first.said[0][0], clock.now + 10.0)
+        return [one for one in pipes if one.said[0][0] <= clock.now]
+
+    return wait
+
+
+def test_the_time_does_not_run_out_while_workers_compile(monkeypatch):
+    """Two workers compile for 100 s, one of them 40 s longer than the other, before 60 s of which they need 20."""
+    clock, answers = Clock(), {}
+    for module in (workers, search_module):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(workers, "wait", waiting(clock))
+    monkeypatch.setattr(workers, "_Worker", Told)
+    pool = workers.Pool(0)
+    pool.size, pool._home = 2, True
+    budget = Budget(60.0, None, None, lambda: pool.compiling)
+    compiling = [(0.0, Compiling(True)), (100.0, Compiling(False)), (120.0, Answer({}))]
+    longer = [(0.0, Compiling(True)), (140.0, Compiling(False)), (150.0, Answer({}))]
+    pool.run(
+        [compiling, longer], answers.__setitem__, lambda place: None,
+        limit=lambda: 60.0, over=lambda: budget.left() == 0,
+    )  # fmt: skip
+    assert all(answers[place].result == {} for place in (0, 1))
+    assert pool.compiling == pytest.approx(100 + 20 / 2 + 20)  # one of two, then the only one that has a job
+    assert budget.spent() == pytest.approx(150 - 130)
+    assert budget.left() == pytest.approx(40)
+
+
+class Compile(Job):
+    def run(self):
+        import numba
+
+        import assay.jit  # noqa: F401  (as every module of loops does)
+
+        return {"seconds": [0.0], "number": numba.njit(lambda x: x + 1)(self.what)}
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_a_pool_knows_that_its_workers_compile(size):
+    answers: dict[int, Answer] = {}
+    with workers.Pool(size) as pool:
+        pool.run([Compile(1)], answers.__setitem__, lambda place: None)
+        assert answers[0].result["number"] == 2
+        assert pool.compiling > 0
+
+
+def test_compiling_counts_where_a_time_is_asked_for(monkeypatch):
+    """The 60 s unless told are without compiling; a time that is asked for is the whole."""
+    spent = []
+
+    def run(self, first, others):
+        self.pool.compiling += 1000.0
+        spent.append(self.budget.left())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "run", run)
+    for time_asked in (None, 60.0):
+        with pytest.raises(KeyboardInterrupt):
+            assay.learn({"a": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}, "y", time=time_asked, workers=0)
+    assert spent[0] > 60
+    assert spent[1] <= 60
+
+
 def test_members_of_votes_are_ones_that_certificates_read():
     """With an MLP among the best, the vote is made of the others, so that it can be certified."""
     rng = np.random.default_rng(0)
@@ -144,12 +288,12 @@ def test_equal_losses_are_ranked_by_order_not_by_who_was_done_first():
 def test_boosting_begins_with_leaves_that_fit_few_rows():
     """On 90 rows leaves of 20 leave a tree four of them: such boosting was taken for the worst learner of Servo."""
     from assay.ensemble import HistGradientBoostingRegressor
-    from assay.learning import spaces
     from assay.linear_model import Ridge
 
-    assert spaces.start(HistGradientBoostingRegressor, 87) == {"min_samples_leaf": 2}
-    assert spaces.start(HistGradientBoostingRegressor, 600) == {"min_samples_leaf": 15}
-    assert spaces.start(HistGradientBoostingRegressor, 5_000) == {} == spaces.start(Ridge, 87)
+    begin = HistGradientBoostingRegressor.card.begin
+    assert begin(87) == {"min_samples_leaf": 2}
+    assert begin(600) == {"min_samples_leaf": 15}
+    assert begin(5_000) == {} == Ridge.card.begin(87)
 
 
 def test_only_the_first_list_is_loaded_unless_learners_are_named():

@@ -1,33 +1,13 @@
-"""Gradient descent and its relatives: rules against hand computation and PyTorch's formulas, linear models
-by SGD, search."""
+"""Gradient descent: batches, schedules, and update rules against hand computation and PyTorch's formulas."""
 
 import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.optimize import minimize
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression as PeerLogistic
-from sklearn.svm import LinearSVC
 
-import assay
-from assay.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
-from assay.linear_model._packed_rows import packed
-from assay.losses import log_loss, named
-from assay.optim.descent import (
-    RULES,
-    Rule,
-    Schedule,
-    Stop,
-    batches,
-    descend,
-    oscillates,
-    updates_per_epoch,
-)
-from assay.optim.search import acceptance, anneal, evolve, multi_start, stationary_kind
-
-quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+from assay.linear_model import LinearRegression, SGDRegressor
+from assay.optim.descent import Rule, Schedule, Stop, batches, descend, oscillates, updates_per_epoch
+from tests.linear_model.descent_rows import rows_of
 
 
 def quadratic(curvatures):
@@ -41,12 +21,6 @@ def least_squares(X, y):
         return float(r @ r) / len(rows), 2 * X[rows].T @ r / len(rows)
 
     return gradient
-
-
-def rows_of(seed, n=200, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, X @ np.arange(1.0, d + 1) + 0.1 * rng.normal(size=n)
 
 
 # Batches and schedules ----------------------------------------------------------------------------
@@ -330,8 +304,14 @@ def test_uncorrected_adam_descends_and_the_printed_sign_climbs():
         rule=Rule("adam-uncorrected"),
         schedule=Schedule(eta=0.01),
         stop=Stop(epochs=300),
+        keep_path=True,
     )
     assert abs(found.x[0]) < 0.5
+    w, m, v = 1.0, 0.0, 0.0
+    for _ in range(300):
+        m, v = 0.9 * m + 0.1 * w, 0.999 * v + 0.001 * w * w
+        w -= 0.01 / (math.sqrt(v) + 1e-8) * m
+    assert found.trace.path[-1, 0] == pytest.approx(w, rel=1e-9)
     w, m, v = 1.0, 0.0, 0.0  # w <- w - eta / sigma * m with m already carrying -eta: uphill
     for _ in range(300):
         m, v = 0.9 * m - 0.01 * w, 0.999 * v + 0.001 * w * w
@@ -369,251 +349,3 @@ def test_early_stopping_returns_the_best_on_the_validation_rows():
     )
     assert found.reason == "patience"
     assert validation(found.x) == pytest.approx(found.trace.validation.min())
-
-
-# Linear models ------------------------------------------------------------------------------------
-
-
-@pytest.mark.mission("OPT-03")
-@pytest.mark.parametrize("name", RULES)
-def test_compiled_epochs_are_the_interface_in_python(name):
-    from assay.linear_model._sgd_loop import Objective, Rates, UpdateRule, batch_epoch
-
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(57, 4)), rng.choice([-1.0, 1.0], size=57)
-    alpha, rule, schedule = 0.1, Rule(name), Schedule("sqrt", 0.05, 0.1)
-
-    def gradient(v, rows):
-        f = X[rows] @ v[:4] + v[4]
-        slope = log_loss.slope(y[rows], f)
-        value = log_loss.value(y[rows], f).mean()
-        return float(value), np.append(X[rows].T @ slope / len(rows) + alpha * v[:4], slope.mean())
-
-    found = descend(
-        gradient,
-        np.zeros(5),
-        n_rows=57,
-        batch_size=8,
-        rule=rule,
-        schedule=schedule,
-        stop=Stop(epochs=1),
-        seed=3,
-    )
-    w, b, state = np.zeros(4), np.zeros(1), rule.start(5)
-    order = np.random.default_rng(3).permutation(57)
-    batch_epoch(
-        *packed(X),
-        y,
-        np.empty(0),
-        order,
-        8,
-        Objective(log_loss.code, 0.0, alpha, 1.0),
-        UpdateRule(rule.code, rule.inertia, rule.memory, rule.eps),
-        Rates(schedule.code, schedule.eta, schedule.decay),
-        0,
-        w,
-        b,
-        state,
-    )
-    np.testing.assert_allclose(np.append(w, b), found.x, rtol=1e-10, atol=1e-14)
-
-
-@quiet
-@pytest.mark.mission("LIN-18")
-def test_logistic_regression_by_descent():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(400, 3))
-    y = (X @ [1.0, -1.0, 0.5] + rng.logistic(size=400) > 0).astype(int)
-    model = SGDClassifier(
-        "log_loss",
-        alpha=0.0,
-        batch_size=400,
-        learning_rate="constant",
-        eta0=2.0,
-        max_iter=3000,
-        tol=0.0,
-        n_iter_no_change=5,
-        random_state=0,
-    ).fit(X, y)
-    peer = PeerLogistic(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
-    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
-    np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
-
-
-@quiet
-@pytest.mark.mission("OPT-17")
-def test_subgradients_of_the_hinge_approach_the_quadratic_programme():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(300, 2))
-    y = np.where(X @ [1.0, 1.0] + 0.5 * rng.normal(size=300) > 0, 1, -1)
-    alpha = 0.05
-
-    def objective(w):
-        return alpha / 2 * w @ w + np.maximum(1 - y * (X @ w), 0).mean()
-
-    exact = (
-        LinearSVC(loss="hinge", C=1 / (alpha * 300), fit_intercept=False, tol=1e-10, max_iter=1_000_000)
-        .fit(X, y)
-        .coef_[0]
-    )
-    gaps = []
-    for epochs in (10, 100, 1000):
-        model = SGDClassifier(
-            "hinge",
-            alpha=alpha,
-            fit_intercept=False,
-            max_iter=epochs,
-            tol=0.0,
-            n_iter_no_change=epochs,
-            random_state=0,
-        ).fit(X, y)
-        gaps.append(objective(model.coef_[0]) - objective(exact))
-        steps = epochs * 300
-        assert gaps[-1] <= 50 * math.log(steps) / (alpha * steps)
-    assert gaps[2] < gaps[0]
-    assert gaps[2] < 1e-4
-
-
-@quiet
-@pytest.mark.parametrize("loss", ["hinge", "log_loss", "squared_hinge", "exponential"])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_gap_of_classifiers_is_proved_and_honest(loss, intercept):
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(300, 3))
-    y = (X @ [1.0, -1.0, 0.5] + 0.3 + rng.normal(size=300) > 0).astype(int)
-    model = SGDClassifier(loss, alpha=0.1, fit_intercept=intercept, max_iter=200, tol=0.0, random_state=0).fit(X, y)
-    certificate = model.certify(X, y)
-    report = assay.verify(certificate, model, X, y)
-    assert report.holds, report.reason
-    signs = 2.0 * y - 1
-
-    def objective(v):
-        f = X @ v[:3] + (v[3] if intercept else 0.0)
-        return 0.05 * v[:3] @ v[:3] + named(loss).value(signs, f).mean()
-
-    here = np.append(model.coef_[0], model.intercept_)
-    best = min(
-        minimize(objective, here, method=method, options={"maxiter": 20_000}).fun for method in ("Nelder-Mead", "BFGS")
-    )
-    gap = certificate.find("D04").value
-    assert gap >= objective(here) - best
-    assert gap < 0.05
-
-
-@quiet
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "epsilon_insensitive"])
-def test_gap_of_regressors_is_proved(loss):
-    X, y = rows_of(6)
-    model = SGDRegressor(loss, alpha=0.1, max_iter=300, tol=0.0, random_state=0).fit(X, y)
-    certificate = model.certify(X, y)
-    report = assay.verify(certificate, model, X, y)
-    assert report.holds, report.reason
-    assert certificate.find("D04").value < 0.5
-
-
-@quiet
-def test_sigmoid_squared_says_why_it_has_no_gap():
-    X, y = rows_of(7)
-    model = SGDClassifier("sigmoid_squared", random_state=0).fit(X, y > 0)
-    assert any("not convex" in one.reason for one in model.certify(X, y > 0).not_applicable)
-
-
-@quiet
-def test_sparse_rows_give_the_same_descent():
-    rng = np.random.default_rng(8)
-    X = rng.normal(size=(300, 8)) * (rng.random((300, 8)) < 0.3)
-    y = (X.sum(axis=1) > 0).astype(int)
-    for options in ({}, {"batch_size": 16, "optimizer": "adam", "learning_rate": "constant", "eta0": 0.01}):
-        model = SGDClassifier(random_state=0, fit_intercept=False, **options)
-        dense, sparse = (clone(model).fit(kind, y) for kind in (X, sp.csr_matrix(X)))
-        np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
-        assert assay.verify(sparse.certify(sp.csr_matrix(X), y), sparse, X, y).holds
-    target = X @ np.arange(8.0)
-    model = SGDRegressor(random_state=0, fit_intercept=False)
-    dense, sparse = (clone(model).fit(kind, target) for kind in (X, sp.csr_matrix(X)))
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9)
-
-
-@quiet
-def test_descent_agrees_with_newton_on_many_rows():
-    rng = np.random.default_rng(9)
-    X = rng.normal(size=(20_000, 5))
-    y = (X @ np.ones(5) + rng.logistic(size=20_000) > 0).astype(int)
-    alpha = 1e-3
-    model = SGDClassifier("log_loss", alpha=alpha, max_iter=30, tol=0.0, n_iter_no_change=30, random_state=0).fit(X, y)
-    exact = LogisticRegression(C=1 / (alpha * 20_000)).fit(X, y)
-    assert np.abs(model.coef_ - exact.coef_).max() < 0.05
-    stopped = SGDClassifier("log_loss", alpha=alpha, early_stopping=True, random_state=0).fit(X, y)
-    assert stopped.score(X, y) > exact.score(X, y) - 0.01
-
-
-# Search -------------------------------------------------------------------------------------------
-
-
-def wells(x):
-    """A double well with minima near -1 (higher) and +1 (lower)."""
-    return float((x[0] ** 2 - 1) ** 2 - 0.3 * x[0])
-
-
-@pytest.mark.mission("OPT-27")
-def test_kinds_of_stationary_points():
-    zero = np.zeros(2)
-    assert stationary_kind(zero, np.diag([2.0, 2.0])) == "minimum"
-    assert stationary_kind(zero, np.diag([-2.0, -2.0])) == "maximum"
-    assert stationary_kind(zero, np.diag([2.0, -2.0])) == "saddle"
-    assert stationary_kind(zero, np.diag([2.0, 0.0])) == "flat"
-    assert stationary_kind([1.0, 0.0], np.eye(2)) == "not stationary"
-
-
-@pytest.mark.mission("OPT-28")
-def test_more_starts_are_never_worse():
-    def run(start):
-        found = minimize(wells, start)
-        return found.x, found.fun
-
-    starts = [[-1.5], [-0.5], [0.7], [2.0]]
-    values = [multi_start(run, starts[: k + 1]) for k in range(4)]
-    assert [one.value for one in values] == [min(run(np.array(s))[1] for s in starts[: k + 1]) for k in range(4)]
-    assert values[0].value > values[3].value
-    np.testing.assert_array_equal(values[3].history, np.minimum.accumulate([run(np.array(s))[1] for s in starts]))
-
-
-@pytest.mark.mission("OPT-29")
-def test_annealing_accepts_by_metropolis_and_finds_the_deeper_well():
-    random = np.random.default_rng(0)
-    for rise, temperature in ((0.5, 1.0), (1.0, 0.4)):
-        accepted = np.mean(random.random(40_000) < acceptance(rise, temperature))
-        assert accepted == pytest.approx(math.exp(-rise / temperature), abs=0.012)
-    found = [anneal(wells, [-1.0], seed=seed, steps=1_500).x[0] > 0 for seed in range(100)]
-    assert sum(found) >= 95
-
-
-@pytest.mark.mission("OPT-30")
-def test_noise_can_leave_a_shallow_well_and_plain_descent_cannot():
-    def gradient(x, rows):
-        return wells(x), np.array([4 * x[0] * (x[0] ** 2 - 1) - 0.3])
-
-    def ends(noise, seed):
-        return descend(gradient, [-1.0], schedule=Schedule(eta=0.05), stop=Stop(epochs=400), noise=noise, seed=seed).x[
-            0
-        ]
-
-    assert ends(0.0, 0) < 0
-    assert sum(ends(4.0, seed) > 0 for seed in range(20)) > 0
-
-
-@pytest.mark.mission("OPT-31")
-def test_evolution_beats_random_search_on_rastrigin():
-    def rastrigin(x):
-        return float(10 * len(x) + np.sum(x**2 - 10 * np.cos(2 * np.pi * x)))
-
-    low, high = np.full(4, -5.12), np.full(4, 5.12)
-    wins = 0
-    for seed in range(5):
-        found = evolve(rastrigin, low, high, seed=seed)
-        assert (np.diff(found.history) <= 0).all()
-        assert found.value == pytest.approx(rastrigin(found.x))
-        budget = 40 + 100 * 38
-        best = min(rastrigin(x) for x in np.random.default_rng(seed).uniform(low, high, size=(budget, 4)))
-        wins += found.value < best
-    assert wins == 5

@@ -1,5 +1,7 @@
 """Logistic regression on sparse rows of many entries, whose sums are made by loops on threads."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -51,3 +53,19 @@ def test_threads_change_no_bit_and_the_optimum_is_that_of_dense_rows(drawn):
     np.testing.assert_array_equal(one.coef_, three.coef_)
     dense = LogisticRegression(tol=1e-8).fit(X.toarray(), y, weight)
     np.testing.assert_allclose(one.coef_, dense.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("C", [1e3, 1e6])
+def test_columns_that_are_nearly_copies_converge(C):
+    """L-BFGS alone crawls here; Newton's method, which goes on from where it is, does not."""
+    rng = np.random.default_rng(0)
+    half = sp.random(2_000, 200, 0.05, format="csr", random_state=0, data_rvs=rng.standard_normal)
+    noise = half.copy()
+    noise.data = 1e-3 * rng.standard_normal(len(noise.data))
+    X = sp.hstack([half, half + noise]).tocsr()
+    y = (rng.random(2_000) < expit(half @ rng.normal(size=200))).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LogisticRegression(C=C).fit(X, y)
+    dense = LogisticRegression(C=C).fit(X.toarray(), y)
+    assert model.coef_ == pytest.approx(dense.coef_, rel=1e-3, abs=1e-3 * np.abs(dense.coef_).max())

@@ -16,7 +16,7 @@ from assay.linear_model import LogisticRegression, Ridge
 from assay.model_selection import CrossValidated
 from assay.svm import SVC
 from assay.tree import DecisionTreeClassifier
-from tests.certificate import exact, forge
+from tests.certificate import exact_counts, forge, truths
 from tests.certificate.attacks import assault, tables
 from tests.certificate.test_validity import ACCEPTED, DELTAS, gaussian_risk, gaussians, noise, tally
 from tests.evidence import evidence
@@ -259,7 +259,7 @@ def folds_case(seed):
 
 def folds_truth(case):
     if case.claim.template != "P22/1":
-        return case.claim.template == "D01/1" and exact.truth(case)
+        return case.claim.template == "D01/1" and truths.truth(case)
     params, members = case.claim.params, case.model.members
     fold, limits = case.claim.witness["fold"], [Fraction(float(v)) for v in case.claim.witness["limits"]]
     if (params["folds"], params["rows"]) != (len(members), len(case.X)) or case.claim.direction != "upper":
@@ -268,8 +268,8 @@ def folds_truth(case):
     for k, (one, limit) in enumerate(zip(members, limits)):
         mine = fold == k
         alone = replace(case, model=one)
-        wrong = exact.wrong_rows(alone, case.X[mine], case.y[mine])
-        if limit < 1 and not (limit > 0 and exact.binomial_at_most(wrong, int(mine.sum()), limit) <= share):
+        wrong = exact_counts.wrong_rows(alone, case.X[mine], case.y[mine])
+        if limit < 1 and not (limit > 0 and exact_counts.binomial_at_most(wrong, int(mine.sum()), limit) <= share):
             return False
     return Fraction(case.claim.value) >= sum(limits) / len(members)
 

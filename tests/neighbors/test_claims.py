@@ -83,6 +83,31 @@ def test_regression_certificate_holds(seed):
             assert claim.params["low"] <= error <= claim.value <= error * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("tied", [0, 64])
+def test_near_ties_are_ranked_as_fractions_rank_them_and_among_few_rows(monkeypatch, metric, tied):
+    """Tenths are no doubles: distances that are equal in tenths are not, and which is smaller only fractions tell."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 12, (900, 3)) / 10
+    model = KNeighborsClassifier(4, metric=metric).fit(X, np.arange(900) % 2)
+    own = np.arange(0, 900, 30)
+    looked, powers = [], producer._powers
+    monkeypatch.setattr(
+        producer, "_powers", lambda learner, q, rows: looked.append(len(rows)) or powers(learner, q, rows)
+    )
+    monkeypatch.setattr(producer, "_TIED", tied)
+    for mine in (None, own):
+        found, sure = producer.exact_neighbors(model, X[own], mine)[1:]
+        assert sure.all()
+        for at, q in enumerate(own):
+            gaps = [[abs(Fraction(a) - Fraction(b)) for a, b in zip(X[q].tolist(), row)] for row in X.tolist()]
+            size = {"euclidean": lambda g: sum(x * x for x in g), "manhattan": sum, "chebyshev": max}[metric]
+            order = sorted((size(g), i) for i, g in enumerate(gaps) if mine is None or i != q)
+            assert set(found[at]) == {i for _, i in order[:4]}
+    assert looked
+    assert max(looked) >= 899 if tied == 0 else max(looked) <= 4 + 64
+
+
 def test_rows_that_rounding_leaves_open_count_as_errors(monkeypatch):
     X, y = load_iris(return_X_y=True)
     model = KNeighborsClassifier().fit(X, y)

@@ -57,6 +57,26 @@ def test_products_in_single_precision_lose_no_neighbour(spoil):
         assert np.array_equal(by_products, direct(X, Q, 5))
 
 
+def test_many_ties_do_not_send_queries_to_all_rows(monkeypatch):
+    """Columns of names have many rows at the same distance: more than a hundred share that of the k-th."""
+    rng = np.random.default_rng(3)
+    X = np.concatenate([np.eye(3)[rng.integers(0, 3, 3_000)] for _ in range(5)], axis=1)
+    ranked, alone = Products._ranked, []
+
+    def looked_at(self, Q, heap, found, lower, count, k):
+        alone.append(int((count[: len(Q)] < 0).sum()))
+        return ranked(self, Q, heap, found, lower, count, k)
+
+    monkeypatch.setattr(Products, "_ranked", looked_at)
+    powers, index = nearest(Products(X), X[:300], 16, None)
+    apart = cdist(X[:300], X, "sqeuclidean").round()
+    tied = (apart == np.sort(apart, axis=1)[:, 15:16]).sum(axis=1)
+    assert np.median(tied) > 4 * 16 + 32
+    assert sum(alone) == 0
+    assert (index == np.argsort(apart, axis=1, kind="stable")[:, :16]).all()
+    assert (powers == np.sort(apart, axis=1)[:, :16]).all()
+
+
 @pytest.mark.parametrize("engine", [Products, Boxes])
 def test_ties_go_to_the_first_rows(engine):
     rng = np.random.default_rng(0)

@@ -57,6 +57,9 @@ class Predictor:
         slack = errors[0] + 4 * U * residual
         return np.clip(residual - slack, 0.0, clip), np.minimum(residual + slack, clip)
 
+    def check_encoding(self, table: Any) -> None:
+        """Reject the encoding of the table model that this model is the member of, if it needs a certain one."""
+
     def own_growth(self, descriptor: Any, points: int) -> Decimal | None:
         """Return ln of a bound of the number of ways in which a class of hypotheses that only this family has labels
         so many points, after checking that the model belongs to it; None for other classes."""

@@ -79,7 +79,7 @@ def _memory_is_honest(model: TableModel, data: Table, certificate: Certificate) 
     if model.memory is None:
         return True
     if isinstance(model.learner, (FoldVote, FoldMean)):
-        fitting = data.require_same_columns(model.columns)[0]
+        fitting = model.encoding.fitting(data)[0]
         return not model.memory.sizes and model.memory == remember(np.empty(0), 1, fitting)
     held = np.asarray((certificate.split or {}).get("holdout", ()))
     if held.ndim != 1 or held.dtype.kind not in "iu" or not held.size or held.min() < 0 or held.max() >= data.n_rows:
@@ -125,17 +125,24 @@ def _encoding_is_honest(model: TableModel, data: Table, certificate: Certificate
 
 
 def _fold_encodings_are_honest(learner: FoldVote | FoldMean, data: Table, certificate: Certificate) -> bool:
-    """Tell whether the rows outside each fold alone give the encoding of its model again, and its columns."""
-    claims = [one for one in certificate.claims if one.template.startswith("P22/") and "fold" in one.witness]
-    fold = np.asarray(claims[0].witness["fold"]) if claims else np.empty(0)
-    if fold.shape != (data.n_rows,) or any(not np.array_equal(one.witness["fold"], fold) for one in claims):
-        return not claims  # nothing is claimed
+    """Tell whether the rows outside each fold alone give the encoding of its model again, and its columns.
+
+    Every claim about folds must be about the same ones. (That the table around the models encodes nothing by itself
+    the checker sees when it reads the model.)
+    """
+    claims = [one for one in certificate.claims if one.template.startswith(("P22/", "P62/")) or "fold" in one.witness]
+    if not claims:
+        return True  # nothing is claimed
+    stated = [np.asarray(one.witness.get("fold", ())) for one in claims]
+    fold = stated[0]
+    if fold.shape != (data.n_rows,) or not all(np.array_equal(one, fold) for one in stated):
+        return False
     return all(_gives_again(one, data, np.flatnonzero(fold != k)) for k, one in enumerate(learner.members))
 
 
 def _gives_again(model: TableModel, data: Table, train: np.ndarray) -> bool:
     """Tell whether these rows give the encoding of a model again."""
-    fitting = data.require_same_columns(model.columns)[0]
+    fitting = model.encoding.fitting(data)[0]
     again = Encoding.fit(fitting.take(train), checked_input(model.learner))
     return again.feature_names() == model.encoding.feature_names() and np.allclose(
         again.apply(fitting), model.encoding.apply(fitting), rtol=1e-9, atol=1e-9, equal_nan=True

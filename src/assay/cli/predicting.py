@@ -137,7 +137,7 @@ def _predictions(model: TableModel, source: str, asked: Asked, delta: float) -> 
     for part in data.chunks(rows, ROWS_AT_ONCE, model.columns):
         if not part.n_rows:
             continue
-        fitting, unknown = part.require_same_columns(model.columns)
+        fitting, unknown = model.encoding.fitting(part)
         for name, values in unknown.items():
             if name not in told:
                 told.add(name)

@@ -15,6 +15,8 @@ KINDS = ("numeric", "nominal", "ordered")
 """Kinds that every learner of tables reads; each is one column of doubles."""
 MORE_KINDS = ("date", "text")
 """Kinds that an encoding turns into numbers: parts of a date, words of a text."""
+LARGEST = 1e150
+"""Of the numbers with which a certificate holds; 1 / LARGEST is the least above zero."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,23 @@ class Column:
         words = self.texts if self.type.kind == "text" else self.type.levels
         levels = np.array([*words, None], dtype=object)
         return levels[np.where(self.missing, len(words), self.data).astype(np.intp)]
+
+    def extreme(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows have a number beyond `LARGEST`, and which one nearer to zero than 1 / `LARGEST`."""
+        if self.type.kind != "numeric":
+            return (none := np.zeros(len(self.data), dtype=bool)), none
+        size = np.abs(self.data)
+        return size > LARGEST, (size < 1 / LARGEST) & (size > 0)
+
+    def in_range(self) -> "Column":
+        """Return the column with what is beyond `LARGEST` missing, and 0 for what is nearer to zero than its inverse.
+
+        Each cell is judged by itself: what becomes of a row does not depend on any other.
+        """
+        large, small = self.extreme()
+        if not large.any() and not small.any():
+            return self
+        return Column(self.type, np.where(large, np.nan, np.where(small, 0.0, self.data)), self.note, self.texts)
 
     def take(self, rows: object) -> "Column":
         """Return the rows that a mask, a slice or a list of row numbers selects."""

@@ -2,12 +2,13 @@
 
 It consists of names and numbers alone (`data.plain`), belongs to the model, and is applied by the few lines of
 `encode_block`. Raw rows are doubles: a column for each number, level (its position in the column's list) and date
-(seconds), with NaN where a value is missing or the level is unknown; and for each column of text one for every word
-that is looked for, 1 where the text has it. Encoded rows have, from left to right and in the order of the table
-within each part,
+(seconds), with NaN where a value is missing, beyond 1e150 or the level is unknown; and for each column of text one for
+every word that is looked for, 1 where the text has it. Encoded rows have, from left to right and in the order of the
+table within each part,
 
     kept columns        x, as it is                        for learners that read levels and gaps themselves
     numbers             ((x if x is there else fill) - mean) / scale         numeric and ordered columns, parts of dates
+                        with fill for x where this is beyond 1e150, and 0 where it is nearer to zero than 1e-150
     gaps                ((0 if x is there else 1) - mean) / scale            numbers that had gaps when it was fitted
     levels              one column for each level with a slot: 1 where x is that level, else 0
     words               x, as it is
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.data.blocks import rows_per_block
-from assay.data.columns import Column, ColumnType, Schema
+from assay.data.columns import LARGEST, Column, ColumnType, Schema
 from assay.data.table import Table
 from assay.data.words import commonest, has_words
 
@@ -128,7 +129,7 @@ def encode_block(raw: np.ndarray, a: Arrays) -> np.ndarray:
     out[:, :end] = raw[:, a.kept]
     numbers = raw[:, a.numbers]
     begin, end = end, end + len(a.numbers)
-    out[:, begin:end] = (np.where(np.isnan(numbers), a.fill, numbers) - a.mean) / a.scale
+    out[:, begin:end] = _scaled(np.where(np.isnan(numbers), a.fill, numbers), a)
     out[:, end : end + len(a.gaps)] = (np.isnan(raw[:, a.gaps]) - a.gap_mean) / a.gap_scale
     for position, start, stop, column in zip(a.nominal, a.starts[:-1], a.starts[1:], a.columns[:-1], strict=True):
         codes = raw[:, position]
@@ -136,6 +137,15 @@ def encode_block(raw: np.ndarray, a: Arrays) -> np.ndarray:
         rows = np.flatnonzero(slot >= 0)
         out[rows, column + slot[rows]] = 1.0
     return out
+
+
+def _scaled(numbers: np.ndarray, a: Arrays) -> np.ndarray:
+    found = (numbers - a.mean) / a.scale
+    size = np.abs(found)
+    if size.max(initial=0.0) > LARGEST:
+        found = np.where(size > LARGEST, (a.fill - a.mean) / a.scale, found)
+    found[size < 1 / LARGEST] = 0.0
+    return found
 
 
 class Encoding:
@@ -179,13 +189,21 @@ class Encoding:
         """The columns of the tables that it reads."""
         return tuple(part.type for part in self.parts)
 
+    def fitting(self, table: Table) -> tuple[Table, dict[str, list[str]]]:
+        """Return the table's columns that the encoding reads, and the levels that it does not know, by column.
+
+        No certificate holds with numbers beyond 1e150, or nearer to zero than 1e-150: they count as missing, and as 0.
+        """
+        found, unknown = table.require_same_columns(self.schema)
+        return Table((column.in_range() for column in found.columns.values()), n_rows=found.n_rows), unknown
+
     def raw(self, table: Table, find: "Find" = has_words) -> tuple[np.ndarray, dict[str, list[str]]]:
-        """Return the table's raw rows, and the levels that the encoding does not know, by column.
+        """Return the table's raw rows, and the levels that the encoding does not know, by column; see `fitting`.
 
         Equal tables give equal bytes: there is one zero and one NaN. `find` looks for words in texts; who verifies
         has it done by the checker.
         """
-        fitting, unknown = table.require_same_columns(self.schema)
+        fitting, unknown = self.fitting(table)
         rows = np.empty((fitting.n_rows, self._starts()[-1]))
         for part, start in zip(self.parts, self._starts(), strict=False):
             column = fitting.columns[part.type.name]

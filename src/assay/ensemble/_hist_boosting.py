@@ -42,6 +42,7 @@ _MIN_HESSIAN = 1e-3
 _MANY = 10_000  # rows beyond which early_stopping="auto" stops early
 _NO_LIMIT = 2**31
 
+_FEW = 800  # rows below which leaves of 20 rows are too many of them
 _SEARCH = {
     "learning_rate": log(0.01, 0.3),
     "max_iter": log(50, 400, whole=True),
@@ -334,6 +335,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, _HistGradientBoosting):
         guarantee=(),
         input=("numbers", "nominal", "missing"),
         search=_SEARCH,
+        always_tuned=True,
     )
 
     @with_callbacks
@@ -406,6 +408,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, _HistGradientBoosting):
         guarantee=(),
         input=("numbers", "nominal", "missing"),
         search={**_SEARCH, "loss": options("squared_error", "absolute_error")},
+        begin=lambda rows: {"min_samples_leaf": max(2, rows // 40)} if rows < _FEW else {},
+        always_tuned=True,
     )
     loss: str = "squared_error"
     _: KW_ONLY

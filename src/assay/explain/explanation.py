@@ -87,7 +87,7 @@ def explain(
     delta : all limits hold together but for this chance.
     """
     seen = np.sort(np.asarray(rows, dtype=np.intp))
-    fitting = table.require_same_columns(model.encoding.schema)[0].take(seen)
+    fitting = model.encoding.fitting(table)[0].take(seen)
     y = model.labels(table)[seen]
     raw = model.encoding.raw(fitting)[0]
     view = _View(model, fitting, raw, y, np.random.default_rng(seed))

@@ -70,11 +70,12 @@ def issue(
     about = About(learner, cut) if about is None else about
     has_target = get_tags(learner).target_tags.required
     data = {name: data_reference(rows, _classes(learner), has_target) for name, rows in _named(about.cut)}
-    found = gather(learner, cut)
-    if asked.radius is not None and not (found["train"].get(Distances) or found["train"].get(Penalised)):
-        raise refuse(learner, "radius is for centres, flats and linear classifiers with a penalty.")
-    about_new = make_statements(learner, cut, found, delta, asked)
-    stated = list(_published([*_about_rows(about.cut, cut, found), *learner.facts(cut.train), *about_new]))
+    with learner.certifying():
+        found = gather(learner, cut)
+        if asked.radius is not None and not (found["train"].get(Distances) or found["train"].get(Penalised)):
+            raise refuse(learner, "radius is for centres, flats and linear classifiers with a penalty.")
+        about_new = make_statements(learner, cut, found, delta, asked)
+        stated = list(_published([*_about_rows(about.cut, cut, found), *learner.facts(cut.train), *about_new]))
     others = Others(delta) if others is None else others
     spent = any(isinstance(one, (Claim, Vacuous)) for one in about_new)
     _log_session(cut, data, Fraction(others.delta) if spent else Fraction(0))

@@ -6,7 +6,6 @@ so the smallest may be chosen; it is never above the first one's at 0.9 delta, w
 a single model fixed in advance would have had.
 """
 
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -93,7 +92,9 @@ class Final:
                 raise ValueError(f"no learner could be fitted and certified ({reasons}).")
 
     def _in_time(self, chosen: list[Candidate]) -> list[Candidate]:
-        """Return the first finalist, and the others if there is time for all."""
+        """Return the first finalist, and the others if there is time for all; who said stop waits for one alone."""
+        if self.budget.stopped:
+            return chosen[:1]
         left = self.budget.left()
         needed = sum(self.search.finishing(one) for one in chosen) / max(1, self.pool.size)
         return chosen if left is None or needed < left else chosen[:1]
@@ -124,11 +125,11 @@ class Final:
         def begun(place: int) -> None:
             self.tell(Started(chosen[place].name, chosen[place].settings, "final"))
 
-        late = None if self.budget.end is None else self.budget.end + 0.05 * (self.budget.seconds or 0.0)
+        seconds = self.budget.seconds
 
         def over() -> bool:
             """Tell whether the time is over and there is a model; without one, the first is waited for."""
-            return late is not None and time.monotonic() > late and bool(self.results)
+            return seconds is not None and self.budget.spent() > 1.05 * seconds and bool(self.results)
 
         self.pool.run(work, done, begun, over=over)
         for one in chosen:
@@ -142,9 +143,8 @@ class Final:
             result, problem = answer.result, self.problem
             one.status, one.seconds = "finalist", result["seconds"]
             one.note = " ".join(dict.fromkeys(text for text in (one.note, answer.note) if text))
-            loss = np.not_equal if problem.task == "classify" else (lambda y, p: np.abs(y - p))
-            one.training_error = float(np.mean(loss(problem.y[problem.train], result["train"])))
-            one.holdout_error = float(np.mean(loss(problem.y[problem.held], result["held"])))
+            one.training_error = problem.mean_error(problem.train, result["train"])
+            one.holdout_error = problem.mean_error(problem.held, result["held"])
             one.bound = certified(result["certificate"], problem.task)
             self.results[id(one)] = result
         self.tell(Finished(one))

@@ -40,8 +40,11 @@ def begin(
     if len(fit) < 20 or not known:
         return
     kind = find(KINDS[problem.task])
-    features = of_use(problem.features, fit)  # nothing of the others has a say in the model
-    encoding = Encoding.fit(features.take(fit), checked_input(kind))
+    try:
+        features = of_use(problem.features, fit)  # nothing of the others has a say in the model
+        encoding = Encoding.fit(features.take(fit), checked_input(kind))
+    except ValueError:  # these rows have nothing to learn from; all training rows may
+        return
     held = np.searchsorted(rows, judge)
     path = problem.folder / "first.pickle"
     whole = (problem.table.take(rows), problem.target.type, problem.y[rows], held)
@@ -53,9 +56,8 @@ def begin(
     def done(answer: Answer) -> None:
         if answer.result is not None:
             bound = certified(answer.result["certificate"], problem.task)
-            loss = np.not_equal if problem.task == "classify" else (lambda y, p: np.abs(y - p))
             row = Candidate(kind.__name__, status="first", bound=bound, seconds=answer.result["seconds"])
-            row.holdout_error = float(np.mean(loss(problem.y[judge], answer.result["held"])))
+            row.holdout_error = problem.mean_error(judge, answer.result["held"])
             row.note = f"a first answer: fitted to {len(fit)} of the training rows, certified on {len(judge)} others."
             if bound is not None:
                 tell(First(row))

@@ -16,6 +16,7 @@ import numpy as np
 
 from assay import scan
 from assay.claims.claim import Certificate, Claim, NotApplicable
+from assay.claims.model import StoredModel
 from assay.guarantees.evidence import Decided, Gathered, Predictions
 from assay.guarantees.fingerprint import data_reference, model_reference
 from assay.guarantees.ledger import DOWN, OUTWARD, Vacuous, claim
@@ -24,7 +25,7 @@ from assay.learning.events import Event, Finished, Note, Started
 from assay.learning.folded import FoldMean, FoldVote, names_of, raw_encoding
 from assay.learning.jobs import Answer, Fit
 from assay.learning.memory import remember
-from assay.learning.metrics import Metric
+from assay.learning.metrics import Metric, chosen_metric
 from assay.learning.model import TableModel
 from assay.learning.problem import Problem, copied, of_use
 from assay.learning.search import Budget, Candidate, Search
@@ -33,6 +34,7 @@ from assay.model_selection._folds import mean_of_folds
 from assay.theory import concentration
 
 _FIRST = 2  # learners that are tried for the folds that are left when somebody says stop
+_ROW, _BYTE = 1e-5, 5e-9  # seconds that it takes to seal a row of the table, and a byte of the models
 _BESIDE = Decimal("0.1")  # of delta, for the comparison with the baseline
 
 
@@ -47,12 +49,17 @@ def drawn(n: int, folds: int, seed: int) -> np.ndarray:
 
 @dataclass
 class FoldModel:
-    """What came of one fold: the candidate that was best outside it, fitted there; its answers to the fold's rows."""
+    """What came of one fold: the candidate that was best outside it, fitted there; its answers to the fold's rows.
+
+    `answers` are positions among all classes, -1 where rounding leaves the class open; or numbers, and how far rounding
+    can move them, None if the checker has no predictor for them.
+    """
 
     candidate: Candidate
     model: TableModel
     held: np.ndarray
     baseline: Any
+    answers: Any
 
 
 class Folds:
@@ -83,7 +90,6 @@ class Folds:
                     raise
                 self.budget.stopped = True
                 found = self.search(part, self._metric(part), self._budget(count - k))
-            self.budget.began += found.budget.began - found.budget.started  # compiling, where it does not count
             self.budget.stopped = self.budget.stopped or found.budget.stopped
             self.models.append(self._fitted(k, part, found))
             self.candidates += found.all
@@ -99,11 +105,19 @@ class Folds:
             self.tell(Note(note))
 
     def _budget(self, folds_left: int) -> Budget:
-        """Return what the search of the next fold may take."""
+        """Return what the search of the next fold may take, the fit of its model and what is certified of it."""
         if self.budget.is_stopped():
             return Budget(None, _FIRST, None)
         left = self.budget.left()
-        return Budget(None if left is None else left / folds_left, self.budget.trials, self.budget.is_stopped)
+        seconds = None if left is None else max(0.0, left - self._owed()) / folds_left
+        return Budget(seconds, self.budget.trials, self.budget.is_stopped, self.budget.aside)
+
+    def _owed(self) -> float:
+        """Return about how many seconds it takes at the end to join and seal the models, whose answers are known: by
+        the size of those that there are."""
+        count = int(self.fold.max()) + 1
+        size = sum(_bytes(one.model.stored()) for one in self.models) / max(1, len(self.models))
+        return _ROW * len(self.fold) + _BYTE * size * count
 
     def _problem(self, k: int) -> Problem:
         whole, held = self.problem, np.flatnonzero(self.fold == k)
@@ -113,12 +127,14 @@ class Folds:
         folder = Path(whole.folder) / f"fold{k}"
         folder.mkdir()
         features = of_use(whole.features, train)
-        return Problem(whole.table, whole.target, features, whole.task, whole.y, held, whole.seed, folder)
+        return Problem(
+            whole.table, whole.target, features, whole.task, whole.y, held, whole.seed, folder, is_fold=True
+        )  # fmt: skip
 
     def _metric(self, part: Problem) -> Metric:
-        """Return the metric; a cost matrix of the classes that there are outside the fold."""
+        """Return the metric that the rows outside the fold give: a cost matrix of their classes, F1 of their rarer."""
         if self.metric.cost is None:
-            return self.metric
+            return chosen_metric(self.metric.name, None, part.task, part.codes, len(part.classes))
         there = np.searchsorted(np.unique(self.problem.y), part.classes)
         return replace(self.metric, cost=self.metric.cost[np.ix_(there, there)])
 
@@ -134,7 +150,7 @@ class Folds:
                 made.append(TableModel(part.target.type, encoding, answer.result["learner"]))
                 one.seconds = answer.result["seconds"]
 
-        for one in _in_time(found):
+        for one in found.finishable():
             assert one.recipe is not None
             encoding, view = part.view(one.kind, one.plain)
             self.tell(Started(one.name, one.settings, "final"))
@@ -145,9 +161,23 @@ class Folds:
             reasons = "; ".join(f"{one.name}: {one.note}" for one in found.all) or "nothing was fitted in time"
             raise ValueError(f"no learner could be fitted without fold {k + 1} ({reasons}).")
         one.status, one.name = "finalist", f"Fold {k + 1}: {one.name}"
-        one.holdout_error = _error(part, part.held, made[0].predict(part.table.take(part.held)))
+        one.holdout_error = part.mean_error(part.held, made[0].predict(part.table.take(part.held)))
         self.tell(Finished(one))
-        return FoldModel(one, made[0], part.held, baseline.constant(own, part.task))
+        return FoldModel(one, made[0], part.held, baseline.constant(own, part.task), self._answers(made[0], part.held))
+
+    def _answers(self, model: TableModel, held: np.ndarray) -> Any:
+        """Return what is certified of a model's answers to the rows of its fold; see `FoldModel`."""
+        problem, X = self.problem, model.encode(self.problem.table.take(held))[0]
+        if problem.task == "classify":
+            rows = scan.rows(X, np.zeros(len(held), dtype=np.int64))
+            found = Gathered(model.learner.evidence(rows)).the(Decided).positions(rows)
+            return np.where(found < 0, -1, np.searchsorted(np.unique(problem.y), model.classes_)[np.maximum(found, 0)])
+        rows = scan.rows(X, problem.y[held])
+        numbers = Gathered(model.learner.evidence(rows)).get(Predictions)
+        if numbers is None:
+            return None
+        parts = [np.asarray(part[0]).reshape(len(part[0]), -1) for part in rows.map(numbers.of, *numbers.parameters)]
+        return np.concatenate(parts)[:, 0], numbers.largest_radius(rows)
 
     def joined(self) -> TableModel:
         """Return the vote or the mean of the models, which reads tables."""
@@ -162,8 +192,7 @@ class Folds:
             if not low.max() < high.min():
                 raise ValueError("the targets outside the folds hardly differ: there is nothing to learn.")
             learner = FoldMean(members, columns, words, np.array([low.max(), high.min()]))
-        fitting = problem.features.require_same_columns(encoding.schema)[0]
-        memory = remember(np.empty(0), 1, fitting)
+        memory = remember(np.empty(0), 1, encoding.fitting(problem.features)[0])
         return TableModel(problem.target.type, encoding, learner, memory)
 
     def certify(self, model: TableModel, delta: Decimal) -> Certificate:
@@ -193,7 +222,7 @@ class Folds:
         count, errors, high, low, labels = len(self.models), [], [], [], []
         half = float(beside) / (2 * count)
         for one in self.models:
-            codes, decided = np.searchsorted(every, self.problem.y[one.held]), _decisions(one, self.problem, every)
+            codes, decided = np.searchsorted(every, self.problem.y[one.held]), one.answers
             label = int(np.searchsorted(every, one.baseline))
             alone, other = np.sum((decided != codes) & (codes == label)), np.sum((decided == codes) & (codes != label))
             errors.append(int(np.sum(decided != codes)))
@@ -212,11 +241,10 @@ class Folds:
         constants = np.array([one.baseline for one in self.models])
         for k, one in enumerate(self.models):
             target, width = np.clip(y[one.held], low[k], high[k]), high[k] - low[k]
-            found = _numbers(one, self.problem)
-            if found is None:
+            if one.answers is None:
                 yield NotApplicable("P22/2", "The checker has no predictor for the numbers of a fold's model.")
                 return
-            losses = (np.abs(target - np.clip(found[0], low[k], high[k])) + 2 * found[1]) / width + OUTWARD
+            losses = (np.abs(target - np.clip(one.answers[0], low[k], high[k])) + 2 * one.answers[1]) / width + OUTWARD
             other = np.abs(target - constants[k]) / width
             limits[k] = concentration.betting_upper(np.clip(losses, 0, 1), float(delta) / count)
             moved = np.clip((losses - other + 1) / 2 + OUTWARD, 0, 1)
@@ -243,48 +271,11 @@ class Folds:
         return claim(template, value, params, "train", delta, direction=direction, witness=witness)
 
 
-def _in_time(found: Search) -> list[Candidate]:
-    """Return what was judged, best first: those whose fit, and answers to the fold, end in the time that is left before
-    the others, of which the fastest comes first."""
-    ranked, left, part = found.ranked(), found.budget.left(), found.problem
-    if left is None:
-        return ranked
-
-    def needed(one: Candidate) -> float:
-        grown = len(part.train) / len(part.rungs[one.step][0].fit)
-        return 0.3 + 1.3 * (one.seconds * grown**1.1 + one.per_row * len(part.y))
-
-    slow = [one for one in ranked if needed(one) > left + 0.08 * (found.budget.seconds or 0.0)]
-    return [one for one in ranked if one not in slow] + sorted(slow, key=needed)
-
-
 def ranges(y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest target outside each fold."""
     parts = [y[fold != k] for k in range(int(fold.max()) + 1)]
     return np.array([part.min() for part in parts]), np.array([part.max() for part in parts])
 
 
-def _error(part: Problem, rows: np.ndarray, predicted: np.ndarray) -> float:
-    y = part.y[rows]
-    return float(np.mean(y != predicted) if part.task == "classify" else np.mean(np.abs(y - predicted)))
-
-
-def _encoded(one: FoldModel, problem: Problem) -> np.ndarray:
-    return one.model.encode(problem.table.take(one.held))[0]
-
-
-def _decisions(one: FoldModel, problem: Problem, every: np.ndarray) -> np.ndarray:
-    """Return the class of each row of the fold as a position among all classes; -1 where rounding leaves it open."""
-    rows = scan.rows(_encoded(one, problem), np.zeros(len(one.held), dtype=np.int64))
-    found = Gathered(one.model.learner.evidence(rows)).the(Decided).positions(rows)
-    return np.where(found < 0, -1, np.searchsorted(every, one.model.classes_)[np.maximum(found, 0)])
-
-
-def _numbers(one: FoldModel, problem: Problem) -> tuple[np.ndarray, float] | None:
-    """Return the predictions for the rows of the fold, and how far rounding can move them."""
-    rows = scan.rows(_encoded(one, problem), problem.y[one.held])
-    found = Gathered(one.model.learner.evidence(rows)).get(Predictions)
-    if found is None:
-        return None
-    values = [np.asarray(part[0]).reshape(len(part[0]), -1)[:, 0] for part in rows.map(found.of, *found.parameters)]
-    return np.concatenate(values), found.largest_radius(rows)
+def _bytes(stored: StoredModel) -> int:
+    return sum(one.nbytes for one in stored.arrays.values()) + sum(_bytes(one) for one in stored.members)

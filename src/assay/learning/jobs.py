@@ -160,24 +160,30 @@ class Answer:
 
     result: dict[str, Any] | None
     note: str = ""
-    compiling: float = 0.0  # seconds of it
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """What a worker says meanwhile: whether it compiles loops, or waits for another that does."""
+
+    now: bool
 
 
 def run(job: Any) -> Answer:
     """Run a job; whatever fails, for want of memory too, is an answer."""
-    name, before = job.recipe.kind.split(".")[-1], _compiling()
+    name = job.recipe.kind.split(".")[-1]
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             result = job.run()
     except Exception as error:
-        return Answer(None, reason(name, error), _compiling() - before)
+        return Answer(None, reason(name, error))
     texts = [one_line(one.message, name) for one in said if issubclass(one.category, UserWarning)]
     kept = [text for text in dict.fromkeys(texts) if "certificate" not in text]
-    return Answer(result, " ".join(kept)[:400], _compiling() - before)
+    return Answer(result, " ".join(kept)[:400])
 
 
-def _compiling() -> float:
+def seconds_compiling() -> float:
     """Return for how long this process has compiled loops, if it has loaded any."""
     return sys.modules["assay.loop_cache"].seconds_compiling() if "assay.loop_cache" in sys.modules else 0.0
 
@@ -190,7 +196,7 @@ def together(answers: Sequence[Answer]) -> Answer:
     parts = [one.result for one in answers if one.result is not None]
     lists = {name: [value for part in parts for value in part[name]] for name in ("losses", "seconds")}
     notes = dict.fromkeys(one.note for one in answers if one.note)
-    return Answer({**parts[-1], **lists}, " ".join(notes)[:400], sum(one.compiling for one in answers))
+    return Answer({**parts[-1], **lists}, " ".join(notes)[:400])
 
 
 def reason(name: str, error: Exception) -> str:

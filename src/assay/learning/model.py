@@ -115,7 +115,7 @@ class TableModel:
 
     def recall(self, table: Table, held: np.ndarray, compared: int) -> Memory | None:
         """Return what is remembered of a table: sizes of the predictions on its hold-out rows, and its columns."""
-        fitting = table.require_same_columns(self.columns)[0]
+        fitting = self.encoding.fitting(table)[0]
         y = self.labels(table)[held]
         sizes = sizes_of(self.learner, self.encoding.apply(fitting.take(held)), y)
         return None if sizes is None or not np.isfinite(sizes).all() else remember(sizes, compared, fitting)

@@ -3,18 +3,18 @@
 import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from assay.base import Learner
 from assay.data import Column, Encoding, Table
 from assay.learning.model import checked_input, target_values
-from assay.learning.split import hold_out, rungs, usual_share
+from assay.learning.split import hold_out, rungs
 
 MOST_CLASSES = 20  # a numeric target with at most so many whole values may be class labels
 _FEW = 10  # ... and is read as such up to so many, if they count from 0 or 1 without a gap
 _RARE = 0.2
-_LEAST = 1e-150
 _EXTREME = (
     "it has numbers beyond 1e150, or nearer to zero than 1e-150, with which no certificate holds; empty these cells, "
     "or multiply the column by a constant."
@@ -23,7 +23,8 @@ _EXTREME = (
 
 @dataclass
 class Problem:
-    """What is to be learnt. Row numbers count in `table`, which has the rows of known classes alone."""
+    """What is to be learnt. Row numbers count in `table`, which has the rows of known classes alone; the model of a
+    fold is certified on the rows of this fold alone."""
 
     table: Table
     target: Column
@@ -36,6 +37,7 @@ class Problem:
     group: np.ndarray | None = None
     time: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
+    is_fold: bool = False
     _views: dict[frozenset[str], tuple[Encoding, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,6 +49,7 @@ class Problem:
         self.rungs = rungs(self.codes, self.task == "classify", self.seed, *parts)
         self.target_file = str(self.folder / "target.npy")
         np.save(self.target_file, self.codes)
+        self.certified = len(self.held if self.is_fold else self.y)  # rows that a certificate is about
 
     def view(self, kind: type[Learner], plain: bool = False) -> tuple[Encoding, str]:
         """Return the encoding that the training rows give for such a learner, and the file of these rows in it."""
@@ -59,6 +62,11 @@ class Problem:
             self._views[reads] = encoding, path
         return self._views[reads]
 
+    def mean_error(self, rows: np.ndarray, predicted: Any) -> float:
+        """Return the share of errors, or the mean absolute error, on some rows."""
+        y = self.y[rows]
+        return float(np.mean(y != predicted) if self.task == "classify" else np.mean(np.abs(y - predicted)))
+
     def whole(self) -> str:
         """Return a file with the table, its target and its split, for who opens the hold-out rows."""
         path = self.folder / "problem.pickle"
@@ -69,17 +77,17 @@ class Problem:
 
 def posed(
     table: Table, target: str, task: str | None, share: float | None, seed: int, group: str | None, time: str | None,
-    folder: Path,
+    folder: Path, in_folds: bool = False,
 ) -> Problem:  # fmt: skip
-    """Return the problem that a table and a target pose; a share of 0 holds no rows out, None the usual share."""
+    """Return the problem that a table and a target pose; `in_folds` no rows are held out, with a share of None the
+    usual one."""
     table, dropped = table.with_target(target)
     notes: list[str] = [dropped] if dropped else []
     features, column = table.split_target(target)
     task = task or _task_of(column, notes)
     y = target_values(column, task)
     marks = [None if name is None else table.column(name).data for name in (group, time)]
-    share = usual_share(table.n_rows) if share is None else share
-    held = hold_out(table.n_rows, share, seed, *marks) if share else np.empty(0, dtype=np.intp)
+    held = np.empty(0, dtype=np.intp) if in_folds else hold_out(table.n_rows, share, seed, *marks)
     if task == "classify":
         keep = _known_classes(y, held, notes)
         held = np.flatnonzero(np.isin(np.flatnonzero(keep), held))
@@ -93,9 +101,12 @@ def posed(
         _tell_imbalance(y, notes)
     features = features.without(*(name for name in (group, time) if name))
     told = of_use(features, np.setdiff1d(np.arange(len(y)), held))
-    features = told if share else features  # each fold tells for itself which columns are of use
+    features = features if in_folds else told  # each fold tells for itself which columns are of use
     left = {name: why for name, why in told.left_out.items() if name not in (group, time)}
-    notes += [f"Column {name!r} is left out: {why}" for name, why in left.items()]
+    every = {False: "", True: " of the models that are given such rows"}
+    notes += [f"Column {n!r} is left out{every[not share and why == _EXTREME]}: {why}" for n, why in left.items()]
+    if share:
+        _tell_extreme(features, notes)
     _tell_copies(features, held, notes)
     if group is not None:
         notes.append(
@@ -112,18 +123,13 @@ def posed(
 
 def of_use(features: Table, rows: np.ndarray) -> Table:
     """Return the columns that are of use by what these rows hold, and no others; nor those with numbers of a size at
-    which no certificate holds, in whichever row."""
-    extreme = {one.name: _EXTREME for one in features.columns.values() if _is_extreme(one)}
+    which no certificate holds. In other rows such numbers are no reason: they count as gaps there (`data.encoding`)."""
+    extreme = {one.name: _EXTREME for one in features.columns.values() if np.any(one.take(rows).extreme())}
     if len(extreme) == len(features.columns):
         raise ValueError(f"there is no column to learn from. Column {next(iter(extreme))!r}: {_EXTREME}")
     plain = (one for one in features.columns.values() if one.name not in extreme)
     known = Table(plain, features.left_out | extreme, features.n_rows).take(rows).useful()
     return Table((features.column(name) for name in known.names), known.left_out, features.n_rows)
-
-
-def _is_extreme(column: Column) -> bool:
-    size = np.abs(column.data[column.data != 0]) if column.type.kind == "numeric" else np.empty(0)
-    return bool(((size > 1 / _LEAST) | (size < _LEAST)).any())
 
 
 def _task_of(target: Column, notes: list[str]) -> str:
@@ -168,6 +174,17 @@ def _tell_imbalance(y: np.ndarray, notes: list[str]) -> None:
             f"Only {100 * share:.1f} % of the rows are {labels[counts.argmin()]!s}: the error rate hardly sees them; "
             "--metric balanced, f1 or auc, or a cost matrix, may be what you want."
         )
+
+
+def _tell_extreme(features: Table, notes: list[str]) -> None:
+    """Say which columns have numbers in hold-out rows that count as gaps or as 0."""
+    for one in features.columns.values():
+        count = int(np.sum(one.extreme()))
+        if count:
+            notes.append(
+                f"Column {one.name!r} has {count} numbers beyond 1e150, or nearer to zero than 1e-150, in hold-out "
+                "rows; the former count as missing, the latter as 0."
+            )
 
 
 def _tell_copies(features: Table, held: np.ndarray, notes: list[str]) -> None:

@@ -75,21 +75,23 @@ class Candidate:
 
 
 class Budget:
-    """Time, trials, and somebody who may say stop."""
+    """Time, trials, and somebody who may say stop. `aside` tells how many seconds so far do not count."""
 
-    def __init__(self, seconds: float | None, trials: int | None, stop: Any) -> None:
-        self.began, self.seconds, self.trials, self.done = time.monotonic(), seconds, trials, 0
-        self.started = self.began  # which does not move
+    def __init__(
+        self, seconds: float | None, trials: int | None, stop: Any, aside: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self.seconds, self.trials, self.done, self.aside = seconds, trials, 0, aside
+        self.began = time.monotonic() - aside()
         self._asked = stop.is_set if hasattr(stop, "is_set") else stop
         self.heard = Interrupts()
         self.stopped = False
 
-    @property
-    def end(self) -> float | None:
-        return None if self.seconds is None else self.began + self.seconds
+    def spent(self) -> float:
+        """Return the seconds since it began that count."""
+        return time.monotonic() - self.began - self.aside()
 
     def left(self) -> float | None:
-        return None if self.end is None else max(0.0, self.end - time.monotonic())
+        return None if self.seconds is None else max(0.0, self.seconds - self.spent())
 
     def is_stopped(self) -> bool:
         self.heard.check()
@@ -116,8 +118,9 @@ class Search:
         self.all: list[Candidate] = []
         self.numbers: dict[str, int] = {}
         self.made = 0
+        self.rungs = list(problem.rungs)
         if not thorough and budget.trials is None and len(problem.train) > 400:  # a second look, not a third
-            problem.rungs[1] = problem.rungs[1][:FOLDS]
+            self.rungs[1] = self.rungs[1][:FOLDS]
 
     def leave_out(self, names: Sequence[str], why: str) -> None:
         """List learners that are not tried, with the reason."""
@@ -128,7 +131,7 @@ class Search:
         where nothing is done yet it goes on to the caller."""
         try:
             with self.budget.heard:
-                self._judge([self._new(kind, spaces.start(kind, len(self.problem.train))) for kind in first], 0)
+                self._judge([self._new(kind, dict(kind.card.begin(len(self.problem.train)))) for kind in first], 0)
                 waited, best = 0, self._best()
                 while not self._is_over() and waited < (_PATIENCE if self.thorough else 1):
                     self._judge(self._going_on(), 1)
@@ -182,10 +185,11 @@ class Search:
         return [one for one in ranked if one not in slow] + sorted(slow, key=self.finishing)
 
     def finishing(self, one: Candidate) -> float:
-        """Return how long a candidate takes to be fitted to all training rows and certified, about."""
-        fitted = len(self.problem.rungs[one.step][0].fit)  # of a fit that took so many seconds
+        """Return how long a candidate takes to be fitted to all training rows and certified, about. A certificate asks
+        the model for its answer to a row up to four times; models that keep rows are slower by those that are added."""
+        fitted = len(self.rungs[one.step][0].fit)  # of a fit that took so many seconds
         grown = len(self.problem.train) / fitted
-        return one.seconds * grown**1.1 + 4 * one.per_row * len(self.problem.y) + 0.2
+        return one.seconds * grown**1.1 + 4 * one.per_row * min(grown, 2.0) * self.problem.certified + 0.2
 
     def _is_over(self) -> bool:
         left = self.budget.left()
@@ -250,14 +254,14 @@ class Search:
 
     def _known(self, one: Candidate, step: int) -> bool:
         """Take the score that an earlier run of the same study found, if there is one."""
-        found = self.scores.find(self._key(one, step), len(self.problem.rungs[step]))
+        found = self.scores.find(self._key(one, step), len(self.rungs[step]))
         if found is not None:
             self._take(one, Answer(found["result"], found["note"]), step)
         return found is not None
 
     def _parts(self, candidates: int, step: int) -> int:
         """Return into how many jobs a candidate is cut, so that no worker is idle while another has many folds."""
-        pairs = len(self.problem.rungs[step]) if step < len(self.problem.rungs) else 1
+        pairs = len(self.rungs[step]) if step < len(self.rungs) else 1
         return max(1, min(pairs, self.pool.size)) if candidates < 8 * self.pool.size else 1
 
     def _out_of_time(self) -> bool:
@@ -268,7 +272,7 @@ class Search:
     def _jobs(self, one: Candidate, step: int, count: int) -> list[Judge]:
         assert one.recipe is not None
         encoding, path = self.problem.view(one.kind, one.plain)
-        pairs, n_classes = self.problem.rungs[step], len(self.problem.classes)
+        pairs, n_classes = self.rungs[step], len(self.problem.classes)
         cuts = [round(i * len(pairs) / count) for i in range(count + 1)]
         return [
             Judge(
@@ -280,8 +284,6 @@ class Search:
     def _take(self, one: Candidate, answer: Answer, step: int) -> None:
         many = len(self.problem.train) > 30_000
         self.budget.done += step == 0
-        if not self.thorough:  # the 60 s unless told are without compiling, which happens once
-            self.budget.began += answer.compiling / max(1, self.pool.size)
         if one not in self.all:
             self.all.append(one)
         one.note = answer.note
@@ -297,19 +299,19 @@ class Search:
 
     def _going_on(self) -> list[Candidate]:
         """Return the best that have not come to the last step: those that may be better than the best that have."""
-        if len(self.problem.rungs) < 2 or not self.problem.rungs[1]:
+        if len(self.rungs) < 2 or not self.rungs[1]:
             return []
         judged = sorted(self.ranked(), key=lambda one: (one.loss, one.number))
         waiting = [one for one in judged if one.step == 0 and "was stopped" not in one.note]
         some = waiting[: min(_GOING_ON, -(-len(waiting) // 3))]
-        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.problem.rungs[0])])), default=None)
+        best = min(judged, key=lambda one: float(np.mean(one.losses[: len(self.rungs[0])])), default=None)
         return [one for one in some if best is None or (self._may_be_best(one, best) and self._has_time_for(one))]
 
     def _has_time_for(self, one: Candidate) -> bool:
         """Tell whether the time that is left is enough to judge a candidate on the pairs of the last step, one after
         the other, and to fit and certify it then; by how long its fits took so far."""
-        left, pairs = self.budget.left(), self.problem.rungs[1]
-        grown = len(pairs[0].fit) / len(self.problem.rungs[0][0].fit)
+        left, pairs = self.budget.left(), self.rungs[1]
+        grown = len(pairs[0].fit) / len(self.rungs[0][0].fit)
         judging = len(pairs) * one.seconds * grown**1.1 + one.per_row * sum(len(pair.judge) for pair in pairs)
         return left is None or judging / self._parts(1, 1) + self.finishing(one) < left
 
@@ -332,8 +334,8 @@ class Search:
         if not self.thorough:
             best = {name: one for name, one in best.items() if self._may_be_best(one, judged[0])}
         found, tuned = [], list(best.values())[:_TUNED]
-        if self.thorough:  # boosting gains most by its settings: it need not be among the best with its own
-            tuned += [one for one in list(best.values())[_TUNED:] if one.name.startswith("HistGradientBoosting")]
+        if self.thorough:
+            tuned += [one for one in list(best.values())[_TUNED:] if one.kind.card.always_tuned]
         for place, one in enumerate(tuned):
             for _ in range(_NEW if place == 0 else 2):
                 number = self.numbers[one.name] = self.numbers.get(one.name, 0) + 1
@@ -359,10 +361,9 @@ class Search:
             return []
         recipes = tuple(one.recipe for one in members if one.recipe is not None)
         ending = "Classifier" if self.problem.task == "classify" else "Regressor"
-        one_fit = sum(one.seconds for one in members) * len(self.problem.rungs[0])
+        one_fit = sum(one.seconds for one in members) * len(self.rungs[0])
         left, workers = self.budget.left(), max(1, self.pool.size)
-        spent = time.monotonic() - self.budget.began
-        room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, spent)
+        room = np.inf if left is None else 0.5 * left if self.thorough else 0.25 * min(left, self.budget.spent())
         kinds = [name for name, fits in (("Voting", 1), ("Stacking", _STACKED)) if one_fit * fits / workers <= room]
         return [self._new(find(f"ensemble.{name}{ending}"), {}, recipes) for name in kinds]
 

@@ -32,7 +32,6 @@ _FIRST = {
     ),
 }  # fmt: skip
 _MANY = 30_000  # rows from which the slower half of the first list is not tried unasked
-_FEW = 800  # rows below which leaves of 20 rows are too many of them
 _LIGHT = ("LogisticRegression", "MixedNB", "RandomForest", "HistGradientBoosting", "Ridge")
 _COMBINED = ("Voting", "Stacking", "Cost", "Threshold", "OneVs", "OutputCode", "Bagging", "RandomSubspace", "Radius")
 
@@ -96,14 +95,6 @@ def too_slow(kind: type[Learner], rows: int) -> bool:
 
 def tunable(kind: type[Learner]) -> bool:
     return bool(_space(kind))
-
-
-def start(kind: type[Learner], rows: int) -> dict[str, Any]:
-    """Return the settings to begin with: the learner's own; for numbers, leaves of boosted trees small enough for few
-    rows."""
-    if kind.__name__ == "HistGradientBoostingRegressor" and rows < _FEW:
-        return {"min_samples_leaf": max(2, rows // 40)}
-    return {}
 
 
 def drawn(kind: type[Learner], number: int, seed: int) -> dict[str, Any]:

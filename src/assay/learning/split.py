@@ -22,10 +22,10 @@ class Pair:
 
 
 def usual_share(n: int) -> float:
-    """Return the share of n rows that is held out unless told: a quarter, less of many rows.
+    """Return the share of n independent draws (rows, or groups) that is held out unless told: a quarter, less of many.
 
     It is where a bound is expected to be least: an error of 10 % that falls as the rows it was learnt from to the power
-    -0.3, plus 1.645 standard errors of the rows it is measured on. Of fewer than 2,000 rows that would be more than a
+    -0.3, plus 1.645 standard errors of the rows it is measured on. Of fewer than 2,000 that would be more than a
     quarter, at the cost of the model.
 
     >>> [round(usual_share(n), 2) for n in (1_000, 10_000, 500_000)]
@@ -36,8 +36,9 @@ def usual_share(n: int) -> float:
     return float(shares[expected.argmin()])
 
 
-def hold_out(n: int, share: float, seed: int, group: np.ndarray | None, time: np.ndarray | None) -> np.ndarray:
-    """Return the numbers of the hold-out rows, in increasing order."""
+def hold_out(n: int, share: float | None, seed: int, group: np.ndarray | None, time: np.ndarray | None) -> np.ndarray:
+    """Return the numbers of the hold-out rows, in increasing order; None is the usual share."""
+    share = usual_share(n if group is None else len(np.unique(group))) if share is None else share
     wanted = round(n * share)
     if not 0 < share < 1 or wanted < 1 or n - wanted < 2:
         raise ValueError(f"--holdout {share:g} of {n} rows leaves too few rows to fit or to test on.")

@@ -194,10 +194,11 @@ def learn(
     source = str(table) if isinstance(table, (str, PathLike)) else "the table"
     delta, file = 1 - Decimal(confidence), None if resume is None else Path(resume)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder, Pool(workers) as pool:
+        if time is None:  # the 60 s are without compiling, which happens once
+            budget.aside = lambda: pool.compiling
         known = table if isinstance(table, Table) else read(table)
         in_folds = certify == "folds"
-        share = 0.0 if in_folds else holdout
-        problem = posed(known, target, task, share, seed, group, time_column, Path(folder))
+        problem = posed(known, target, task, holdout, seed, group, time_column, Path(folder), in_folds)
         clip = None if in_folds else _clip(problem, clip)
         wanted = chosen_metric(metric, cost, problem.task, problem.codes, len(problem.classes))
         spaces.check_names(problem.task, [*learners, *exclude])
@@ -304,7 +305,7 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     if claim is not None:
         chosen.bound = of_vote(claim.value, len(own)) if problem.task == "classify" else claim.value
     base = _baseline(problem, parts.metric)
-    errors = [_mean_error(problem, one.held, one.baseline) for one in parts.models]
+    errors = [problem.mean_error(one.held, one.baseline) for one in parts.models]
     base.holdout_error = float(np.average(errors, weights=np.bincount(parts.fold)))
     found = Study(
         problem.task, parts.metric, [chosen, *own, base, *_together(parts)], chosen, model, certificate, confidence, "",
@@ -312,12 +313,6 @@ def _folds_study(problem: Problem, parts: Folds, confidence: str, source: str) -
     )  # fmt: skip
     found.why = _why_folds(found)
     return found
-
-
-def _mean_error(problem: Problem, rows: Any, predicted: Any) -> float:
-    """Return the share of errors, or the mean absolute error, on some rows."""
-    y = problem.y[rows]
-    return float(np.mean(y != predicted) if problem.task == "classify" else np.mean(np.abs(y - predicted)))
 
 
 def _together(parts: Folds) -> list[Candidate]:
@@ -359,8 +354,8 @@ def _why_folds(found: Study) -> str:
 def _folds_against_baseline(found: Study) -> str:
     claim = next(one for one in found.certificate.claims if one.template.startswith("P62/"))
     classes, base = found.task == "classify", found.baseline
-    rival = "always answering the commonest class" if classes else "always answering the median"
-    who = "on average they are" if classes else "it is"
+    rival = f"always answering the {'commonest class' if classes else 'median'} outside each fold"
+    who = "on average they are" if classes else "on average these models, targets counted within the range outside, are"
     if claim.direction == "lower" and claim.value > 0:
         by = percent_up(claim.value, "lower") if classes else outward(claim.value, "lower", 4)
         return f"{who} proved to beat {rival}, by at least {by}."
@@ -382,9 +377,9 @@ def _baseline(problem: Problem, metric: Metric) -> Candidate:
         row.losses = [metric.of(problem.codes, code, shares, n)]
     else:
         row.losses = [metric.of(own, np.full(len(own), value), None, 0)]
-    row.training_error = _mean_error(problem, problem.train, value)
+    row.training_error = problem.mean_error(problem.train, value)
     if len(problem.held):
-        row.holdout_error = _mean_error(problem, problem.held, value)
+        row.holdout_error = problem.mean_error(problem.held, value)
     row.cv = metric.shown(row.loss)
     return row
 

@@ -18,12 +18,16 @@ from assay.scan.memory import one_thread, thread_count
 
 _ENDED = "its process ended, most likely for want of memory."
 _LATE = "it was stopped after {:.0f} s."
+_LONGEST_ASIDE = 30.0  # seconds that a job beside the others may take
 
 
 def answer(pipe: int) -> None:
     """Answer jobs until the pipe is closed; the program of a worker."""
+    from assay.loop_cache import tell_compiling
+
     with Connection(pipe) as jobs_in, suppress(EOFError, OSError):
         jobs_in.send(os.getpid())
+        tell_compiling(lambda now: jobs_in.send(jobs.Compiling(now)))
         while True:
             job, alone = jobs_in.recv()
             with one_thread() if alone else nullcontext():
@@ -42,6 +46,7 @@ class _Worker:
         self.place: int | None = None
         self.aside: Callable[[jobs.Answer], None] | None = None  # takes the answer to a job beside all others
         self.began = 0.0
+        self.compiling = False
         self.number = 0  # known when it is ready
 
     def end(self) -> None:
@@ -54,7 +59,11 @@ class _Worker:
 
 
 class Pool:
-    """Runs jobs on `size` workers; 0 runs them here."""
+    """Runs jobs on `size` workers; 0 runs them here.
+
+    `compiling` are the seconds of `run` that went into compiling loops, which happens once: while it is done by some of
+    the workers that have a job, their share counts.
+    """
 
     def __init__(self, size: int | None) -> None:
         self.size = thread_count(None) if size is None else size
@@ -62,6 +71,7 @@ class Pool:
             self.size = 0
         self._home = nursery(*LEARNERS) if self.size else None
         self._workers: list[_Worker] = []
+        self.compiling = 0.0
 
     def __enter__(self) -> "Pool":
         return self
@@ -74,12 +84,13 @@ class Pool:
             self._home.close()
 
     def start(self, job: Any, done: Callable[[jobs.Answer], None]) -> None:
-        """Have a job done beside those that follow; its answer is taken in while they run, or never."""
+        """Have a job done beside those that follow, before them where there is one worker; its answer is taken in while
+        they run, or never if it takes long."""
         if self.size == 0:
-            done(jobs.run(job))
+            done(self._run_here(job))
             return
         worker = self._new_worker()
-        worker.aside = done
+        worker.aside, worker.began = done, time.monotonic()
         with suppress(OSError):
             worker.pipe.send((job, True))
 
@@ -92,7 +103,7 @@ class Pool:
         limit: Callable[[], float | None] = lambda: None,
         over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Run jobs in order and call `done(place, answer)` for each as it ends.
+        """Run jobs, the first ones first unless their like runs already; call `done(place, answer)` as each ends.
 
         At `deadline` (of `time.monotonic`), or when `over()` says so, what runs is stopped and the rest not begun; a
         job that runs longer than `limit()` seconds is stopped and the others go on.
@@ -102,7 +113,7 @@ class Pool:
                 if over() or (deadline is not None and time.monotonic() > deadline):
                     return
                 begun(place)
-                done(place, jobs.run(job))
+                done(place, self._run_here(job))
             return
         waiting = list(range(len(work)))
         try:
@@ -113,6 +124,12 @@ class Pool:
                 self._collect(done, limit())
         finally:
             self._drop([one for one in self._workers if one.place is not None])
+
+    def _run_here(self, job: Any) -> jobs.Answer:
+        before = jobs.seconds_compiling()
+        answer = jobs.run(job)
+        self.compiling += jobs.seconds_compiling() - before
+        return answer
 
     def _hand_out(self, work: list[Any], waiting: list[int], begun: Callable[[int], None]) -> None:
         while waiting:
@@ -143,13 +160,19 @@ class Pool:
 
     def _collect(self, done: Callable[[int, jobs.Answer], None], limit: float | None) -> None:
         busy = {one.pipe: one for one in self._workers if one.place is not None or one.aside is not None}
-        for pipe in wait(list(busy), timeout=0.1):
+        began = time.monotonic()
+        ready = wait(list(busy), timeout=0.1)
+        self._count(time.monotonic() - began)
+        for pipe in ready:
             worker = busy[pipe]  # type: ignore[index]
             place, aside = worker.place, worker.aside
             try:
                 answer = worker.pipe.recv()
                 if isinstance(answer, int):  # it is ready: its first job begins now
                     worker.number, worker.began = answer, time.monotonic()
+                    continue
+                if isinstance(answer, jobs.Compiling):
+                    worker.compiling = answer.now
                     continue
                 worker.place = worker.aside = None
             except (EOFError, OSError):
@@ -159,11 +182,20 @@ class Pool:
                 aside(answer)
             else:
                 done(place, answer)  # type: ignore[arg-type]
+        self._drop([one for one in self._workers if one.aside and time.monotonic() - one.began > _LONGEST_ASIDE])
         for worker in [one for one in busy.values() if one.place is not None and one in self._workers]:
             if limit is not None and time.monotonic() - worker.began > limit:
                 place = worker.place
                 self._drop([worker])
                 done(place, jobs.Answer(None, _LATE.format(limit)))  # type: ignore[arg-type]
+
+    def _count(self, seconds: float) -> None:
+        """Count the time just waited for answers, as far as it went into compiling; no job is too slow by that."""
+        working = [one for one in self._workers if one.place is not None]
+        compiling = [one for one in working if one.compiling]
+        self.compiling += seconds * len(compiling) / max(1, len(working))
+        for one in compiling:
+            one.began += seconds
 
     def _drop(self, workers: list[_Worker]) -> None:
         for worker in workers:

@@ -33,27 +33,15 @@ from assay.linear_model._base import LinearRegressor
 from assay.linear_model._least_squares import CONSTRAINED, suboptimality
 from assay.linear_model._least_squares_solver import Options, solve
 from assay.linear_model._objective import SquaredObjective
+from assay.linear_model._second_moments import Moments, centred_moments
 from assay.optim.gap import PenalisedProblem, gap_claims
 from assay.params import Choice, Count, Flag, Number, check, refuse
 from assay.scan import Rows
 from assay.scan.memory import MemoryRows
 from assay.theory.spaces import LinearFunctions
 
-_MOST_COLUMNS = 20_000  # their second moments take 3.2 GB
 _NOTHING = 1e-15  # of the squares of y: a gap that rounding alone makes
 _PATIENCE = 100  # sweeps after which the optimum for the signs found so far is tried
-
-
-class Moments(NamedTuple):
-    """Centred second moments: X'X (d, d), X'y (d,), y'y; the means that were taken out; the sum of
-    weights."""
-
-    gram: np.ndarray
-    cross: np.ndarray
-    total: float
-    mean: np.ndarray
-    mean_y: float
-    weight: float
 
 
 class Limits(NamedTuple):
@@ -445,51 +433,6 @@ def _on_support(moments: Moments, w: np.ndarray, l1: float, l2: float) -> np.nda
     better = np.zeros_like(w)
     better[at] = found
     return better
-
-
-def centred_moments(model: Any, rows: Rows, intercept: bool) -> Moments:
-    """Return the second moments of the rows about their means; about zero without intercept. Two passes at
-    most."""
-    d = rows.n_features
-    if d > _MOST_COLUMNS:
-        raise refuse(
-            model,
-            f"second moments of {d} columns take {8 * d * d / 2**30:.0f} GiB; at most {_MOST_COLUMNS} "
-            "columns are fitted.",
-        )
-    first = next(iter(rows.blocks()))
-    with np.errstate(invalid="ignore", over="ignore"):
-        pilot = np.append(first.X.mean(axis=0), first.y.mean()) if intercept else np.zeros(d + 1)
-    sums = rows.sum(_second_moments, pilot)
-    if not np.isfinite(sums).all():
-        require_finite(rows, model)
-        raise refuse(
-            model,
-            "the entries are too large; their squares overflow. Coordinate descent iterations resulted in non-finite "
-            "parameter values.",
-        )
-    weight = float(sums[d, d])
-    shift = sums[d] / weight if intercept else np.zeros(d + 2)
-    central = sums - weight * np.outer(shift, shift)
-    means = pilot + np.append(shift[:d], shift[d + 1])
-    gram = np.ascontiguousarray(central[:d, :d])
-    return Moments(
-        gram,
-        central[:d, d + 1].copy(),
-        max(float(central[d + 1, d + 1]), 0.0),
-        means[:d],
-        float(means[d]),
-        weight,
-    )
-
-
-def _second_moments(block: Block, pilot: np.ndarray) -> np.ndarray:
-    """Return sum s_i a_i a_i^T, a = (x - pilot, 1, y - pilot)."""
-    from assay.loops.moments import moments
-
-    with np.errstate(invalid="ignore", over="ignore"):
-        y = (block.y.reshape(-1, 1) - pilot[-1]).astype(np.float64)
-        return moments(block.X, y, block.weight, pilot[:-1])
 
 
 def _weight(block: Block) -> float:

@@ -81,10 +81,10 @@ class LogisticRegression(LogisticObjective, ClassifierMixin, LinearClassifier):
     class_weight : None, "balanced" or dict
         Factor c of each class; "balanced" makes all classes weigh the same.
     solver : "newton", "lbfgs", "newton-cg", "newton-cholesky", "sag", "saga" or "liblinear"
-        The minimum is the same, and all but "lbfgs" reach it by Newton's method; "liblinear" is another problem: two
-        classes, and a penalised intercept. "sag" of two classes and sparse rows is scikit-learn's descent, whose
-        intercept is slow. As in scikit-learn an L1 penalty asks for "saga" or "liblinear", an
-        elastic net for "saga"; "newton" takes any.
+        The minimum is the same, and all but "lbfgs" reach it by Newton's method (two classes of sparse rows after
+        some steps of L-BFGS); "liblinear" is another problem: two classes, and a penalised intercept. "sag" of two
+        classes and sparse rows is scikit-learn's descent, whose intercept is slow. As in scikit-learn an L1 penalty
+        asks for "saga" or "liblinear", an elastic net for "saga"; "newton" takes any.
     max_iter : int
         Newton or L-BFGS steps allowed.
     warm_start : bool

@@ -26,6 +26,7 @@ _FORCING_SPARSE = 0.1  # of rows with few entries, where a new Hessian costs nex
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)  # tried in turn on a Hessian that is singular up to rounding
 _ROUNDING = 1e-15  # of the objective at zero: a smaller gap is hidden by rounding
 _LEAST = 1e-26  # of the objective at zero: no smaller gap is asked for
+_FIRST_STEPS = 60  # of L-BFGS on rows with few entries, before Newton's method goes on
 _IDLE = 2  # steps below rounding that do not halve the decrement, after which the fit is at rest
 _LP_ROWS = 50_000  # rows up to which a linear programme decides whether an unpenalised optimum exists
 
@@ -219,21 +220,29 @@ def minimise(
 
     if problem.n_classes > 2 or problem.by_products:
         problem = problem._replace(precondition=problem.preconditioner())
-    thin = (
-        problem.n_classes == 2 and sparse.thin_block(problem.rows) is not None
-    )  # few products, each as dear as a value
-    if solver == "lbfgs" or thin:
-        found = _lbfgs(problem, start, done, told, max_iter, target)
-        at_rest = found.status == "stalled" and found.decrement <= rounding
-        return found._replace(status="converged") if at_rest else found
-    start, interrupted = _sampled_start(problem, zero, max_iter) if begin is None else (start, False)
+    if solver == "lbfgs":
+        return _rested(_lbfgs(problem, start, done, told, max_iter, target), rounding)
+    made = 0
+    if problem.n_classes == 2 and sparse.thin_block(problem.rows) is not None:  # a gradient costs as much as a product
+        found = _rested(_lbfgs(problem, start, done, told, min(max_iter, _FIRST_STEPS), target), rounding)
+        if found.status not in ("max_iter", "stalled") or found.n_iter >= max_iter:
+            return found
+        start, made, interrupted = found.x, found.n_iter, False
+    else:
+        start, interrupted = _sampled_start(problem, zero, max_iter) if begin is None else (start, False)
     if interrupted:
         found = Found(start, *problem.value_gradient(start), np.inf, 0, "interrupted")
     else:
-        found = newton(problem.value_gradient, problem.curvature, start, done=done, max_iter=max_iter, on_step=told)
+        left = max_iter - made
+        found = newton(problem.value_gradient, problem.curvature, start, done=done, max_iter=left, on_step=told)
     if found.status == "interrupted" and found.value > at_zero:  # the optimum of the sample was a bad start
         return found._replace(x=zero, value=at_zero)
-    at_rest = found.status == "stalled" and found.decrement <= max(target, rounding)  # which hides any further progress
+    return _rested(found, max(target, rounding))._replace(n_iter=made + found.n_iter)
+
+
+def _rested(found: Found, hidden: float) -> Found:
+    """Return what was found, converged if it stopped where rounding hides any further progress."""
+    at_rest = found.status == "stalled" and found.decrement <= hidden
     return found._replace(status="converged") if at_rest else found
 
 

@@ -9,7 +9,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @compiled
-def mixed_sums(words: np.ndarray) -> tuple[int, int]:
+def mixed_sums(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
     """Return two sums over 64-bit words, each mixed with its place (splitmix64; Steele, Lea and Flood 2014)."""
     total, odd, place = np.uint64(0), np.uint64(0), np.uint64(0)
     for k in range(words.shape[0]):

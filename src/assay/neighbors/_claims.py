@@ -1,7 +1,6 @@
 """What nearest-neighbour learners prove: neighbours that are right in exact arithmetic, and rows left out in turn."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from assay.scan import Rows
 from assay.theory.neighbors import loo_bound, majority
 
 _LISTED = 64  # rows whose neighbours a certificate lists
+_TIED = 64  # rows beyond the k-th that are looked at first where it is one of several
 _SPARE = 3  # neighbours looked at beyond the k-th, to see where a band of near-ties ends
 _MOST_EXACT = 2048  # rows that are decided in rational arithmetic
 _WHOLE = 2.0**20  # sums of squares of whole numbers up to here are exact
@@ -61,8 +61,10 @@ def exact_neighbors(
     if powers.shape[1] > k and not _is_exact(learner, Q):
         close = 8 * (Q.shape[1] + 4) * 2.0**-53
         open_rows = np.flatnonzero(powers[:, k] <= powers[:, k - 1] * (1 + close))
-        for at in open_rows[:_MOST_EXACT]:
-            index[at, :k] = _ranked_exactly(learner, Q[at], None if own is None else int(own[at]), k, close)
+        asked = open_rows[:_MOST_EXACT]
+        limits = powers[asked, k - 1] * (1 + 4 * close)
+        for at, rows in zip(asked, _near(learner, engine, Q[asked], limits), strict=True):
+            index[at, :k] = _ranked_exactly(learner, Q[at], rows, None if own is None else int(own[at]), k, close)
             powers[at, :k] = _powers(learner, Q[at], index[at, :k])
         sure[open_rows[_MOST_EXACT:]] = False
     return engine.distance(powers[:, :k]), index[:, :k], sure
@@ -83,34 +85,48 @@ def _powers(learner: Any, q: np.ndarray, rows: Any) -> np.ndarray:
     return gap.sum(axis=1) if learner.effective_metric_ == "manhattan" else gap.max(axis=1)
 
 
-def _ranked_exactly(learner: Any, q: np.ndarray, own: int | None, k: int, close: float) -> np.ndarray:
-    """Return the k nearest rows of q, those near the k-th distance compared as rational numbers."""
-    powers = _powers(learner, q, slice(None))
-    if own is not None:
-        powers[own] = np.inf
+def _near(learner: Any, engine: Any, Q: np.ndarray, limits: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield for each row the training rows, in order, that have all whose power of the distance is at most its limit:
+    all of them, if more than a few lie there."""
+    if not len(Q):
+        return
+    n, k = learner.n_samples_fit_, int(learner.n_neighbors)
+    few = min(n, k + _TIED)
+    powers, index = nearest(engine, Q, few, learner.n_jobs)
+    for at in range(len(Q)):
+        yield np.arange(n) if few < n and powers[at, -1] <= limits[at] else np.sort(index[at])
+
+
+def _ranked_exactly(
+    learner: Any, q: np.ndarray, rows: np.ndarray, own: int | None, k: int, close: float
+) -> np.ndarray:
+    """Return the k nearest of some rows to q, those near the k-th distance compared in exact arithmetic."""
+    rows = rows if own is None else rows[rows != own]
+    powers = _powers(learner, q, rows)
     edge = np.partition(powers, k - 1)[k - 1]
     inside = np.flatnonzero(powers < edge * (1 - close))
     band = np.flatnonzero((powers >= edge * (1 - close)) & (powers <= edge * (1 + close)))
-    ranked = band[np.lexsort((band, _exact_ranks(learner, q, learner.fit_X_[band])))]
+    ranked = band[np.lexsort((band, _exact_ranks(learner, q, learner.fit_X_[rows[band]])))]
     chosen = np.array([*inside, *ranked[: k - len(inside)]], dtype=np.int64)
-    return chosen[np.lexsort((chosen, powers[chosen]))]
+    return rows[chosen[np.lexsort((chosen, powers[chosen]))]]
 
 
 def _exact_ranks(learner: Any, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return a number for each row that rises with its exact distance from q; equal rows are compared once."""
+    """Return a number for each row that rises with its exact distance from q; equal rows are compared once.
+
+    Doubles are whole numbers times powers of two: times the smallest of these, all are whole.
+    """
     if (rows == rows[0]).all():
         return np.zeros(len(rows), dtype=np.int64)
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    ratios = [[value.as_integer_ratio() for value in row] for row in (q.tolist(), *distinct.tolist())]
+    most = max(below for row in ratios for _, below in row)
+    whole, *others = [[above * (most // below) for above, below in row] for row in ratios]
     combine = max if learner.effective_metric_ == "chebyshev" else sum
-    exact = [
-        combine(_term(Fraction(a) - Fraction(b), learner) for a, b in zip(q.tolist(), row)) for row in distinct.tolist()
-    ]
+    power = 2 if learner.effective_metric_ == "euclidean" else 1
+    exact = [combine(abs(a - b) ** power for a, b in zip(whole, row, strict=True)) for row in others]
     rank = {value: place for place, value in enumerate(sorted(set(exact)))}
     return np.array([rank[value] for value in exact])[which.ravel()]
-
-
-def _term(gap: Fraction, learner: Any) -> Fraction:
-    return gap * gap if learner.effective_metric_ == "euclidean" else abs(gap)
 
 
 def predicted_codes(learner: Any, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

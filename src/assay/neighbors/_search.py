@@ -19,6 +19,7 @@ from assay.scan.memory import thread_count
 
 _QUERIES = 256  # a block of queries, which pass over the training rows together
 
+_ROOM = 1024  # rows that may be nearest of a query, at least, that are listed: columns of few values have many ties
 _PROBES = 16
 _MOST_COLUMNS = 20  # from here on no box is small enough to try
 
@@ -70,7 +71,7 @@ class Products:
         queries[:n, :d] = np.where(far[:, None], 0.0, -centred)
         queries[:n, d] = 1.0
         heap = np.full((padded, k), np.inf, dtype=np.float32)
-        found = np.empty((padded, 4 * k + 32), dtype=np.int32)
+        found = np.empty((padded, max(4 * k + 32, _ROOM)), dtype=np.int32)
         lower = np.empty(found.shape, dtype=np.float32)
         count = np.full(padded, -1)
         count[:n][~far] = 0

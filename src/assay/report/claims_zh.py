@@ -142,8 +142,16 @@ def _folds_loss(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _folds_baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = "低" if direction == "lower" else "高"
     return (
-        f"{params['folds']} 个折模型在新数据上的平均损失比不看任何列的基线{how}，"
-        f"相差{_SIDES[direction]} {outward(value, direction, 4)}。"
+        f"对 {params['folds']} 个折模型取平均，其在新数据上的错误率比总是回答该折之外最常见的类别{how}，"
+        f"相差{_SIDES[direction]} {percent(value, direction)}。"
+    )
+
+
+def _folds_median(value: float, direction: str, params: Mapping[str, Any]) -> str:
+    how = "低" if direction == "lower" else "高"
+    return (
+        f"对 {params['folds']} 个折模型取平均，其在新数据上的平均绝对误差比总是回答该折之外目标的中位数{how}，"
+        f"相差{_SIDES[direction]} {outward(value, direction, 6)}（超出该折之外目标范围的目标与预测按端点计）。"
     )
 
 
@@ -170,7 +178,7 @@ _SENTENCES: dict[str, Sentence] = {
     "P22/1": _folds,
     "P22/2": _folds_loss,
     "P62/1": _folds_baseline,
-    "P62/2": _folds_baseline,
+    "P62/2": _folds_median,
 }
 
 ASSUMPTIONS_ZH = {

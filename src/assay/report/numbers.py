@@ -22,7 +22,8 @@ _GROUP = ("column", "group", "rows", "loss", "low", "high")
 
 
 def all_of(found: Study) -> dict[str, Any]:
-    """Return every figure that the chosen model allows."""
+    """Return every figure that the chosen model allows. Where models of folds vote they are of the first of them, and
+    there are no thresholds to choose, which would be its own."""
     model, (X, y) = found.judged[0], found.encoded_holdout
     compared = 1 if model.memory is None else model.memory.compared
     delta = (1 - float(found.confidence)) / compared
@@ -32,7 +33,7 @@ def all_of(found: Study) -> dict[str, Any]:
     if found.task == "classify":
         frame = frames.confusion(model.learner, X, y)
         shown["confusion"] = {"labels": [str(one) for one in frame["labels"]], "counts": frame["counts"].tolist()}
-        if len(model.classes_) == 2 and hasattr(model.learner, "predict_proba"):
+        if len(model.classes_) == 2 and hasattr(model.learner, "predict_proba") and not found.folds:
             shown["threshold"] = _thresholds(model.learner, X, y, delta)
     else:
         frame = frames.residuals(model.learner, X, y)

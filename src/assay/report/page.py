@@ -21,6 +21,6 @@ def write_page(found: dict[str, Any], path: str | os.PathLike[str], source: str)
 
 def page(found: dict[str, Any], source: str, language: str = "en") -> str:
     """Return the report as HTML text."""
-    values = {name: found[name] for name in ("task", "metric", "card")} | {"rows": found["leaderboard"]}
+    values = {name: found[name] for name in ("task", "metric", "card", "folds")} | {"rows": found["leaderboard"]}
     style = Markup(asset("style.css"))
     return render("report/page.html", language, found=found, source=source, style=style, **values)

@@ -28,6 +28,7 @@ def shown_of(found: Study) -> dict[str, Any]:
         "target": model.target.name,
         "metric": found.metric.name,
         "rows": list(found.rows),
+        "folds": len(found.folds),
         "confidence": found.confidence,
         "why": found.why,
         "notes": list(found.notes),

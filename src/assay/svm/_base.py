@@ -2,8 +2,9 @@
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from functools import wraps
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,7 +13,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from assay.base import Learner, read_rows, require_finite, streams
-from assay.claims.claim import Certificate
 from assay.kernels import IndefiniteKernelWarning, Kernel, Precomputed, choose_kernel, named_kernel
 from assay.kernels._choice import NAMES
 from assay.kernels._psd import least_eigenvalue
@@ -64,11 +64,12 @@ class KernelMachine(Learner):
     _sparse = False  # whether the rows of `fit` were a SciPy matrix
     _objects: Any = None  # the rows of `fit`, where they are no numbers and a function of pairs is the kernel
 
-    @wraps(Learner.certify)
-    def certify(self, *args: Any, **options: Any) -> Certificate:  # type: ignore[override]
+    @contextmanager
+    def certifying(self) -> Iterator[None]:
+        """Keep the scores of all rows, which the claims about each pair of classes ask for."""
         self._kept_scores: dict[Any, Any] = {}
         try:
-            return super().certify(*args, **options)
+            yield
         finally:
             del self._kept_scores
 

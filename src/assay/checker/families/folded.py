@@ -1,7 +1,9 @@
 """Models of the folds of a table: each encodes the raw rows by itself; their vote (P22/1) or their mean (P22/2).
 
 Parameters: `columns`, the names of the columns of the rows from left to right, and `words`, the column and word of each
-that follows. Members: models of the family `table`, which find the columns of their encodings by these names. Of
+that follows. Members: models of the family `table`, which find the columns of their encodings by these names. The table
+model that the whole is the member of hands its columns over as they are, under these names and with the members' kinds
+and levels: an encoding there would be one that the rows of every fold had a part in. Of
 classes the members vote. Of numbers the prediction is the mean of those of the members, each moved into `range_`, which
 lies within the range of the targets outside every fold: so |T(y) - mean T(f_k)| <= mean |T(y) - T(f_k)| <= the mean of
 |T_k(y) - T_k(f_k)| for T to this range and T_k to that of the targets outside fold k, in whatever way `range_` was
@@ -36,13 +38,14 @@ class Encoded(Predictor):
 
     reads_gaps = True
 
-    def __init__(self, table: TableModel, places: np.ndarray, columns: int):
-        self.table, self.inner, self.places, self._columns = table, table.inner, places, columns
-        self.classes, self.width = table.inner.classes, max(table.inner.width, columns)
+    def __init__(self, table: TableModel, place: Mapping[Any, int]):
+        self.table, self.inner, self.names = table, table.inner, list(place)
+        self.places = np.array([place[name] for name in table.raw_names], dtype=np.intp)
+        self.classes, self.width = table.inner.classes, max(table.inner.width, len(place))
 
     @property
     def columns(self) -> int:
-        return self._columns
+        return len(self.names)
 
     @property
     def binary(self) -> bool:
@@ -72,6 +75,9 @@ class FoldVotes(Folds):
 
     reads_gaps = True
 
+    def check_encoding(self, table: TableModel) -> None:
+        _check_handed_over(self.members, table)
+
 
 class FoldMeans(Predictor):
     """The mean of the numbers that models of a table predict, each moved into a range."""
@@ -85,6 +91,9 @@ class FoldMeans(Predictor):
     @property
     def columns(self) -> int:
         return self.members[0].columns
+
+    def check_encoding(self, table: TableModel) -> None:
+        _check_handed_over(self.members, table)
 
     def scores(self, X: np.ndarray, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parts = [member.scores(X, largest) for member in self.members]
@@ -117,8 +126,19 @@ def _members(parameters: Mapping[str, Any], members: list[Any]) -> tuple[Encoded
     for one in members:
         if not set(one.raw_names) <= set(place):
             raise Rejected("a model of a fold reads a column that is not there")
-        found.append(Encoded(one, np.array([place[name] for name in one.raw_names]), len(place)))
+        found.append(Encoded(one, place))
     return tuple(found)
+
+
+def _check_handed_over(members: tuple[Any, ...], table: TableModel) -> None:
+    """Reject a table that changes a column before the members see it, or means other levels by it than they do."""
+    if table.numbers or table.gaps or table.nominal or table.dates:
+        raise Rejected("a table of models of folds hands its columns over as they are; it may not encode them")
+    if [table.raw_names[i] for i in (*table.kept, *table.words)] != members[0].names:
+        raise Rejected("the columns that a table hands over are not those that the models of the folds read")
+    for one in members:
+        if any(table.forms.get(name) != form for name, form in one.table.forms.items()):
+            raise Rejected("a model of a fold reads a column as another kind, or with other levels, than its table")
 
 
 def read_votes(parameters: Mapping[str, Any], members: list[Any], classes: tuple[str, ...]) -> FoldVotes:
@@ -261,7 +281,8 @@ class FoldLoss(OfFolds):
 class FoldMedian(FoldLoss):
     """P62/2: the same of |T_k(y) - T_k(f_k)| - |T_k(y) - c_k|, c_k the lower median of the targets outside fold k.
 
-    It lies in [-w, w], w = high_k - low_k; moved and scaled to [0, 1] betting bounds its mean.
+    It lies in [-w, w], w = high_k - low_k; moved and scaled to [0, 1] betting bounds its mean. Nothing is said about
+    the mean of the models, which has a range of its own for the targets.
     """
 
     def prepare(self) -> None:
@@ -297,17 +318,18 @@ def _mean_loss(value: float, direction: str, params: Mapping[str, Any]) -> str:
 def _baseline(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = "below" if direction == "lower" else "above"
     return (
-        f"The mean error rate on new data of the {params['folds']} models of the folds lies {how} that of always "
-        f"answering the commonest class by {side(direction)} {percent(value, direction)}."
+        f"The error rate on new data of a model of the {params['folds']} folds lies, on average over them, {how} that "
+        f"of always answering the commonest class outside its fold by {side(direction)} {percent(value, direction)}."
     )
 
 
 def _median(value: float, direction: str, params: Mapping[str, Any]) -> str:
     how = "below" if direction == "lower" else "above"
     return (
-        f"The mean absolute error on new data of the mean of the {params['folds']} models of the folds, targets beyond "
-        f"the range of its predictions counted as its ends, lies {how} that of always answering the median by "
-        f"{side(direction)} {outward(value, direction, 6)}."
+        f"The mean absolute error on new data of a model of the {params['folds']} folds lies, on average over them, "
+        f"{how} that of always answering the median outside its fold by {side(direction)} "
+        f"{outward(value, direction, 6)}; targets and predictions beyond the range of the targets outside the fold are "
+        "counted as its ends."
     )
 
 

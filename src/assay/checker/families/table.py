@@ -7,8 +7,8 @@ spelled, which concerns who reads the table), and either `kept`; or, of numbers,
 or, of dates, `parts`, each with the name of the `part` and the fields of a number; or, of text, `words`. One member:
 the model. Raw rows are doubles: numbers, positions of levels, seconds since the beginning of 1970, NaN where no value
 is; and for each word 1 or 0. Encoded rows have, from left to right, the kept columns, ((x or fill) - mean) / scale of
-each number, ([x is missing] - mean) / scale of each number with a gap record, a column of zeros and ones for each
-slot of each nominal column, and the words.
+each number (of fill, where this exceeds 1e150; 0, where it is below 1e-150), ([x is missing] - mean) / scale of each
+number with a gap record, a column of zeros and ones for each slot of each nominal column, and the words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.checker.family import Family, Variant
+from assay.checker.numerics import LARGEST, SMALLEST
 from assay.checker.predictors import Predictor
 from assay.checker.record import Rejected, number, signed
 
@@ -66,6 +67,7 @@ class TableModel(Predictor):
             for one in listed
             for name in ([(one["name"], word) for word in one["words"]] if "words" in one else [one["name"]])
         ]
+        self.forms = {one["name"]: (one["kind"], one.get("levels", [])) for one in listed}
         place = 0
         for record in listed:
             place = self._read(place, record)
@@ -76,6 +78,7 @@ class TableModel(Predictor):
         left = len(self.kept) + len(self.numbers) + len(self.gaps)
         if left + sum(part.width for part in self.nominal) + len(self.words) != inner.columns:
             raise Rejected("the encoding makes another number of columns than the model reads")
+        inner.check_encoding(self)
 
     @property
     def columns(self) -> int:
@@ -126,7 +129,7 @@ class TableModel(Predictor):
         parts = [raw[:, self.kept]]
         for one in self.numbers:
             filled = np.where(missing[:, one.column], one.fill, raw[:, one.column])
-            parts.append(((filled - one.mean) / one.scale)[:, None])
+            parts.append(_in_range((filled - one.mean) / one.scale, (one.fill - one.mean) / one.scale)[:, None])
         parts += [((missing[:, one.column] - one.mean) / one.scale)[:, None] for one in self.gaps]
         for part in self.nominal:
             codes = np.where(missing[:, part.column], len(part.slots) - 1, raw[:, part.column])
@@ -138,6 +141,12 @@ class TableModel(Predictor):
         if np.any((found != 0.0) & (found != 1.0)):
             raise Rejected("the column of a word holds a number other than 0 and 1")
         return np.ascontiguousarray(np.hstack([*parts, found]))
+
+
+def _in_range(values: np.ndarray, otherwise: float) -> np.ndarray:
+    """Return the values, `otherwise` for those that are too large to be checked, and 0 for those that are too small."""
+    bounded = np.where(np.isfinite(values) & (np.abs(values) > LARGEST), otherwise, values)
+    return np.where(np.abs(bounded) < SMALLEST, 0.0, bounded)
 
 
 _LEVELS = ("nominal", "ordered")

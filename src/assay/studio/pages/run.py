@@ -86,6 +86,7 @@ def _standing(run: Run) -> dict[str, Any]:
         "metric": found["metric"] if found else run.asked["metric"] or "error",
         "best": bounds[0] if bounds else None,
         "found": found,
+        "folds": run.asked["certify"] == "folds",
     }
 
 

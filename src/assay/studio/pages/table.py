@@ -103,6 +103,7 @@ async def learn(request: Request) -> Response:
     clip = number_in(text_of(given, "clip"), 0, 0, 1e300)
     asked: dict[str, Any] = {"time": seconds or None, "confidence": f"{confidence:g}", "clip": clip or None}
     asked["metric"] = text_of(given, "metric") or None
+    asked["certify"] = "folds" if text_of(given, "certify") == "folds" else None
     asked["learners"] = [word for word in text_of(given, "learners").replace(",", " ").split() if word][:50]
     run = workspace(request).start(entry, asked, 4 * (seconds or 60) + 300)
     return go(f"/runs/{run.key}")

@@ -340,7 +340,7 @@ def _find_split(columns, gaps, task, rows, total, limits, monotone, within, room
 
 
 @compiled
-def add_up(rows, task, node, total):
+def _add_up(rows, task, node, total):
     """Write the sums of a node's rows; to the node what its impurity adds to minus its purity; tell whether the
     targets differ."""
     y, weight, first, classes, differ, spread = task.y, task.weight, task.first, task.classes, False, 0.0
@@ -398,7 +398,7 @@ def _open(columns, gaps, task, rows, node, total, value, limits, monotone, withi
     """Write sums, values, purity, best split and gain of a node; return the side of rows without a value (-1: there
     are none), or -2 if it is not worth splitting."""
     own = rows[node.start : node.stop]
-    differ = add_up(own, task, node, total)
+    differ = _add_up(own, task, node, total)
     if task.criterion == ABSOLUTE:
         middle, loss = _rank_targets(own, task, room)
         value[:] = middle

@@ -104,8 +104,8 @@ def posed(
     features = features if in_folds else told  # each fold tells for itself which columns are of use
     left = {name: why for name, why in told.left_out.items() if name not in (group, time)}
     every = {False: "", True: " of the models that are given such rows"}
-    notes += [f"Column {n!r} is left out{every[not share and why == _EXTREME]}: {why}" for n, why in left.items()]
-    if share:
+    notes += [f"Column {n!r} is left out{every[in_folds and why == _EXTREME]}: {why}" for n, why in left.items()]
+    if not in_folds:
         _tell_extreme(features, notes)
     _tell_copies(features, held, notes)
     if group is not None:

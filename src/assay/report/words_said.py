@@ -231,7 +231,7 @@ PHRASES = {
     "error rate": "错误率", "error rate with every class counted alike": "各类同等计算的错误率", "log-loss": "对数损失",
     "area under the ROC curve": "ROC 曲线下面积", "Brier score": "Brier 分数", "mean cost": "平均代价",
     "mean absolute error": "平均绝对误差", "root mean squared error": "均方根误差",
-    "rows": "行", "groups": "分组", "vote": "投票", "mean": "平均", "the commonest class": "最常见的类别", "the median": "中位数", "(?P<n>\\d+) times?": "{n} 次", "the median, {value}": "中位数 {value}",
+    "rows": "行", "groups": "分组", "vote": "投票", "mean": "平均", "(?P<n>\\d+) times?": "{n} 次", "the median, {value}": "中位数 {value}",
     "logistic loss": "逻辑斯谛损失", "multinomial logistic loss": "多项逻辑斯谛损失", "hinge loss": "合页损失",
     "squared-hinge loss": "平方合页损失", "squared loss": "平方损失", "epsilon-insensitive loss": "ε 不敏感损失",
     "log loss": "对数损失", "(?P<kind>L\\d) penalty {value}": "{kind} 惩罚 {value}", "free intercept": "截距不受惩罚",

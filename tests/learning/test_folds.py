@@ -14,6 +14,7 @@ from assay.cli.app import app
 from assay.learning import search
 from assay.learning.folds import FoldModel, Folds, drawn
 from assay.learning.search import Budget, Candidate
+from assay.neighbors import KNeighborsClassifier
 from assay.report.claims_zh import said_zh
 from assay.report.said import is_known
 from tests.learning.fold_rows import DELTA, columns, judged, learnt, numbers
@@ -229,7 +230,7 @@ def test_a_fold_reserves_time_for_its_own_rows(monkeypatch):
     run = search.Search.run
     monkeypatch.setattr(search.Search, "run", lambda self, *given: made.append(self) or run(self, *given))
     learnt(columns(300, 3))
-    one = Candidate("A", seconds=0.0, per_row=1.0)
+    one = Candidate("A", seconds=0.0, per_row=1.0, kind=KNeighborsClassifier)
     fitted = len(made[0].problem.rungs[0][0].fit)
     assert made[0].finishing(one) == pytest.approx(4 * 100 * 200 / fitted + 0.2)  # 100 rows of 300
 

@@ -25,7 +25,7 @@ from assay.learning.model import TableModel
 from assay.learning.split import Pair
 from assay.registry import find
 
-_SMALL = 30_000  # rows up to which a fit is not spread over threads while other processes have work
+SMALL = 30_000  # rows up to which a fit is not spread over threads while other processes have work
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Judge:
     @property
     def small(self) -> bool:
         """Tell whether threads gain little."""
-        return len(self.pairs[0].fit) <= _SMALL
+        return len(self.pairs[0].fit) <= SMALL
 
     @property
     def alike(self) -> str:

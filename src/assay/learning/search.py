@@ -24,7 +24,7 @@ from assay.fitlog import Interrupts
 from assay.guarantees.ledger import CertifyOptions
 from assay.learning import spaces
 from assay.learning.events import Event, Finished, Left, Started
-from assay.learning.jobs import Answer, Judge, Recipe, together
+from assay.learning.jobs import SMALL, Answer, Judge, Recipe, together
 from assay.learning.metrics import Metric
 from assay.learning.problem import Problem
 from assay.learning.resume import Scores
@@ -187,9 +187,18 @@ class Search:
     def finishing(self, one: Candidate) -> float:
         """Return how long a candidate takes to be fitted to all training rows and certified, about. A certificate asks
         the model for its answer to a row up to four times; models that keep rows are slower by those that are added."""
-        fitted = len(self.rungs[one.step][0].fit)  # of a fit that took so many seconds
-        grown = len(self.problem.train) / fitted
-        return one.seconds * grown**1.1 + 4 * one.per_row * min(grown, 2.0) * self.problem.certified + 0.2
+        rows = len(self.problem.train)
+        kept = min(rows / len(self.rungs[one.step][0].fit), 2.0) if one.kind.card.most_rows else 1.0
+        return one.seconds * self._growth(one, rows) + 4 * one.per_row * kept * self.problem.certified + 0.2
+
+    def _growth(self, one: Candidate, rows: int) -> float:
+        """Return how many times as long a fit to so many rows takes as those that were timed, about: if these were a
+        small part of the rows, on one thread, all threads will share the work."""
+        fitted = len(self.rungs[one.step][0].fit)
+        times = rows / fitted
+        if times < 2 or fitted > SMALL or one.kind.card.most_rows:
+            return times**1.1
+        return times / (1 + 0.75 * (max(1, self.pool.size) - 1))
 
     def _is_over(self) -> bool:
         left = self.budget.left()
@@ -311,8 +320,8 @@ class Search:
         """Tell whether the time that is left is enough to judge a candidate on the pairs of the last step, one after
         the other, and to fit and certify it then; by how long its fits took so far."""
         left, pairs = self.budget.left(), self.rungs[1]
-        grown = len(pairs[0].fit) / len(self.rungs[0][0].fit)
-        judging = len(pairs) * one.seconds * grown**1.1 + one.per_row * sum(len(pair.judge) for pair in pairs)
+        judging = len(pairs) * one.seconds * self._growth(one, len(pairs[0].fit))
+        judging += one.per_row * sum(len(pair.judge) for pair in pairs)
         return left is None or judging / self._parts(1, 1) + self.finishing(one) < left
 
     def _may_be_best(self, one: Candidate, best: Candidate) -> bool:

@@ -38,32 +38,13 @@ def value_slopes(
         return sums.multinomial(block, coef, intercept, cost)
     C, sign = sums.costs(block, cost), 2.0 * block.y - 1.0
     if _has_many(block.X):
-        costs = np.broadcast_to(C, sign.shape)
-        value, slope, pull = _over_parts(_loss_slopes, block.X, n_jobs, coef[0], intercept[0], sign, costs)
+        from assay.loops.sparse_logistic import loss_slopes
+
+        value, slope, pull = _over_parts(loss_slopes, block.X, n_jobs, coef[0], intercept[0], sign, np.atleast_1d(C))
         return float(value), slope[None, :], np.array([pull])
-    losses, slopes = _losses(sign * (block.X @ coef[0] + intercept[0]))
-    slopes *= C * sign
-    return float(np.sum(C * losses)), (block.X.T @ slopes)[None, :], np.array([slopes.sum()])
-
-
-def _losses(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ln(1 + exp(-z)) and its derivative, by functions that NumPy computes in vector registers."""
-    small = np.exp(-np.abs(margins))
-    wrong = np.where(margins > 0, small, 1.0) / (1.0 + small)
-    return np.log1p(small) - np.minimum(margins, 0.0), -wrong
-
-
-def _loss_slopes(
-    entries: np.ndarray, columns: np.ndarray, ends: np.ndarray, first: int, last: int,
-    w: np.ndarray, b: float, sign: np.ndarray, cost: np.ndarray,
-) -> tuple[float, np.ndarray, float]:  # fmt: skip
-    """Return sum C_i loss_i of some rows, its gradient in w and in b."""
-    from assay.loops.sparse_logistic import scattered, scores
-
-    here = slice(first, last)
-    losses, slopes = _losses(sign[here] * scores(entries, columns, ends, first, last, w, b))
-    slopes *= cost[here] * sign[here]
-    return float(cost[here] @ losses), scattered(entries, columns, ends, first, last, slopes, len(w)), slopes.sum()
+    z = sign * (block.X @ coef[0] + intercept[0])
+    slopes = -C * sign * expit(-z)
+    return float(np.sum(C * np.logaddexp(0.0, -z))), (block.X.T @ slopes)[None, :], np.array([slopes.sum()])
 
 
 def products(

@@ -1,23 +1,28 @@
 """The command line, as a user types it."""
 
 import csv
+import io
 import json
 import math
 import random
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import assay
 from assay import datasets
 from assay.cli.app import app
+from assay.cli.learning import leaderboard
+from assay.learning.search import Candidate
 from tests.test_persist import forged, members
 
 ROWS = datasets.load("credit").n_rows
@@ -82,7 +87,7 @@ def _flipped(line: str) -> str:
 
 
 def test_learn_shows_a_leaderboard_and_says_why(learnt):
-    assert re.search(r"Learner\s+CV error\s+Held-out error\s+Certified at most\s+Seconds", learnt)
+    assert re.search(r"Held-out\s+Certified\s+Learner\s+CV error\s+error\s+at most\s+Seconds", learnt)
     assert {"LogisticRegression", "Perceptron", "Baseline"} <= set(learnt.split())
     assert re.search(r"is chosen: of 2 learners tried on the 750 training rows", learnt)
     assert "95 % confidence" in learnt
@@ -98,6 +103,20 @@ def test_the_leaderboard_fits_a_terminal(credit, tmp_path, monkeypatch):
     printed = run("learn", credit, "--target", "default", *options).output
     assert "…" not in printed
     assert re.search(r"^LogisticRegression( +\d+\.\d\d %){1,3} +\d+\.\d\d *$", printed, re.MULTILINE)
+
+
+def test_long_names_of_a_leaderboard_leave_room_for_its_numbers():
+    name = "Stack of LinearDiscriminantAnalysis, LogisticRegression, KNeighborsClassifier"
+    rows = [
+        Candidate("SVC", status="chosen", cv=0.218, holdout_error=0.216, bound=0.2663, seconds=0.31),
+        Candidate(name, cv=0.2227, seconds=0.05),
+    ]
+    found = SimpleNamespace(candidates=rows, chosen=rows[0], metric=SimpleNamespace(name="error"), task="classify")
+    console = Console(width=80, file=io.StringIO())
+    console.print(leaderboard(found))
+    lines = console.file.getvalue().splitlines()
+    assert any(line.split() == ["SVC", "21.80", "%", "21.60", "%", "26.63", "%", "0.31"] for line in lines)
+    assert any(line.split()[-3:] == ["22.27", "%", "0.05"] for line in lines)
 
 
 def test_the_certified_bound_is_exact_for_its_share(learnt, folder):

@@ -258,9 +258,9 @@ def _show(console: Console, source: str, data: Table, target: str, found: Study)
 def leaderboard(found: Study) -> Grid:
     """Return the learners as a table, the chosen one first: of each learner its best settings."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    grid.add_column("Learner", no_wrap=True)
+    grid.add_column("Learner")
     for title in (f"CV {found.metric.name}", "Held-out error", "Certified at most", "Seconds"):
-        grid.add_column(title, justify="right", min_width=9)
+        grid.add_column(title, justify="right", width=9)  # a vote's long name wraps, numbers do not
     seen = set()
     for one in found.candidates:
         if one.name not in seen:

@@ -97,7 +97,7 @@ class DecisionTree(ReadableTree, TreeModel, Learner):  # type: ignore[override]
             X = data.dense(f"criterion={self.criterion!r}")
             return grow_absolute(X, data.y, data.weight, limits, rng, self.n_jobs, monotone)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if drawing else 0
-        if limits.random and data.sparse is None and not gaps and monotone is None and draws(self.criterion, data.y):
+        if limits.random and not gaps and monotone is None and draws(self.criterion, data.y):
             weight = np.ones(n) if data.weight is None else data.weight
             return grow_extra_tree(data.X, data.y, weight, seed, n_classes, self.criterion, limits)
         order = np.arange(d) if drawing or self.random_state is None else column_order(self.random_state, d)

@@ -33,9 +33,9 @@ class Column(NamedTuple):
 def sorts(data: Any, limits: Limits, criterion: str) -> bool:
     """Tell whether the columns are sorted once for a tree on complete numeric columns, without monotone ones: if
     entries are not too many and it pays, because the rows are sparse or a node tries all columns, or, of several
-    outputs, many. Thresholds that are drawn need no order: only sparse rows gain by it."""
+    outputs, many. Thresholds that are drawn need no order."""
     n, d = data.rows.n_rows, data.rows.n_features
-    if criterion == "absolute_error" or (limits.random and data.sparse is None):
+    if limits.random or criterion == "absolute_error":
         return False
     drawn = d if data.y.ndim == 1 else d // _SHARE
     return data.sparse is not None or (limits.max_features >= drawn and n * d <= _MOST)
@@ -144,8 +144,7 @@ def grow_sorted(
     def tree(grown: tuple) -> Nodes:
         return nodes_of(grown[0], grown[1], criterion)
 
-    drawing = limits.max_features < d or limits.random
-    if not in_parts or limits.max_leaves or drawing or len(keys) < _WORTH:
+    if not in_parts or limits.max_leaves or limits.max_features < d or len(keys) < _WORTH:
         return tree(call(keys, rows, limits))
     top = call(keys, rows, limits._replace(max_leaves=_TOP))
     nodes, _, waiting, reach = top

@@ -15,7 +15,7 @@ from assay.jit import compiled
 from assay.tree.growth._criteria import spread_of
 from assay.tree.growth._frontier import add_children, is_enough, may_split, middle_of, new_tree, next_node, with_room
 from assay.tree.growth._general_loops import mean_children_purity, mean_purity
-from assay.tree.growth._random import below, share
+from assay.tree.growth._random import below
 from assay.tree.growth._records import FRIEDMAN
 
 SQUARES, COUNTS, OTHER = 0, 1, 2  # squared errors of numbers; Gini of whole weights; everything else
@@ -123,59 +123,21 @@ def _scan(keys, begin, end, n, block, learned, total, outputs, limits, sides, co
 
 
 @compiled
-def _sum_up(keys, begin, end, added, place, weight, sums):
-    """Write the sums of the rows of keys[begin:end]."""
-    for k in range(sums.shape[0]):
-        sums[k] = 0.0
+def _hide(keys, begin, end, added, place, weight, total, hidden):
+    """Write the sums of the rows of a node that have no entry among keys[begin:end]."""
+    for k in range(total.shape[0]):
+        hidden[k] = 0.0
     for i in range(begin, end):
         r = np.int64(keys[i] & _ROW)
         if added.shape[0] > 0:
-            for k in range(sums.shape[0]):
-                sums[k] += added[r, k]
+            for k in range(total.shape[0]):
+                hidden[k] += added[r, k]
         else:
-            sums[0] += weight[r]
+            hidden[0] += weight[r]
             for o in range(place.shape[1]):
-                sums[place[r, o]] += weight[r]
-
-
-@compiled
-def _hide(keys, begin, end, added, place, weight, total, hidden):
-    """Write the sums of the rows of a node that have no entry among keys[begin:end]."""
-    _sum_up(keys, begin, end, added, place, weight, hidden)
+                hidden[place[r, o]] += weight[r]
     for k in range(total.shape[0]):
         hidden[k] = total[k] - hidden[k]
-
-
-@compiled
-def _draw(keys, begin, end, n, entries, learned, total, outputs, limits, room, column, criterion, best):
-    """Try one threshold drawn evenly between the smallest and the largest value of a column, whose entries in a node
-    of n rows are keys[begin:end]; tell whether it has two values."""
-    values, block, sides = entries.values, entries.block[column], room.sides
-    low, high = np.int64(keys[begin] >> _LEVEL), np.int64(keys[end - 1] >> _LEVEL)
-    pending = n - (end - begin)
-    if pending > 0:
-        low, high = min(low, block), max(high, block)
-    if low == high:
-        return False
-    u = share(room.state)
-    t = values[low] * (1 - u) + values[high] * u
-    t = t if values[low] <= t < values[high] else values[low]
-    last = low + np.searchsorted(values[low : high + 1], t, side="right") - 1  # level of the last value on the left
-    middle = _place_of(keys, begin, end, last + 1)
-    whole = pending > 0 and block <= last
-    taken = middle - begin + (pending if whole else 0)
-    own = np.int64(whole or (pending == 0 and end - middle < middle - begin))  # the side without the block, or shorter
-    first, stop = (middle, end) if own else (begin, middle)
-    _sum_up(keys, first, stop, learned.added, learned.place, learned.weight, sides[own])
-    for k in range(total.shape[0]):
-        sides[1 - own, k] = total[k] - sides[own, k]
-    left, right, light = sides[0], sides[1], limits.min_weight_leaf
-    enough = min(taken, n - taken) >= limits.min_samples_leaf and left[0] >= light and right[0] >= light
-    if enough and left[0] > 0 and right[0] > 0:
-        found = mean_children_purity(left, right, total, outputs, criterion)
-        if found > best.purity:
-            best.purity, best.column, best.low, best.high, best.threshold = found, column, last, high, t
-    return True
 
 
 @compiled
@@ -199,26 +161,20 @@ def _list_columns(keys, start, stop, n, column, first, block, begin, which):
         f = column[np.int64(keys[i] >> _LEVEL)]
         begin[count], which[count] = i, f
         count += 1
-        if block[f] < 0:
-            i += n
-            continue
-        end, step = min(i + n, stop), 1
-        while i + step < end and np.int64(keys[i + step] >> _LEVEL) < first[f + 1]:
-            i, step = i + step, 2 * step
-        i = _place_of(keys, i + 1, min(i + step, end), first[f + 1])
+        i = i + n if block[f] < 0 else _place_of(keys, i + 1, min(i + n, stop), first[f + 1])
     return count
 
 
 @compiled
 def _find_split(keys, start, stop, n, entries, learned, task, total, limits, room, best):
     """Write the best split of a node of n rows over `max_features` columns that are not constant there, drawn in turn
-    if that is not all of them, or thresholds are drawn."""
+    if that is not all of them."""
     begin, which, block = room.begin, room.which, entries.block
     found = _list_columns(keys, start, stop, n, entries.column, entries.first, block, begin, which)
     begin[found] = stop
     d, tried, drawn, outputs, kind = block.shape[0], 0, 0, task.first.shape[0] - 1, task.criterion
     best.purity, best.column = -np.inf, -1
-    if limits.max_features >= d and not limits.random:
+    if limits.max_features >= d:
         for j in range(found):
             f = which[j]
             _scan(keys, begin[j], begin[j + 1], n, block[f], learned, total, outputs, limits, room.sides, f, kind, best)
@@ -232,13 +188,10 @@ def _find_split(keys, start, stop, n, entries, learned, task, total, limits, roo
         order[at], order[drawn] = order[drawn], f
         drawn += 1
         j = listed[f]
-        if j >= found or which[j] != f:
-            continue
-        a, b = begin[j], begin[j + 1]
-        if limits.random:
-            tried += _draw(keys, a, b, n, entries, learned, total, outputs, limits, room, f, kind, best)
-        else:
-            tried += _scan(keys, a, b, n, block[f], learned, total, outputs, limits, room.sides, f, kind, best)
+        if j < found and which[j] == f and _scan(
+            keys, begin[j], begin[j + 1], n, block[f], learned, total, outputs, limits, room.sides, f, kind, best
+        ):
+            tried += 1
 
 
 @compiled
@@ -361,8 +314,7 @@ def grow(entries, keys, learned, task, rows, limits, seed):
         waiting -= 1
         node, split = nodes[at], splits[at]
         boundary = _part_rows(keys, reach[at], entries, split, rows, node, side, spare)
-        between = middle_of(entries.values[split.low], entries.values[split.high])
-        threshold = split.threshold if limits.random else between
+        threshold = middle_of(entries.values[split.low], entries.values[split.high])
         add_children(nodes, at, threshold, split.column, boundary, end)
         fresh, end = end, end + 2
     return nodes[:end].copy(), sums[:end].copy(), tree.frontier[:waiting].copy(), reach[:end].copy()
